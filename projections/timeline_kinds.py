@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values import api_groups, api_resources, condition_types, json_tree
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -145,9 +146,9 @@ def _read_pod(body: bytes) -> PodState:
     pod = outlines.pod(body)
     disruption = unschedulable = ""
     for condition in pod.status.conditions:
-        if condition.type == "DisruptionTarget" and condition.status == "True":
+        if condition.type == condition_types.DISRUPTION_TARGET and condition.status == "True":
             disruption = f"{condition.reason}: {condition.message}"
-        elif condition.type == "PodScheduled" and condition.status == "False":
+        elif condition.type == condition_types.POD_SCHEDULED and condition.status == "False":
             unschedulable = f"{condition.reason}: {condition.message}"
     return PodState(
         pod.spec.node_name,
@@ -168,13 +169,13 @@ def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
         placed = f", on {new.node}" if new.node else ""
         return "PodCreated", _cut(claims + placed)
     if new.node and not old.node:
-        return "PodScheduled", f"to {new.node}"
+        return condition_types.POD_SCHEDULED, f"to {new.node}"
     if new.deleting and not old.deleting:
         return "PodDeletionAsked", _cut(f"after {new.disruption}") if new.disruption else ""
     if new.disruption != old.disruption and new.disruption:
         return "PodEvicted", _cut(new.disruption)
     if new.phase != old.phase:
-        return "PodFinished" if new.phase in _FINAL else "PodPhase", new.phase
+        return "PodFinished" if new.phase in core.FINISHED else "PodPhase", new.phase
     if new.unschedulable != old.unschedulable and new.unschedulable:
         return "PodUnschedulable", _cut(new.unschedulable)
     return None
@@ -255,7 +256,7 @@ def _read_rule(body: bytes) -> RuleState:
         text = f"{selector.driver or '*'}/{selector.pool or '*'}/{selector.device or '*'}"
     condition = ""
     for found in rule.status.conditions:
-        if found.type == "EvictionInProgress":
+        if found.type == condition_types.EVICTION_IN_PROGRESS:
             condition = f"{found.reason}: {found.message}"
     return RuleState(_taint(rule.spec.taint), text, condition)
 
@@ -271,7 +272,9 @@ def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
 
 def _read_node(body: bytes) -> NodeState:
     node = outlines.node(body)
-    ready = [found.status for found in node.status.conditions if found.type == "Ready"]
+    ready = [
+        found.status for found in node.status.conditions if found.type == condition_types.READY
+    ]
     return NodeState(
         ready[0] if ready else "",
         node.spec.unschedulable,
@@ -344,7 +347,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
 
 
-_FINAL = frozenset(("Succeeded", "Failed"))
 _UNTOLD = frozenset((api_resources.LEASES, ("", "endpoints")))
 
 _DECIDED_GROUPS = {

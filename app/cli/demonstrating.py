@@ -17,6 +17,7 @@ import typer
 from app.bootstrap import child_processes
 from app.cli import console
 from app.domain.errors import InputError
+from app.domain.values import condition_types
 from app.domain.values.fields import core, meta
 
 SETTLE_SECONDS = 30.0
@@ -176,8 +177,7 @@ def _wait(
 
 def _is_settled(pods: list[dict[str, Any]]) -> bool:
     return all(
-        core.node_name(pod)
-        or any(condition.get("type") == "PodScheduled" for condition in meta.condition_trees(pod))
+        core.node_name(pod) or meta.condition(pod, condition_types.POD_SCHEDULED) is not None
         for pod in pods
     )
 

@@ -30,7 +30,6 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import pods, registry
-from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules as SchedulingRules
@@ -39,7 +38,7 @@ from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -217,7 +216,7 @@ class Explainer:
             return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
         if "deletionTimestamp" in pod["metadata"]:
             return f"ends on node {node}; its devices are free when it has"
-        if meta.phase(pod) in FINISHED:
+        if core.is_finished(pod):
             return f"has ended on node {node}"
         return f"runs on node {node}"
 
@@ -408,10 +407,14 @@ class Explainer:
         events = await self._changes(key)
         since: Event | None = None
         for event in events:
-            if meta.condition(event.object, "DisruptionTarget") is None:
+            if meta.condition(event.object, condition_types.DISRUPTION_TARGET) is None:
                 break
             since = event
-        condition = None if since is None else meta.condition(since.object, "DisruptionTarget")
+        condition = (
+            None
+            if since is None
+            else meta.condition(since.object, condition_types.DISRUPTION_TARGET)
+        )
         if since is None or condition is None:
             return []
         reason = condition.reason

@@ -54,6 +54,10 @@ FORMS = (
     dra.DeviceResult,
     dra.Consumer,
     dra.Pool,
+    dra.DeviceStatus,
+    dra.DeviceRequest,
+    core.Requirement,
+    core.EventObject,
 )
 
 
@@ -74,6 +78,11 @@ def walked(form: Any, tree: json_tree.JsonView) -> Any:
             fields[field.name] = tuple(json_tree.texts(tree, key))
         elif kind == tuple[JsonObject, ...]:
             fields[field.name] = tuple(json_tree.objects(tree, key))
+        elif kind == JsonObject:
+            fields[field.name] = dict(json_tree.mapping(tree, key))
+        elif kind == bool | None:
+            flag = json_tree.get(tree, key)
+            fields[field.name] = flag if isinstance(flag, bool) else None
         elif isinstance(kind, types.UnionType):
             inner = json_tree.get(tree, key)
             fields[field.name] = (

@@ -11,7 +11,6 @@ from app.analysis.blast.devices import PoolSide
 from app.analysis.blast.radius import ClaimFate, Trouble
 from app.analysis.blast.world import Side, World
 from app.domain.controllers.eviction.state import Place, TrackedClaim
-from app.domain.controllers.eviction.taints import Result
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.model import Device, DeviceId, PoolId
 from app.domain.devices.patches import ClassFilter
@@ -62,18 +61,18 @@ def _troubles(
             else f"rule {reason.rule} is NoExecute"
         )
         for result in claim.results:
-            device = _device_id(result)
+            device = result.id
             if not reason.is_slice or device == (reason.driver, reason.pool, reason.device):
                 rule = world.taints.rules.get(reason.rule)
                 if reason.is_slice or rule is None or rule.selects(*device):
                     yield Trouble(kind="tainted", device="/".join(device), text=text)
-    is_touched = [_device_id(result)[:2] in sides for result in claim.results]
+    is_touched = [result.id[:2] in sides for result in claim.results]
     if not any(is_touched) and not world.touched.classes:
         return
     tree = world.objects.get(claim_key(*place)) or json_tree.EMPTY
     for result, allocated in zip(claim.results, dra.results(tree), strict=True):
         asked = _request(tree, allocated.request)
-        yield from _device_troubles(world, before, after, sides, _device_id(result), asked)
+        yield from _device_troubles(world, before, after, sides, result.id, asked)
 
 
 def _device_troubles(
@@ -138,7 +137,3 @@ def _request(claim: JsonView, name: str) -> JsonObject:
         if isinstance(exactly, dict):
             return exactly
     return {}
-
-
-def _device_id(result: Result) -> DeviceId:
-    return (result.driver, result.pool, result.device)

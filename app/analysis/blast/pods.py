@@ -2,12 +2,12 @@
 
 from app.analysis.blast.radius import Fate, PodFate
 from app.analysis.blast.world import Side, World
-from app.domain.controllers import pods
 from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.eviction.taints import Eviction, Reason
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import pod_key
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
 
@@ -78,10 +78,10 @@ def owner_of(world: World, place: Place) -> str:
     tree: JsonView = world.objects.get(pod_key(*place)) or json_tree.EMPTY
     found = ""
     for _ in range(OWNERS_MAX):
-        owner = pods.controller_of(tree)
-        if not owner:
+        owner = meta.controller(tree)
+        if owner is None:
             break
-        found = f"{json_tree.text(owner, 'kind')}/{json_tree.text(owner, 'name')}"
-        key = world.objects.by_uid(json_tree.text(owner, "uid"))
+        found = f"{owner.kind}/{owner.name}"
+        key = world.objects.by_uid(owner.uid)
         tree = json_tree.EMPTY if key is None else world.objects.get(key) or json_tree.EMPTY
     return found

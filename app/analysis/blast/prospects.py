@@ -22,7 +22,7 @@ from app.domain.log import Event, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core
 from app.domain.values.timestamps import Instant
 
 PodPlace: TypeAlias = tuple[str, str]
@@ -85,7 +85,7 @@ def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> Non
         hints.fold_node(nodes, event)
     for event in _events(objects, api_resources.PODS):
         tree = event.object
-        is_over = meta.phase(tree) in ("Succeeded", "Failed")
+        is_over = core.is_finished(tree)
         if core.node_name(tree) and not is_over:
             nodes.bind(bound_pod(tree))
     for event in _events(objects, api_resources.RESOURCE_SLICES):

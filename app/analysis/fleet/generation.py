@@ -16,7 +16,7 @@ from app.analysis.fleet.devices import Unit
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, condition_types, json_tree, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -168,7 +168,9 @@ def _node(profile: JsonView, name: str) -> JsonObject:
         "status": {
             "capacity": resources,
             "allocatable": dict(resources),
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+            "conditions": [
+                {"type": condition_types.READY, "status": "True", "reason": "KubeletReady"}
+            ],
         },
     }
 

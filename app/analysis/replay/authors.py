@@ -20,7 +20,7 @@ from typing import Any
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources
-from app.domain.values import json_tree, well_known
+from app.domain.values import condition_types, json_tree, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -180,8 +180,7 @@ class Authors:
             if event.type is EventType.OBJECT_DELETED:
                 self._at_work.pop(event.uid, None)
                 return
-            phase = meta.phase(event.object)
-            self._at_work[event.uid] = phase not in ("Succeeded", "Failed")
+            self._at_work[event.uid] = not core.is_finished(event.object)
             if core.node_name(event.object):
                 self._placed.add(event.uid)
 
@@ -222,7 +221,7 @@ class Authors:
         if owners and not is_asked and self._gone.issuperset(owners):
             return COLLECTOR
         if resource == "pods":
-            reason = _told(before, "DisruptionTarget")[:1]
+            reason = _told(before, condition_types.DISRUPTION_TARGET)[:1]
             return _TELLERS.get(reason[0], "") if reason and not is_asked else ""
         return ""
 
@@ -310,14 +309,15 @@ def _writer(resource: str, before: JsonView, after: JsonView) -> str:
 def _pod_writer(before: JsonView, after: JsonView) -> str:
     if _differ(before, after, "status", "resourceClaimStatuses"):
         return CLAIMS
-    told = _told(after, "DisruptionTarget")
-    if told and told != _told(before, "DisruptionTarget"):
+    told = _told(after, condition_types.DISRUPTION_TARGET)
+    if told and told != _told(before, condition_types.DISRUPTION_TARGET):
         return _TELLERS.get(told[0], "")
     is_tried = (
         _differ(before, after, "spec", "nodeName")
         or _differ(before, after, "status", "nominatedNodeName")
         or _differ(before, after, "status", "extendedResourceClaimStatus")
-        or _told(before, "PodScheduled") != _told(after, "PodScheduled")
+        or _told(before, condition_types.POD_SCHEDULED)
+        != _told(after, condition_types.POD_SCHEDULED)
     )
     return SCHEDULER if is_tried else ""
 

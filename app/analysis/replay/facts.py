@@ -15,7 +15,7 @@ from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Node, Schemas
-from app.domain.values import json_tree
+from app.domain.values import condition_types, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
@@ -50,7 +50,6 @@ _NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 FAILED_SCHEDULING = "FailedScheduling"
 SCHEDULED = "Scheduled"
-FINISHED = frozenset(("Succeeded", "Failed"))
 """Phases in which a pod is at its end."""
 
 UNSCHEDULED = frozenset(("Unschedulable", "SchedulerError"))
@@ -234,7 +233,7 @@ def text(fact: Fact) -> str:
 def is_failed_attempt(fact: Fact) -> bool:
     """Whether the fact tells that an attempt to place a pod came to nothing."""
     match fact:
-        case ConditionSet(type="PodScheduled", status="False", reason=reason):
+        case ConditionSet(type=condition_types.POD_SCHEDULED, status="False", reason=reason):
             return reason in UNSCHEDULED
         case EventSeen(reason=reason):
             return reason == FAILED_SCHEDULING
@@ -267,7 +266,7 @@ def is_placement(fact: Fact) -> bool:
             return True
         case EventSeen(reason=reason):
             return reason == SCHEDULED
-        case ConditionSet(type="PodScheduled", status=status):
+        case ConditionSet(type=condition_types.POD_SCHEDULED, status=status):
             return status == "True"
         case _:
             return False
@@ -351,13 +350,6 @@ def consumers(claim: JsonView | None) -> dict[str, str]:
     if claim is None:
         return {}
     return {consumer.uid: consumer.name for consumer in dra.consumers(claim)}
-
-
-def device_names(allocation: JsonView) -> tuple[str, ...]:
-    """`request: pool/device` of each result."""
-    return tuple(
-        f"{result.request}: {result.pool}/{result.device}" for result in dra.results_of(allocation)
-    )
 
 
 def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[ConditionSet]:
@@ -444,7 +436,7 @@ def _of_claim(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
     held = dra.allocation(old)
     given = dra.allocation(new)
     if held is None and given is not None:
-        yield Allocated(device_names(given))
+        yield Allocated(dra.device_names(given))
     elif held is not None and given is None:
         yield Released()
     elif held != given:

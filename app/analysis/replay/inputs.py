@@ -237,6 +237,6 @@ def _grace(found: Input) -> int | None:
         return given
     own = json_tree.integer(found.before, "spec", "terminationGracePeriodSeconds")
     phase = meta.phase(found.before)
-    if not found.is_bound or phase in ("Succeeded", "Failed") or given == own:
+    if not found.is_bound or phase in core.FINISHED or given == own:
         return None
     return given

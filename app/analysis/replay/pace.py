@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
-from app.analysis.replay.facts import consumers, device_names
+from app.analysis.replay.facts import consumers
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -320,7 +320,7 @@ class RecordedPace:
                 placing.claims_at = act.known
                 if not dra.allocation(act.before or {}):
                     given = json_tree.mapping(event.object, "status", "allocation")
-                    placing.devices += device_names(given)
+                    placing.devices += dra.device_names(given)
 
     def _learn_freed(self, act: Act) -> None:
         """Since when a device that only one claim can have was free again."""
@@ -453,5 +453,7 @@ def is_derived(event: Event) -> bool:
 
 def _refusal(pod: JsonView) -> str | None:
     """The message of a pod that could not be placed."""
-    conditions = (each for each in meta.conditions(pod) if each.type == "PodScheduled")
+    conditions = (
+        each for each in meta.conditions(pod) if each.type == condition_types.POD_SCHEDULED
+    )
     return next((each.message for each in conditions if each.status == "False"), None)

@@ -16,13 +16,13 @@ from app.analysis.replay.facts import (
     Fact,
     condition_changes,
     consumers,
-    device_names,
     facts_of,
     masked,
 )
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values.fields import dra, meta
+from app.domain.values import condition_types
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -131,8 +131,7 @@ class Trace:
         else:
             self.kept[uid] = event.object
         if event.key.resource == "pods":
-            phase = meta.phase(event.object)
-            if phase in facts.FINISHED:
+            if core.is_finished(event.object):
                 self.finished.setdefault(uid, event.stamp.time)
             for owner in meta.owners(event.object):
                 if owner.kind in _REPLICATING:
@@ -178,7 +177,7 @@ class Trace:
             match fact:
                 case Bound(node=node) if node:
                     self.node_of[event.uid] = replace(step, facts=(fact,))
-                case ConditionSet(type="DisruptionTarget"):
+                case ConditionSet(type=condition_types.DISRUPTION_TARGET):
                     self.evicted.setdefault(event.uid, step)
                 case _:
                     pass
@@ -198,7 +197,7 @@ class Trace:
                 key=event.key,
                 uid=event.uid,
                 pod=next(iter(pods), self.owner_of.get(event.uid, "")),
-                devices=device_names(given),
+                devices=dra.device_names(given),
                 allocation=masked(given),
             )
         )

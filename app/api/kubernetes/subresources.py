@@ -26,7 +26,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -39,7 +39,7 @@ _CREATED: JsonObject = {
 }
 
 _EVICTED: JsonObject = {
-    "type": "DisruptionTarget",
+    "type": condition_types.DISRUPTION_TARGET,
     "status": "True",
     "reason": "EvictionByEvictionAPI",
     "message": "Eviction API: evicting",

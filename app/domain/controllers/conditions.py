@@ -5,18 +5,18 @@ not new such a patch tells the order, so a condition that is added comes last; w
 would put it first. Parity: controllers.md 1.5 and 4.3.
 """
 
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-DISRUPTION = "DisruptionTarget"
+DISRUPTION = condition_types.DISRUPTION_TARGET
 """The condition of a pod that something else than its own work ends."""
 
 
 def patch_of(pod: JsonView, condition: JsonObject) -> JsonObject:
     """The part of a status patch that writes the condition; it may hold changed fields only."""
-    kinds = [json_tree.text(one, "type") for one in meta.condition_trees(pod)]
+    kinds = [present.type for present in meta.conditions(pod)]
     if not kinds:
         return {"conditions": [condition]}
     if condition["type"] not in kinds:

@@ -11,7 +11,6 @@ from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
-FINISHED = ("Succeeded", "Failed")
 """The phases in which a pod stays."""
 
 
@@ -48,7 +47,7 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_done(self) -> bool:
         """True when the pod needs its claims no longer (controllers.md 2.1)."""
-        return self.phase in FINISHED or (self.is_deleting and not self.node)
+        return self.phase in core.FINISHED or (self.is_deleting and not self.node)
 
     @property
     def uses_claims(self) -> bool:
@@ -75,7 +74,7 @@ _entries_before: dict[int, tuple[object, tuple[ClaimEntry, ...]]] = {}
 
 def is_done(tree: JsonView) -> bool:
     """As `facts(tree).is_done`, for who looks at many pods and needs nothing else of them."""
-    if meta.phase(tree) in FINISHED:
+    if core.is_finished(tree):
         return True
     is_deleting = meta.is_deleting(tree)
     return is_deleting and not core.node_name(tree)
@@ -172,24 +171,10 @@ def named_claims(pod: PodFacts) -> Iterator[EntryClaim]:
             yield found
 
 
-def controller_uid(tree: JsonView) -> str:
-    """The uid of the first owner reference with `controller: true`; empty when there is none."""
-    owner = controller_of(tree)
-    return json_tree.text(owner, "uid")
-
-
-def controller_of(tree: JsonView) -> JsonView:
-    """The first owner reference with `controller: true`; empty when there is none."""
-    for owner in meta.owner_references(tree):
-        if owner.get("controller") is True:
-            return owner
-    return json_tree.EMPTY
-
-
 def is_for_pod(claim: JsonView, pod: PodFacts) -> bool:
     """True when a generated claim was made for this pod."""
     namespace = meta.namespace(claim)
-    return namespace == pod.namespace and controller_uid(claim) == pod.uid
+    return namespace == pod.namespace and meta.controller_uid(claim) == pod.uid
 
 
 def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = False) -> str:
@@ -206,10 +191,9 @@ def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = Fals
         return f"{shown} is not in the same namespace as {place}"
     if not accepts_groups or not pod.group:
         return f"{shown} was not created for {place} (Pod is not owner)"
-    owner = controller_of(claim)
-    group = (json_tree.text(owner, "kind"), json_tree.text(owner, "name"))
-    is_of_group = json_tree.text(owner, "apiVersion").startswith(f"{api_groups.SCHEDULING}/")
-    if is_of_group and group == ("PodGroup", pod.group):
+    owner = meta.controller(claim) or meta.Owner()
+    is_of_group = owner.api_version.startswith(f"{api_groups.SCHEDULING}/")
+    if is_of_group and (owner.kind, owner.name) == ("PodGroup", pod.group):
         return ""
     return (
         f"{shown} was not created for {place} (neither Pod nor PodGroup {pod.group} is the owner)"

@@ -227,11 +227,7 @@ def _collected(tree: JsonObject, reference: ObjectRef) -> Outcome | None:
 
 def _has_grace(pod: JsonView) -> bool:
     grace = json_tree.integer(pod, "spec", "terminationGracePeriodSeconds")
-    return (
-        bool(core.node_name(pod))
-        and meta.phase(pod) not in ("Succeeded", "Failed")
-        and (grace is None or grace > 0)
-    )
+    return bool(core.node_name(pod)) and not core.is_finished(pod) and (grace is None or grace > 0)
 
 
 def _created_subresource(

@@ -7,7 +7,7 @@ from app.domain.log.records import Bound, Effect, Patched, Scaled, Terminating
 from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write.commands import PatchType
-from app.domain.values import json_tree, patches, timestamps, well_known
+from app.domain.values import condition_types, json_tree, patches, timestamps, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -36,12 +36,12 @@ def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | No
     tree.setdefault("spec", {})["nodeName"] = effect.node
     status = tree.setdefault("status", {})
     status.pop("nominatedNodeName", None)
-    condition: JsonObject = {"type": "PodScheduled", "status": "True"}
+    condition: JsonObject = {"type": condition_types.POD_SCHEDULED, "status": "True"}
     if at is not None:
         condition["lastTransitionTime"] = timestamps.seconds_text(at)
     generation = json_tree.integer(metadata, "generation")
     before = json_tree.objects(status, "conditions")
-    old = next((item for item in before if item.get("type") == "PodScheduled"), None)
+    old = next((item for item in before if item.get("type") == condition_types.POD_SCHEDULED), None)
     if generation is not None and (old is None or "observedGeneration" in old):
         condition["observedGeneration"] = generation
     status["conditions"] = [item for item in before if item is not old] + [condition]

@@ -23,7 +23,8 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, UpdateObject, WriteOptions
 from app.domain.values import json_tree, well_known
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.dra import Consumer
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -59,8 +60,7 @@ def release(
     claim = objects.get(key)
     if claim is None or _is_untouched(claim):
         return None
-    reserved = dra.reserved_for(claim)
-    remaining, removed = _sort_out(objects, namespace, reserved)
+    remaining, removed = _sort_out(objects, namespace, claim)
     has_finalizer = well_known.CLAIM_PROTECTION in meta.finalizers(claim)
     is_deleting = meta.is_deleting(claim)
     allocated = pods.is_allocated(claim)
@@ -132,31 +132,30 @@ def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
 
 
 def _sort_out(
-    objects: ObjectsReader, namespace: str, reserved: list[JsonObject]
+    objects: ObjectsReader, namespace: str, claim: JsonView
 ) -> tuple[list[JsonObject], list[JsonObject]]:
     remaining: list[JsonObject] = []
     removed: list[JsonObject] = []
-    for reference in reserved:
-        why = _why_dropped(objects, namespace, reference)
+    for consumer, tree in zip(dra.consumers(claim), dra.reserved_for(claim), strict=True):
+        why = _why_dropped(objects, namespace, consumer)
         if why:
-            name, uid = json_tree.text(reference, "name"), json_tree.text(reference, "uid")
-            removed.append({"name": name, "uid": uid, "why": why})
+            removed.append({"name": consumer.name, "uid": consumer.uid, "why": why})
         else:
-            remaining.append(reference)
+            remaining.append(tree)
     return remaining, removed
 
 
-def _why_dropped(objects: ObjectsReader, namespace: str, reference: JsonView) -> str:
-    if reference.get("apiGroup") or reference.get("resource") != "pods":
+def _why_dropped(objects: ObjectsReader, namespace: str, consumer: Consumer) -> str:
+    if consumer.api_group or consumer.resource != "pods":
         return ""  # consumers of other kinds are never removed
-    tree = objects.get(pod_key(namespace, json_tree.text(reference, "name")))
+    tree = objects.get(pod_key(namespace, consumer.name))
     if tree is None:
         return "pod is gone"
-    if meta.uid(tree) != json_tree.text(reference, "uid"):
+    if meta.uid(tree) != consumer.uid:
         return "pod was replaced"
     if pods.is_done(tree):
         phase = meta.phase(tree)
-        return f"pod is {phase}" if phase in pods.FINISHED else "pod was deleted"
+        return f"pod is {phase}" if phase in core.FINISHED else "pod was deleted"
     return ""
 
 
@@ -189,16 +188,15 @@ def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
 
 
 def _owner_is_done(objects: ObjectsReader, claim: JsonView, gone: Collection[str]) -> bool:
-    owner = pods.controller_of(claim)
-    if owner.get("kind") != "Pod":
+    owner = meta.controller(claim)
+    if owner is None or owner.kind != "Pod":
         return False
-    namespace = meta.namespace(claim)
-    tree = objects.get(pod_key(namespace, json_tree.text(owner, "name")))
+    tree = objects.get(pod_key(meta.namespace(claim), owner.name))
     if tree is None:
         # Left to garbage collection, when the cache knows that already.
-        return json_tree.text(owner, "uid") in gone
+        return owner.uid in gone
     pod = pods.facts(tree)
-    return pod.uid != json_tree.text(owner, "uid") or pod.is_done
+    return pod.uid != owner.uid or pod.is_done
 
 
 def _outcome(commands: list[Command], *, clears: bool, ends: bool) -> str:

@@ -24,6 +24,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -112,7 +113,7 @@ def claims_made_for(
         if not is_of(key, api_resources.RESOURCE_CLAIMS):
             continue
         claim = objects.get(key)
-        if claim is None or pods.controller_uid(claim) != pod.uid:
+        if claim is None or meta.controller_uid(claim) != pod.uid:
             continue
         if (
             json_tree.text(claim, "metadata", "annotations", well_known.POD_CLAIM_NAME)

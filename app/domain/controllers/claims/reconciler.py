@@ -26,6 +26,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -391,7 +392,7 @@ class ClaimsReconciler:
 
     def _count_made(self, event: Event) -> None:
         entry = json_tree.text(event.object, "metadata", "annotations", well_known.POD_CLAIM_NAME)
-        owner = pods.controller_uid(event.object)
+        owner = meta.controller_uid(event.object)
         if entry and owner:
             self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
             self._made_last[(owner, entry)] = event.key.name

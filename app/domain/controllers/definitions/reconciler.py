@@ -13,7 +13,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.custom import definitions, naming
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, condition_types, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -109,10 +109,7 @@ def _is_ending(objects: ObjectsReader, key: ObjectKey) -> bool:
 
 
 def _has_names(tree: JsonView) -> bool:
-    return any(
-        condition.get("type") == "NamesAccepted" and condition.get("status") == "True"
-        for condition in meta.condition_trees(tree)
-    )
+    return meta.is_true(tree, condition_types.NAMES_ACCEPTED)
 
 
 def _status_patch(name: str, status: JsonObject) -> PatchObject:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.controllers.disruption import scale
-from app.domain.controllers.pods import controller_of
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import meta
+from app.domain.values.fields.meta import Owner
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -18,10 +18,10 @@ DELETION_TIMEOUT = 120 * SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """What counts about one pod. `owner` is its controller reference, empty for none."""
+    """What counts about one pod. `owner` is its controller reference, if it has one."""
 
     name: str
-    owner: JsonView
+    owner: Owner | None
     is_ready: bool
     is_leaving: bool
 
@@ -44,7 +44,7 @@ def protected(pod: JsonView) -> Protected:
     """The parts of a pod that count."""
     return Protected(
         name=meta.name(pod),
-        owner=controller_of(pod),
+        owner=meta.controller(pod),
         is_ready=disruption_budgets.is_ready(pod),
         is_leaving=disruption_budgets.is_leaving(pod),
     )

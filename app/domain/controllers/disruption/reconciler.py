@@ -15,14 +15,13 @@ from app.domain.controllers.disruption.scale import ScaleUnknown
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference, without_refused
 from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import Reads, Views
-from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import is_of, pod_key
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, UpdateObject
 from app.domain.values import api_resources, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -246,7 +245,7 @@ def _stale_at(pod: JsonView) -> Instant | None:
         return None
     if condition.get("status") != "True" or condition.get("reason") == BY_KUBELET:
         return None
-    if disruption_budgets.is_leaving(pod) or meta.phase(pod) in FINISHED:
+    if disruption_budgets.is_leaving(pod) or core.is_finished(pod):
         return None
     try:
         since = timestamps.parse(json_tree.text(condition, "lastTransitionTime"))

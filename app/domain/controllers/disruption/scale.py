@@ -6,13 +6,13 @@ Parity: the finders of upstream's disruption controller, texts included.
 
 from collections.abc import Iterable
 
-from app.domain.controllers.pods import controller_of
 from app.domain.log import ObjectKey
 from app.domain.objects import history_kinds, registry
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import subresources
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
 from app.domain.values.fields import core, meta
+from app.domain.values.fields.meta import Owner
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _OWNED_BY_DEPLOYMENTS = "ReplicaSet"
@@ -24,7 +24,7 @@ class ScaleUnknown(Exception):
 
 
 def expected(
-    objects: ObjectsReader, namespace: str, owners: Iterable[tuple[str, JsonView]]
+    objects: ObjectsReader, namespace: str, owners: Iterable[tuple[str, Owner | None]]
 ) -> tuple[int, bool]:
     """The sum over all owners, and whether some pods have none.
 
@@ -35,59 +35,49 @@ def expected(
     some_unmanaged = False
     counted: set[str] = set()
     for pod, owner in owners:
-        if not owner:
+        if owner is None:
             some_unmanaged = True
             continue
-        uid = json_tree.text(owner, "uid")
-        if uid in counted:
+        if owner.uid in counted:
             continue
-        counted.add(uid)
+        counted.add(owner.uid)
         of_whom, number = _scale(objects, namespace, owner, pod)
         found[of_whom] = number
     return sum(found.values()), some_unmanaged
 
 
-def _scale(objects: ObjectsReader, namespace: str, owner: JsonView, pod: str) -> tuple[str, int]:
+def _scale(objects: ObjectsReader, namespace: str, owner: Owner, pod: str) -> tuple[str, int]:
     """The uid and the replicas of whom the pod counts for."""
-    group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
-    kind = json_tree.text(owner, "kind")
-    if kind == _OWNED_BY_DEPLOYMENTS and group in _GROUPS:
+    group, version = registry.split_api_version(owner.api_version)
+    if owner.kind == _OWNED_BY_DEPLOYMENTS and group in _GROUPS:
         group, version = _GROUPS[0], "v1"
         above = _deployment(objects, namespace, owner)
         if above is not None:
             return meta.uid(above), _replicas(above)
-    served = history_kinds.find_kind(objects, group, version, kind)
+    served = history_kinds.find_kind(objects, group, version, owner.kind)
     if served is None:
         place = registry.api_version(group, version)
-        raise ScaleUnknown(f'no matches for kind "{kind}" in version "{place}"')
+        raise ScaleUnknown(f'no matches for kind "{owner.kind}" in version "{place}"')
     if subresources.SCALE not in served.subresources:
         raise ScaleUnknown(f"{served.qualified_plural} does not implement the scale subresource")
     scope = namespace if served.namespaced else ""
-    name, uid = json_tree.text(owner, "name"), json_tree.text(owner, "uid")
-    tree = objects.get(ObjectKey(served.group, served.plural, scope, name))
-    if tree is None or meta.uid(tree) != uid:
+    tree = objects.get(ObjectKey(served.group, served.plural, scope, owner.name))
+    if tree is None or meta.uid(tree) != owner.uid:
         raise ScaleUnknown(f'found no controllers for pod "{pod}"')
     scale = subresources.scale_of(served, tree)
-    return uid, core.replicas(scale) or 0
+    return owner.uid, core.replicas(scale) or 0
 
 
-def _deployment(objects: ObjectsReader, namespace: str, owner: JsonView) -> JsonObject | None:
+def _deployment(objects: ObjectsReader, namespace: str, owner: Owner) -> JsonObject | None:
     """The Deployment of a pod's ReplicaSet; None when there is none."""
-    replica_set = objects.get(
-        ObjectKey(api_groups.APPS, "replicasets", namespace, json_tree.text(owner, "name"))
-    )
-    if replica_set is None:
+    replica_set = objects.get(ObjectKey(api_groups.APPS, "replicasets", namespace, owner.name))
+    if replica_set is None or meta.uid(replica_set) != owner.uid:
         return None
-    if meta.uid(replica_set) != json_tree.text(owner, "uid"):
+    above = meta.controller(replica_set)
+    if above is None or above.kind != "Deployment":
         return None
-    above = controller_of(replica_set)
-    if above.get("kind") != "Deployment":
-        return None
-    key = ObjectKey(api_groups.APPS, "deployments", namespace, json_tree.text(above, "name"))
-    found = objects.get(key)
-    if found is None or meta.uid(found) != above.get("uid"):
-        return None
-    return found
+    found = objects.get(ObjectKey(api_groups.APPS, "deployments", namespace, above.name))
+    return None if found is None or meta.uid(found) != above.uid else found
 
 
 def _replicas(tree: JsonView) -> int:

@@ -28,7 +28,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -325,8 +325,8 @@ def is_marked(pod: JsonObject) -> bool:
     if "deletionTimestamp" not in pod["metadata"]:
         return False
     return any(
-        found.get("type") == conditions.DISRUPTION and found.get("reason") == CONDITION_REASON
-        for found in meta.condition_trees(pod)
+        (found.type, found.reason) == (condition_types.DISRUPTION_TARGET, CONDITION_REASON)
+        for found in meta.conditions(pod)
     )
 
 

@@ -15,7 +15,6 @@ from app.domain.controllers.eviction.taints import (
     NO_EXECUTE,
     Eviction,
     Reason,
-    Result,
     Rule,
     Taint,
 )
@@ -24,7 +23,8 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
@@ -77,7 +77,7 @@ class TrackedClaim:
     name: str
     uid: str
     owner_uid: str
-    results: tuple[Result, ...]
+    results: tuple[DeviceResult, ...]
     references: list[JsonObject]
     eviction: Eviction | None = None
     _reserved: tuple[tuple[str, str], ...] | None = None
@@ -183,7 +183,7 @@ class TaintState:
                 yield claim
 
     def claim_eviction(
-        self, results: tuple[Result, ...], rules: dict[str, Rule] | None = None
+        self, results: tuple[DeviceResult, ...], rules: dict[str, Rule] | None = None
     ) -> Eviction | None:
         """The eviction that taints on these devices ask for."""
         evictions: list[Eviction] = []
@@ -196,12 +196,14 @@ class TaintState:
                     evictions.append(Eviction(time=time, reasons=(reason,)))
         return taints.earliest(evictions)
 
-    def reasons_on(self, results: tuple[Result, ...]) -> tuple[Reason, ...]:
+    def reasons_on(self, results: tuple[DeviceResult, ...]) -> tuple[Reason, ...]:
         """The NoExecute taints on these devices, tolerated or not."""
         found = {reason for r in results for reason, _ in self._taints_of(r, self.rules)}
         return tuple(sorted(found))
 
-    def _taints_of(self, result: Result, rules: dict[str, Rule]) -> Iterator[tuple[Reason, Taint]]:
+    def _taints_of(
+        self, result: DeviceResult, rules: dict[str, Rule]
+    ) -> Iterator[tuple[Reason, Taint]]:
         for name in sorted(rules):
             rule = rules[name]
             if rule.effect == NO_EXECUTE and self._selects(rule, result):
@@ -219,7 +221,7 @@ class TaintState:
             )
             yield reason, taint
 
-    def _selects(self, rule: Rule, result: Result) -> bool:
+    def _selects(self, rule: Rule, result: DeviceResult) -> bool:
         return self.selects(rule, result.driver, result.pool, result.device)
 
     def _fold_pod(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
@@ -265,12 +267,12 @@ class TaintState:
 
     def _track(self, event: Event, tree: JsonObject, old: TrackedClaim | None) -> TrackedClaim:
         same = old is not None and old.uid == event.uid
-        results = old.results if old is not None and same else taints.read_results(tree)
+        results = old.results if old is not None and same else tuple(dra.results(tree))
         return TrackedClaim(
             namespace=event.key.namespace,
             name=event.key.name,
             uid=event.uid,
-            owner_uid=pods.controller_uid(tree),
+            owner_uid=meta.controller_uid(tree),
             results=results,
             references=dra.reserved_for(tree),
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
@@ -279,7 +281,7 @@ class TaintState:
     def _note_users(self, claim: TrackedClaim, *, add: bool) -> None:
         place = (claim.namespace, claim.name)
         for result in claim.results:
-            device = (result.driver, result.pool, result.device)
+            device = result.id
             if add:
                 self._users.setdefault(device, set()).add(place)
             elif (held := self._users.get(device)) is not None:

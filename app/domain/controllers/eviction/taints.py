@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.domain.values import json_tree, timestamps
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from app.domain.values.tolerations import fits
@@ -94,16 +94,6 @@ class Rule:
         return self.selector is not None and self.selector.matches(driver, pool, device)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """One allocated device with the tolerations that the scheduler copied into the result."""
-
-    driver: str
-    pool: str
-    device: str
-    tolerations: tuple[JsonObject, ...] = ()
-
-
 def read_taint(tree: JsonView, default: Instant = Instant(0)) -> Taint:
     """A taint of a slice or rule; stored objects always have `timeAdded`."""
     return Taint(
@@ -125,19 +115,6 @@ def read_rule(tree: JsonObject) -> Rule:
         taint=read_taint(json_tree.mapping(spec, "taint")),
         selector=_read_selector(selector) if isinstance(selector, dict) else None,
         spec=spec,
-    )
-
-
-def read_results(claim: JsonView) -> tuple[Result, ...]:
-    """The allocated devices of a claim, in order."""
-    return tuple(
-        Result(
-            driver=json_tree.text(result, "driver"),
-            pool=json_tree.text(result, "pool"),
-            device=json_tree.text(result, "device"),
-            tolerations=tuple(json_tree.objects(result, "tolerations")),
-        )
-        for result in dra.result_trees(claim)
     )
 
 

@@ -26,6 +26,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
+from app.domain.values.fields.meta import Owner
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -53,7 +54,7 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
         """Dependents of what is gone, objects with dangling owners, owners that wait."""
         objects = views.objects
         tree = event.object
-        owners = meta.owner_references(tree)
+        owners = meta.owners(tree)
         if event.type is EventType.OBJECT_DELETED:
             yield from objects.dependents(event.uid)
             for owner in owners:
@@ -62,7 +63,7 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
         if "deletionTimestamp" in tree["metadata"] and _policy_finalizer(tree):
             yield event.key
         for owner in owners:
-            if owner.get("blockOwnerDeletion") is False:
+            if owner.block_owner_deletion is False:
                 yield from _waiting_owner(objects, owner)
         if any(_is_dangling(objects, event.key, owner) for owner in owners):
             yield event.key
@@ -77,8 +78,8 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
         return len(plan.commands) >= DEPENDENTS_MAX
 
 
-def _waiting_owner(objects: ObjectsReader, owner: JsonView) -> Iterator[ObjectKey]:
-    key = objects.by_uid(json_tree.text(owner, "uid"))
+def _waiting_owner(objects: ObjectsReader, owner: Owner) -> Iterator[ObjectKey]:
+    key = objects.by_uid(owner.uid)
     tree = None if key is None else objects.get(key)
     if key is not None and tree is not None and _policy_finalizer(tree):
         yield key
@@ -93,11 +94,9 @@ def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Itera
         elif finalizer == FOREGROUND_FINALIZER:
             yield from _delete_dependents(objects, key, tree)
         return
-    owners = meta.owner_references(tree)
-    dangling = [owner for owner in owners if _is_dangling(objects, key, owner)]
-    if not dangling:
+    solid = _solid(objects, key, tree)
+    if len(solid) == len(meta.owners(tree)):
         return
-    solid = [owner for owner in owners if owner not in dangling]
     if solid:
         yield _owners_patch(key, tree, solid)
         return
@@ -132,20 +131,19 @@ def _delete_dependents(
         found = objects.get(dependent)
         if found is None:
             continue
-        owners = meta.owner_references(found)
-        blocks = any(o.get("uid") == uid and o.get("blockOwnerDeletion") is True for o in owners)
+        owners = meta.owners(found)
+        blocks = any(owner.uid == uid and owner.block_owner_deletion is True for owner in owners)
         if blocks:
             blocking += 1
         if sent >= DEPENDENTS_MAX:
             continue
         if blocks and _waits_in_circle(objects, found):
             sent += 1
-            yield _owners_patch(dependent, found, [o | _UNBLOCKING for o in owners])
+            trees = meta.owner_references(found)
+            yield _owners_patch(dependent, found, [tree | _UNBLOCKING for tree in trees])
         if "deletionTimestamp" in found["metadata"]:
             continue
-        others = [
-            o for o in owners if o.get("uid") != uid and not _is_dangling(objects, dependent, o)
-        ]
+        others = [o for o in _solid(objects, dependent, found) if o.get("uid") != uid]
         sent += 1
         if others:
             yield _owners_patch(dependent, found, others)
@@ -174,19 +172,25 @@ def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
     return False
 
 
-def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: JsonView) -> bool:
+def _solid(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> list[JsonObject]:
+    """The owner references that do not dangle, as they are written."""
+    references = zip(meta.owners(tree), meta.owner_references(tree), strict=True)
+    return [written for owner, written in references if not _is_dangling(objects, key, owner)]
+
+
+def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: Owner) -> bool:
     """True when the owner is not where the object of that key may have it.
 
     Owners are in the same namespace or in none. Kinds that are not served may live elsewhere, and
     the namespaced owner of a cluster-scoped object is no owner, but nothing goes because of it.
     """
-    group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
-    kind = history_kinds.find_kind(objects, group, version, json_tree.text(owner, "kind"))
+    group, version = registry.split_api_version(owner.api_version)
+    kind = history_kinds.find_kind(objects, group, version, owner.kind)
     if kind is None or (kind.namespaced and not key.namespace):
         return False
-    found = objects.by_uid(json_tree.text(owner, "uid"))
+    found = objects.by_uid(owner.uid)
     namespace = key.namespace if kind.namespaced else ""
-    expected = ObjectKey(kind.group, kind.plural, namespace, json_tree.text(owner, "name"))
+    expected = ObjectKey(kind.group, kind.plural, namespace, owner.name)
     return found != expected
 
 

@@ -142,13 +142,13 @@ def _status_update(
     tree = json_tree.copy(namespace)
     status = tree.setdefault("status", {})
     status["phase"] = "Terminating"
-    held = {c.get("type"): c for c in meta.condition_trees(namespace)}
+    held = {condition.type: condition for condition in meta.conditions(namespace)}
     conditions: list[JsonObject] = []
     for kind, state, reason, message in _conditions(objects, name, remaining):
         old = held.get(kind)
         since = timestamps.seconds_text(now)
-        if old is not None and old.get("status") == state:
-            since = json_tree.text(old, "lastTransitionTime")
+        if old is not None and old.status == state:
+            since = old.last_transition_time
         conditions.append(
             {
                 "type": kind,

@@ -17,11 +17,10 @@ from app.domain.controllers import conditions
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
-from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import is_of, pod_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -161,7 +160,7 @@ class PodGcReconciler(KeyedController[_Key, Views]):
             if held := self._by_node.get(self._node_of.pop(pod_id, "")):
                 held.pop(pod_id, None)
             return
-        if meta.phase(pod) in FINISHED:
+        if core.is_finished(pod):
             self._fold_finished(pod_id, pod, event)
         if meta.is_deleting(pod):
             if not node:
@@ -203,9 +202,8 @@ def _next_round(at: Instant) -> Instant:
 
 def _is_out_of_service(node: JsonView) -> bool:
     """Whether the node is not ready, and somebody has said that it will not come back."""
-    for condition in meta.condition_trees(node):
-        if condition.get("type") == "Ready" and condition.get("status") == "True":
-            return False
+    if meta.is_true(node, condition_types.READY):
+        return False
     taints = core.taints(node)
     return any(taint.get("key") == OUT_OF_SERVICE_TAINT for taint in taints)
 
@@ -216,7 +214,7 @@ def _goes(reason: str, pod: JsonView, node: JsonView | None) -> bool:
         return node is None
     metadata = json_tree.mapping(pod, "metadata")
     is_leaving = "deletionTimestamp" in metadata
-    is_finished = meta.phase(pod) in FINISHED
+    is_finished = core.is_finished(pod)
     if is_leaving and is_finished and metadata.get("deletionGracePeriodSeconds") == 0:
         return False
     if reason == TERMINATED:
@@ -230,7 +228,7 @@ def _commands(tree: JsonObject, now: Instant, *, is_orphan: bool) -> tuple[Comma
     metadata = tree["metadata"]
     key = pod_key(metadata["namespace"], metadata["name"])
     commands: list[Command] = []
-    if meta.phase(tree) not in FINISHED:
+    if not core.is_finished(tree):
         commands.append(
             PatchObject(
                 key=key,
@@ -268,7 +266,8 @@ def _failed(tree: JsonObject, now: Instant, *, is_orphan: bool) -> JsonObject:
 
 def _disrupted_since(tree: JsonObject) -> str:
     """When the pod was first said to be disrupted: a time of transition moves with the status."""
-    for found in meta.condition_trees(tree):
-        if found.get("type") == conditions.DISRUPTION and found.get("status") == "True":
-            return json_tree.text(found, "lastTransitionTime")
+    disrupted = (condition_types.DISRUPTION_TARGET, "True")
+    for condition in meta.conditions(tree):
+        if (condition.type, condition.status) == disrupted:
+            return condition.last_transition_time
     return ""

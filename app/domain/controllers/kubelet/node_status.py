@@ -6,7 +6,7 @@ A node that somebody made with a Ready condition is left as it is.
 from app.domain.controllers.kubelet.pod_status import KUBELET
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
-from app.domain.values import api_resources, json_tree, timestamps, well_known
+from app.domain.values import api_resources, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -23,7 +23,7 @@ _CONDITIONS = (
 
 def is_reported(node: JsonView) -> bool:
     """True when the node says whether it is ready."""
-    return any(condition.get("type") == "Ready" for condition in meta.condition_trees(node))
+    return meta.condition(node, condition_types.READY) is not None
 
 
 def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
@@ -47,7 +47,9 @@ def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
         for kind, status, reason, message in _CONDITIONS
     ]
     conditions.append(
-        _condition("Ready", "True", "KubeletReady", "kubelet is posting ready status", text)
+        _condition(
+            condition_types.READY, "True", "KubeletReady", "kubelet is posting ready status", text
+        )
     )
     capacity = DEFAULT_RESOURCES | dict(json_tree.mapping(node, "status", "capacity"))
     allocatable = capacity | dict(core.allocatable(node))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import pod_key
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -19,7 +19,12 @@ KUBELET = WriteOptions(field_manager="kubelet")
 KILLED = 137
 """Exit code of a container that did not end by itself."""
 
-_RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+_RUNNING = (
+    condition_types.POD_READY_TO_START_CONTAINERS,
+    condition_types.INITIALIZED,
+    condition_types.READY,
+    condition_types.CONTAINERS_READY,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +87,12 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     reason = "PodCompleted" if exit_.code == 0 else "PodFailed"
     has_run = bool(json_tree.objects(pod, "status", "containerStatuses"))
     conditions = [
-        _condition(pod, "PodReadyToStartContainers", "False", text),
-        _condition(pod, "Ready", "False", text, reason),
-        _condition(pod, "ContainersReady", "False", text, reason),
+        _condition(pod, condition_types.POD_READY_TO_START_CONTAINERS, "False", text),
+        _condition(pod, condition_types.READY, "False", text, reason),
+        _condition(pod, condition_types.CONTAINERS_READY, "False", text, reason),
     ]
     if exit_.code == 0:
-        conditions.append(_condition(pod, "Initialized", "True", text, reason))
+        conditions.append(_condition(pod, condition_types.INITIALIZED, "True", text, reason))
     status: JsonObject = {
         "observedGeneration": meta.generation(pod) or 1,
         "phase": exit_.phase,
@@ -139,9 +144,9 @@ def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
 
 def _condition(pod: JsonView, kind: str, status: str, text: str, reason: str = "") -> JsonObject:
     since = text
-    for present in meta.condition_trees(pod):
-        if present.get("type") == kind and present.get("status") == status:
-            since = json_tree.text(present, "lastTransitionTime") or text
+    for present in meta.conditions(pod):
+        if (present.type, present.status) == (kind, status):
+            since = present.last_transition_time or text
     found: JsonObject = {
         "type": kind,
         "status": status,

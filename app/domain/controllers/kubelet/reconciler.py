@@ -24,7 +24,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import api_resources, json_tree, timestamps
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -166,7 +166,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         facts = pods.facts(tree)
         if facts.is_deleting:
             return self._stop(key, tree, facts, now)
-        if facts.phase in ("Succeeded", "Failed"):
+        if facts.phase in core.FINISHED:
             return ()
         if held.started is None:
             return self._start(objects, key, tree, node, held, now)
@@ -267,11 +267,11 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         except TimestampError:
             end = now
         due = min(end, Instant(end - grace * SECOND + annotations.stop_delay(tree)))
-        if due > now and facts.phase not in ("Succeeded", "Failed"):
+        if due > now and facts.phase not in core.FINISHED:
             self.queue.add_at(key, due)
             return ()
         commands: list[Command] = []
-        if facts.phase not in ("Succeeded", "Failed"):
+        if facts.phase not in core.FINISHED:
             commands.append(pod_status.ended(tree, pod_status.exit_of(tree, KILLED), now))
         if grace or not metadata.get("finalizers"):
             commands.append(

@@ -22,7 +22,7 @@ from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
-from app.domain.values import api_resources, json_tree, timestamps, well_known
+from app.domain.values import api_resources, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -233,10 +233,8 @@ def _missing_labels(tree: JsonView) -> JsonObject:
 
 
 def _ready(tree: JsonView) -> str:
-    for condition in meta.condition_trees(tree):
-        if condition.get("type") == "Ready":
-            return json_tree.text(condition, "status")
-    return ""
+    condition = meta.condition(tree, condition_types.READY)
+    return "" if condition is None else condition.status
 
 
 def _wanted(tree: JsonView, taints: list[JsonObject], now: Instant) -> list[JsonObject]:

@@ -141,9 +141,7 @@ def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId
         claim = objects.get(key)
         if claim is None:
             continue
-        for result in dra.result_trees(claim):
-            if result.get("driver") == driver:
-                pool = json_tree.text(result, "pool")
-                device = (driver, pool, json_tree.text(result, "device"))
-                found.setdefault((driver, pool), set()).add(device)
+        for result in dra.results(claim):
+            if result.driver == driver:
+                found.setdefault((driver, result.pool), set()).add(result.id)
     return found

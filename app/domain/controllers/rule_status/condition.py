@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from app.domain.controllers.eviction.state import Place, TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, Rule
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, condition_types, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
-TYPE = "EvictionInProgress"
+TYPE = condition_types.EVICTION_IN_PROGRESS
 
 _EVICTED = re.compile(r"(\d{1,18}) pods? evicted since starting the controller\.$")
 
@@ -150,10 +150,7 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
 
 def stored(rule: JsonObject) -> JsonObject | None:
     """The condition that the rule has."""
-    for condition in meta.condition_trees(rule):
-        if condition.get("type") == TYPE:
-            return condition
-    return None
+    return meta.condition_tree(rule, TYPE)
 
 
 def evicted_in(message: str) -> int:

@@ -23,6 +23,7 @@ from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -98,18 +99,11 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
     """When to try again, by the pace of a replay; None: the attempt counts."""
     if pace is None:
         return None
-    devices = [name for found in result.allocations for name in device_names(found)]
+    devices = [name for found in result.allocations for name in dra.device_names(found)]
     tried = Tried(
         node=result.node, devices=tuple(sorted(devices)), message=messages.note(result.message)
     )
     return pace.put_off(turn.pod.facts.uid, tried, turn.now)
-
-
-def device_names(allocation: JsonView) -> Iterator[str]:
-    """`request: pool/device` of each result."""
-    for found in json_tree.objects(allocation, "devices", "results"):
-        place = f"{json_tree.text(found, 'pool')}/{json_tree.text(found, 'device')}"
-        yield f"{json_tree.text(found, 'request')}: {place}"
 
 
 def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -> Plan:

@@ -220,7 +220,7 @@ class SchedulingReconciler:
         tree = event.object
         is_gone = event.type is EventType.OBJECT_DELETED
         phase = meta.phase(tree)
-        if is_gone or phase in ("Succeeded", "Failed"):
+        if is_gone or phase in core.FINISHED:
             self._forget(place)
             given_up = self.nodes.nominations.forget(place)
             if self.nodes.release(place) is not None:

@@ -4,7 +4,7 @@ from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.binding_cycle import preemption_writes
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
-from app.domain.values import json_tree
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CLAIMS_MAX = 8
@@ -46,11 +46,8 @@ def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObj
     claims: list[JsonObject] = []
     for claim in attempt.claims:
         allocation = claim.allocation if claim.allocation is not None else next(drawn)
-        results = json_tree.objects(allocation, "devices", "results")
-        devices = [
-            f"{result.get('driver')}/{result.get('pool')}/{result.get('device')}"
-            for result in results[:DEVICES_MAX]
-        ]
+        results = dra.results_of(allocation)
+        devices = [result.text for result in results[:DEVICES_MAX]]
         claims.append(
             {
                 "claim": claim.name,
@@ -60,15 +57,12 @@ def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObj
             }
         )
     if attempt.extended is not None:
-        results = json_tree.objects(next(drawn), "devices", "results")
+        results = dra.results_of(next(drawn))
         claims.append(
             {
                 "claim": extended_resources.PSEUDO_NAME,
                 "fresh": True,
-                "devices": [
-                    f"{result.get('driver')}/{result.get('pool')}/{result.get('device')}"
-                    for result in results[:DEVICES_MAX]
-                ],
+                "devices": [result.text for result in results[:DEVICES_MAX]],
                 "devicesCount": len(results),
             }
         )

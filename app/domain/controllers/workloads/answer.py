@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from app.domain.controllers.pods import controller_uid
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
@@ -42,7 +41,7 @@ class Situation:
         for key in self.objects.dependents(self.uid):
             if (key.group, key.resource) == place:
                 tree = self.objects.get(key)
-                if tree is not None and controller_uid(tree) == self.uid:
+                if tree is not None and meta.controller_uid(tree) == self.uid:
                     found.append(tree)
         return found
 

@@ -163,12 +163,12 @@ def _misplaced(found: _Set) -> list[Step]:
     """Pods on nodes that may not have one, second pods of a node, and failed ones."""
     steps: list[Step] = []
     for node in sorted(found.pods):
-        pods = [pod for pod in found.pods[node] if not pods_of.is_leaving(pod)]
+        pods = [pod for pod in found.pods[node] if not meta.is_deleting(pod)]
         kept = 1 if node in found.keep else 0
-        pods.sort(key=lambda pod: (pods_of.is_finished(pod), pod["metadata"]["creationTimestamp"]))
+        pods.sort(key=lambda pod: (core.is_finished(pod), pod["metadata"]["creationTimestamp"]))
         for index, pod in enumerate(pods):
             name = pod["metadata"]["name"]
-            if pods_of.is_finished(pod) and index < kept:
+            if core.is_finished(pod) and index < kept:
                 place = f"{found.situation.key.namespace}/{name}"
                 text = f"Found failed daemon pod {place} on node {node}, will try to kill it"
                 steps.append(Report(kind="Warning", reason="FailedDaemonPod", message=text))
@@ -188,8 +188,8 @@ def _outdated(found: _Set) -> list[Step]:
     old: list[JsonObject] = []
     for node in found.wanted:
         pods = found.pods.get(node, [])
-        ready = [p for p in pods if not pods_of.is_leaving(p) and pods_of.ready_since(p)]
-        staying = [p for p in pods if not pods_of.is_leaving(p)]
+        ready = [p for p in pods if not meta.is_deleting(p) and pods_of.ready_since(p)]
+        staying = [p for p in pods if not meta.is_deleting(p)]
         outdated = [pod for pod in staying if _hash(pod) != found.revision.hash]
         if not ready:
             # A pod that serves nobody costs nothing to replace.
@@ -221,7 +221,7 @@ def _status(found: _Set) -> WorkloadSteps:
     seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
     first: list[JsonObject] = []
     for node in found.wanted:
-        staying = [pod for pod in found.pods.get(node, ()) if not pods_of.is_leaving(pod)]
+        staying = [pod for pod in found.pods.get(node, ()) if not meta.is_deleting(pod)]
         first += staying[:1]
     counts = pods_of.count(first, seconds, situation.now)
     wanted = len(found.wanted)

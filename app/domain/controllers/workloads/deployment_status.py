@@ -110,7 +110,10 @@ def _judge_progress(
         return None  # a pod of a finished rollout is being replaced: no new rollout
     elif _has_progressed(before, numbers):
         conditions.put(
-            "Progressing", "True", "ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.'
+            "Progressing",
+            "True",
+            "ReplicaSetUpdated",
+            f'ReplicaSet "{name}" is progressing.',
         )
     deadline = json_tree.integer(situation.tree, "spec", "progressDeadlineSeconds")
     if deadline is None or reason == "ProgressDeadlineExceeded":

@@ -135,7 +135,7 @@ def _has_old_pods(rollout: _Rollout) -> bool:
     for uid in uids:
         for key in objects.dependents(uid):
             pod = objects.get(key) if (key.group, key.resource) == api_resources.PODS else None
-            if pod is not None and not pods_of.is_finished(pod):
+            if pod is not None and not core.is_finished(pod):
                 return True
     return False
 

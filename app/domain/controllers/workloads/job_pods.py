@@ -12,7 +12,7 @@ from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -52,13 +52,13 @@ def of_job(situation: Situation) -> JobPods:
         pod
         for pod in pods
         if FINALIZER in meta.finalizers(pod)
-        and (pods_of.is_finished(pod) or (pods_of.is_leaving(pod) and not only_failed))
+        and (core.is_finished(pod) or (meta.is_deleting(pod) and not only_failed))
     )
     return JobPods(
         all=tuple(pods),
         active=tuple(pod for pod in pods if pods_of.is_active(pod)),
         ended=ended,
-        leaving=sum(1 for p in pods if pods_of.is_leaving(p) and not pods_of.is_finished(p)),
+        leaving=sum(1 for p in pods if meta.is_deleting(p) and not core.is_finished(p)),
     )
 
 
@@ -144,9 +144,9 @@ def _ended_at(pod: JsonView) -> Instant:
         for status in json_tree.objects(pod, "status", "containerStatuses")
     ]
     texts += [
-        json_tree.text(condition, "lastTransitionTime")
-        for condition in meta.condition_trees(pod)
-        if condition.get("type") == "Ready"
+        condition.last_transition_time
+        for condition in meta.conditions(pod)
+        if condition.type == condition_types.READY
     ]
     texts.append(meta.deletion_timestamp(pod))
     for text in texts:

@@ -11,7 +11,8 @@ from app.domain.controllers.workloads import failure_policy, job_pods, pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -99,8 +100,14 @@ def _count_ended(job: _Job) -> list[Step]:
         field = "succeeded" if job_pods.has_succeeded(pod) else "failed"
         if field == "failed":
             verdict = failure_policy.judge(job.spec, pod)
-            if verdict.message and not job.condition("FailureTarget"):
-                _put(job, "FailureTarget", "True", failure_policy.REASON, verdict.message)
+            if verdict.message and not job.condition(condition_types.FAILURE_TARGET):
+                _put(
+                    job,
+                    condition_types.FAILURE_TARGET,
+                    "True",
+                    failure_policy.REASON,
+                    verdict.message,
+                )
             if not verdict.counts:
                 continue
         index = job_pods.index_of(pod)
@@ -117,14 +124,14 @@ def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
     """Make or delete pods, or end the Job; with the instant at which to look again."""
     verdict, due = _failure(job)
     if verdict is not None:
-        return _end(job, "FailureTarget", "Failed", verdict), None
+        return _end(job, condition_types.FAILURE_TARGET, "Failed", verdict), None
     if job.spec.get("suspend") is True:
         return _suspend(job), None
     if said := _resume(job):
         _refresh(job)
         return [pods_of.with_status(job.situation, job.status), said], None
     if _is_complete(job):
-        return _end(job, "SuccessCriteriaMet", "Complete", _REACHED), None
+        return _end(job, condition_types.SUCCESS_CRITERIA_MET, "Complete", _REACHED), None
     missing = _missing(job)
     if not missing:
         surplus = len(job.pods.active) - (json_tree.integer(job.spec, "parallelism") or 0)
@@ -138,7 +145,7 @@ def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
 
 def _failure(job: _Job) -> tuple[tuple[str, str] | None, Instant | None]:
     """Why the Job has failed, if it has; and when its deadline is."""
-    target = job.condition("FailureTarget")
+    target = job.condition(condition_types.FAILURE_TARGET)
     if target:
         return (target["reason"], target["message"]), None
     limit = json_tree.integer(job.spec, "backoffLimit")
@@ -203,7 +210,7 @@ def _resume(job: _Job) -> Step | None:
 
 
 def _is_complete(job: _Job) -> bool:
-    if job.condition("SuccessCriteriaMet"):
+    if job.condition(condition_types.SUCCESS_CRITERIA_MET):
         return True
     completions = json_tree.integer(job.spec, "completions")
     if completions is None:
@@ -223,7 +230,7 @@ def _missing(job: _Job) -> list[int | None]:
         wanted = min(wanted, completions - job.number("succeeded"))
     occupied = list(job.pods.active)
     if job_pods.replaces_failed_only(job.spec):
-        occupied = [pod for pod in job.pods.all if not pods_of.is_finished(pod)]
+        occupied = [pod for pod in job.pods.all if not core.is_finished(pod)]
     room = min(wanted - len(occupied), job.situation.pods_max)
     if room <= 0:
         return []

@@ -11,8 +11,8 @@ from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_resources, json_tree, names, timestamps
-from app.domain.values.fields import meta
+from app.domain.values import api_resources, condition_types, json_tree, names, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -29,27 +29,17 @@ class Counts:
     due: Instant | None
 
 
-def is_leaving(pod: JsonView) -> bool:
-    """True when the pod has a deletionTimestamp."""
-    return meta.is_deleting(pod)
-
-
-def is_finished(pod: JsonView) -> bool:
-    """True in a terminal phase."""
-    return meta.phase(pod) in ("Succeeded", "Failed")
-
-
 def is_active(pod: JsonView) -> bool:
     """True when the pod counts: neither finished nor on its way out."""
-    return not is_leaving(pod) and not is_finished(pod)
+    return not meta.is_deleting(pod) and not core.is_finished(pod)
 
 
 def ready_since(pod: JsonView) -> Instant | None:
     """Since when the pod is ready; None when it is not."""
-    for condition in meta.condition_trees(pod):
-        if condition.get("type") == "Ready" and condition.get("status") == "True":
+    for condition in meta.conditions(pod):
+        if (condition.type, condition.status) == (condition_types.READY, "True"):
             try:
-                return timestamps.parse(json_tree.text(condition, "lastTransitionTime"))
+                return timestamps.parse(condition.last_transition_time)
             except TimestampError:
                 return Instant(0)
     return None

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from app.domain.controllers.event_objects import Reporter, reference, without_refused
 from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import Plan, Views
-from app.domain.controllers.pods import controller_of
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rejections import MODIFIED
 from app.domain.objects.write.commands import Command
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -82,16 +82,19 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
             self.queue.add_first(key, plan.observed)
 
     def _keys_of_dependent(self, event: Event, objects: ObjectsReader) -> Iterable[ObjectKey]:
-        owner = controller_of(event.object)
+        owner = meta.controller(event.object)
         workload = self._workload
-        if not owner and workload.release is not None:
+        if owner is None and workload.release is not None:
             # An orphan: its workload went and left it behind.
             if event.type is not EventType.OBJECT_DELETED and workload.release(event.object):
                 return (event.key,)
             return ()
-        if owner.get("kind") != workload.kind or owner.get("apiVersion") != workload.api_version:
+        if owner is None or (owner.kind, owner.api_version) != (
+            workload.kind,
+            workload.api_version,
+        ):
             return ()
-        key = objects.by_uid(json_tree.text(owner, "uid"))
+        key = objects.by_uid(owner.uid)
         if key is not None:
             return (key,)
         if workload.release is not None and event.type is not EventType.OBJECT_DELETED:

@@ -46,7 +46,7 @@ def failed(situation: Situation, problem: str) -> tuple[Step, ...]:
 
 
 def _leaving(pods: list[JsonObject]) -> int:
-    return sum(1 for pod in pods if pods_of.is_leaving(pod) and not pods_of.is_finished(pod))
+    return sum(1 for pod in pods if meta.is_deleting(pod) and not core.is_finished(pod))
 
 
 def _creates(situation: Situation, count: int) -> tuple[Step, ...]:

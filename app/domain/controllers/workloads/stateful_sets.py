@@ -93,9 +93,9 @@ def _present(found: _Set) -> list[Step]:
         pod = found.pods.get(ordinal)
         if pod is None:
             steps += _create(found, ordinal)
-        elif pods_of.is_leaving(pod):
+        elif meta.is_deleting(pod):
             pass
-        elif pods_of.is_finished(pod):
+        elif core.is_finished(pod):
             steps += _recreate(found, pod)
         elif found.is_available(pod):
             continue
@@ -178,12 +178,12 @@ def _surplus(found: _Set) -> list[Step]:
     wanted = found.ordinals
     extra = sorted((ordinal for ordinal in found.pods if ordinal not in wanted), reverse=True)
     if found.is_ordered:
-        if any(pods_of.is_leaving(pod) for pod in found.pods.values()):
+        if any(meta.is_deleting(pod) for pod in found.pods.values()):
             return []
         extra = extra[:1]
     steps: list[Step] = []
     for ordinal in extra[: found.situation.pods_max]:
-        if not pods_of.is_leaving(found.pods[ordinal]):
+        if not meta.is_deleting(found.pods[ordinal]):
             steps += _delete(found, found.pods[ordinal])
     return steps
 
@@ -194,7 +194,7 @@ def _outdated(found: _Set) -> list[Step]:
         return []
     for ordinal in reversed(found.ordinals):
         pod = found.pods.get(ordinal)
-        if ordinal < found.partition or pod is None or pods_of.is_leaving(pod):
+        if ordinal < found.partition or pod is None or meta.is_deleting(pod):
             return []
         if _revision(pod) != found.revision.name:
             return _delete(found, pod)
@@ -212,8 +212,8 @@ def _delete(found: _Set, pod: JsonObject) -> list[Step]:
 def _status(found: _Set) -> WorkloadSteps:
     situation = found.situation
     tree = situation.tree
-    pods = [pod for pod in found.pods.values() if not pods_of.is_finished(pod)]
-    staying = [pod for pod in pods if not pods_of.is_leaving(pod)]
+    pods = [pod for pod in found.pods.values() if not core.is_finished(pod)]
+    staying = [pod for pod in pods if not meta.is_deleting(pod)]
     counts = pods_of.count(staying, found.ready_seconds, situation.now)
     updated = sum(1 for pod in staying if _revision(pod) == found.revision.name)
     is_done = updated == counts.ready == len(pods) == found.replicas and not found.partition

@@ -15,7 +15,7 @@ from app.domain.objects.kind import Custom, CustomVersion, Scale
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
 from app.domain.objects.schema import definition_schemas
-from app.domain.values import api_groups, json_paths, json_tree
+from app.domain.values import api_groups, condition_types, json_paths, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -45,10 +45,7 @@ def all_kinds(reader: ObjectsReader) -> Iterator[Kind]:
 
 def is_established(tree: JsonView) -> bool:
     """Whether a definition is served."""
-    return any(
-        condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in meta.condition_trees(tree)
-    )
+    return meta.is_true(tree, condition_types.ESTABLISHED)
 
 
 @lru_cache(maxsize=KINDS_MAX)

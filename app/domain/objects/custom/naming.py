@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from app.domain.objects.custom.definitions import RESOURCE
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, condition_types, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -41,13 +41,13 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
         row = ("True", "NoConflicts", "no conflicts found")
     else:
         row = ("False", *problem)
-    _put(conditions, "NamesAccepted", row, now)
-    established = held.get("Established", {})
+    _put(conditions, condition_types.NAMES_ACCEPTED, row, now)
+    established = held.get(condition_types.ESTABLISHED, {})
     if established.get("status") != "True":
         row = ("True", "InitialNamesAccepted", "the initial names have been accepted")
         if problem is not None:
             row = ("False", "NotAccepted", "not all names are accepted")
-        _put(conditions, "Established", row, now)
+        _put(conditions, condition_types.ESTABLISHED, row, now)
     found: JsonObject = {
         "acceptedNames": accepted,
         "conditions": list(conditions.values()),

@@ -4,13 +4,13 @@ Two write it: the controller, which counts, and whoever evicts a pod, which take
 away before the controller has seen the pod go. Parity: policy/v1, controllers.md 11.2.
 """
 
-from app.domain.values import json_tree, selectors, timestamps
+from app.domain.values import condition_types, json_tree, selectors, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
 from app.domain.values.timestamps import Instant
 
-ALLOWED = "DisruptionAllowed"
+ALLOWED = condition_types.DISRUPTION_ALLOWED
 """The only condition of a budget."""
 
 SUFFICIENT = "SufficientPods"
@@ -90,10 +90,7 @@ def with_condition(
 
 def is_ready(pod: JsonView) -> bool:
     """Whether the pod is healthy in the sense of budgets."""
-    return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in meta.condition_trees(pod)
-    )
+    return meta.is_true(pod, condition_types.READY)
 
 
 def is_leaving(pod: JsonView) -> bool:

@@ -8,7 +8,7 @@ from app.domain.objects.kinds import (
     runtime_classes,
 )
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import timestamps, well_known
+from app.domain.values import condition_types, timestamps, well_known
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -39,7 +39,7 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> Non
                 "message": GATED_MESSAGE,
                 "reason": "SchedulingGated",
                 "status": "False",
-                "type": "PodScheduled",
+                "type": condition_types.POD_SCHEDULED,
             }
         ]
     tree["status"] = status

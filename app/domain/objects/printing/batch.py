@@ -3,7 +3,7 @@
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.durations import age_text, duration_text
 from app.domain.objects.printing.tables import NONE, Cells
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -14,7 +14,7 @@ CRON_JOB = (
 )
 
 _OVER = ("Complete", "Failed")
-_ON_THE_WAY = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+_ON_THE_WAY = ("Suspended", condition_types.FAILURE_TARGET, condition_types.SUCCESS_CRITERIA_MET)
 
 
 def job(tree: JsonObject, now: Instant) -> Cells:

@@ -2,7 +2,7 @@
 
 from app.domain.objects.printing.durations import age_of
 from app.domain.objects.printing.tables import Cells
-from app.domain.values import json_tree
+from app.domain.values import condition_types, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -36,7 +36,7 @@ def _status(tree: JsonView) -> str:
     states = [
         "Ready" if condition.get("status") == "True" else "NotReady"
         for condition in meta.condition_trees(tree)
-        if condition.get("type") == "Ready"
+        if condition.get("type") == condition_types.READY
     ] or ["Unknown"]
     if core.unschedulable(tree):
         states.append("SchedulingDisabled")

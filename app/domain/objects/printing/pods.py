@@ -2,8 +2,8 @@
 
 from app.domain.objects.printing.durations import age_of, age_text
 from app.domain.objects.printing.tables import Cells
-from app.domain.values import json_tree
-from app.domain.values.fields import meta
+from app.domain.values import condition_types, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -30,7 +30,7 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
     if meta.deletion_timestamp(tree):
         if json_tree.text(status, "reason") == "NodeLost":
             reason = "Unknown"
-        elif json_tree.text(status, "phase") not in ("Succeeded", "Failed"):
+        elif not core.is_finished(tree):
             reason = "Terminating"
     return [
         meta.name(tree),
@@ -47,7 +47,10 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
 
 def _phase_reason(status: JsonView) -> str:
     for condition in json_tree.objects(status, "conditions"):
-        if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+        if (
+            condition.get("type") == condition_types.POD_SCHEDULED
+            and condition.get("reason") == "SchedulingGated"
+        ):
             return "SchedulingGated"
     return json_tree.text(status, "reason") or json_tree.text(status, "phase")
 
@@ -111,7 +114,7 @@ def _ended(terminated: JsonView) -> str:
 
 def _is_ready(status: JsonView) -> bool:
     return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True"
+        condition.get("type") == condition_types.READY and condition.get("status") == "True"
         for condition in json_tree.objects(status, "conditions")
     )
 

@@ -16,7 +16,7 @@ import msgspec
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.values import api_resources, json_tree, quantity
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Format, Quantity
 
@@ -67,7 +67,7 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     counted = f"{resource}.{group}" if group else resource
     found = {f"count/{counted}": _ONE}
     if (group, resource) == api_resources.PODS:
-        if meta.phase(tree) not in ("Succeeded", "Failed"):
+        if not core.is_finished(tree):
             found |= _of_pod(json_tree.mapping(tree, "spec"))
     elif not group and resource in COUNTED_BY_NAME:
         found[resource] = _ONE

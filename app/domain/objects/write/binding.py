@@ -9,7 +9,7 @@ from app.domain.objects.write import admission, asking, metadata
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest
-from app.domain.values import api_groups, json_tree, timestamps, well_known
+from app.domain.values import api_groups, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -89,10 +89,14 @@ def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
         "lastProbeTime": None,
         "lastTransitionTime": now,
         "status": "True",
-        "type": "PodScheduled",
+        "type": condition_types.POD_SCHEDULED,
     }
     conditions = json_tree.objects(status, "conditions")
-    places = [place for place, each in enumerate(conditions) if each.get("type") == "PodScheduled"]
+    places = [
+        place
+        for place, each in enumerate(conditions)
+        if each.get("type") == condition_types.POD_SCHEDULED
+    ]
     if places:
         old = conditions[places[0]]
         if old.get("status") == "True" and old.get("lastTransitionTime"):

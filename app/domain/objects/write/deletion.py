@@ -18,7 +18,7 @@ from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import json_tree, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -31,7 +31,6 @@ _PRESERVED = (
 )
 
 _IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
-_TERMINAL = frozenset({"Failed", "Succeeded"})
 
 
 def decide_delete(
@@ -184,7 +183,7 @@ def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
     """How long a pod may take; 0 for one that no kubelet knows or that has finished."""
     if not core.node_name(pod):
         return 0
-    if meta.phase(pod) in _TERMINAL:
+    if core.is_finished(pod):
         return 0
     wanted = command.grace_seconds
     if wanted is None:

@@ -15,7 +15,7 @@ from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import api_groups, api_resources, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -28,7 +28,6 @@ CONFLICTS_MAX = 20
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 _RETRY_SECONDS = 5
 _UNSEEN_RETRY_SECONDS = 10
-_TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
         raise NotFound(f'pods "{key.name}" not found', group="", resource="pods", name=key.name)
     version = meta.resource_version(pod)
     phase = meta.phase(pod)
-    if phase in _TERMINAL or is_leaving(pod):
+    if phase in core.FINISHED or is_leaving(pod):
         return Permission()
     if phase == "Pending":
         return Permission(resource_version=version)

@@ -2,6 +2,10 @@
 
 from app.domain.values.fields import meta, paths, records
 from app.domain.values.fields.records import Record
+from app.domain.values.json_tree import JsonView
+
+FINISHED = frozenset(("Succeeded", "Failed"))
+"""The phases of a pod whose containers have ended for good."""
 
 node_name = paths.text("spec", "nodeName")
 """The node that a pod is bound to; empty while it waits for one."""
@@ -25,6 +29,11 @@ allocatable = paths.mapping("status", "allocatable")
 replicas = paths.integer("spec", "replicas")
 template = paths.mapping("spec", "template")
 """The template from which a workload makes its pods."""
+
+
+def is_finished(pod: JsonView) -> bool:
+    """True when the pod has succeeded or failed."""
+    return meta.phase(pod) in FINISHED
 
 
 class Requirement(Record, frozen=True):

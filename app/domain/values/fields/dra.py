@@ -153,3 +153,10 @@ def selected_node(allocation: JsonView) -> str:
         if field.key == "metadata.name" and field.operator == "In" and len(field.values) == 1:
             return field.values[0]
     return ""
+
+
+def device_names(allocation: JsonView) -> tuple[str, ...]:
+    """`request: pool/device` of each result."""
+    return tuple(
+        f"{result.request}: {result.pool}/{result.device}" for result in results_of(allocation)
+    )

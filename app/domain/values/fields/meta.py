@@ -2,13 +2,7 @@
 
 from app.domain.values.fields import paths, records
 from app.domain.values.fields.records import Record
-from app.domain.values.json_tree import JsonView
-
-api_version = paths.text("apiVersion")
-kind = paths.text("kind")
-metadata = paths.mapping("metadata")
-spec = paths.mapping("spec")
-status = paths.mapping("status")
+from app.domain.values.json_tree import JsonObject, JsonView
 
 name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
@@ -25,18 +19,12 @@ deletion_timestamp = paths.text("metadata", "deletionTimestamp")
 """When the object's deletion was asked for; empty before."""
 
 phase = paths.text("status", "phase")
+
+owner_references = paths.objects("metadata", "ownerReferences")
 condition_trees = paths.objects("status", "conditions")
-"""The conditions as they are written."""
+"""Both as they are written; `owners` and `conditions` are records of them."""
 
-
-def is_deleting(tree: JsonView) -> bool:
-    """True when `metadata.deletionTimestamp` is there, whatever it holds."""
-    return "deletionTimestamp" in metadata(tree)
-
-
-def place(tree: JsonView) -> tuple[str, str]:
-    """Namespace and name."""
-    return namespace(tree), name(tree)
+_metadata = paths.mapping("metadata")
 
 
 class Owner(Record, frozen=True):
@@ -47,7 +35,7 @@ class Owner(Record, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
-    block_owner_deletion: bool = False
+    block_owner_deletion: bool | None = None
 
 
 class Condition(Record, frozen=True):
@@ -62,7 +50,7 @@ class Condition(Record, frozen=True):
 
 
 class Reference(Record, frozen=True):
-    """A reference to an object: what a Kubernetes Event is about, what a hook targets."""
+    """A reference to an object, such as the one that a Kubernetes Event is about."""
 
     api_version: str = ""
     kind: str = ""
@@ -73,21 +61,46 @@ class Reference(Record, frozen=True):
     field_path: str = ""
 
 
-owner_references = paths.objects("metadata", "ownerReferences")
-"""The owner references as they are written."""
-
 owners = records.of_list(Owner, paths.get("metadata", "ownerReferences"))
-"""The owner references as records."""
-
+conditions = records.of_list(Condition, paths.get("status", "conditions"))
 _condition = records.of_tree(Condition)
 
-conditions = records.of_list(Condition, paths.get("status", "conditions"))
-"""The conditions as records."""
+
+def is_deleting(tree: JsonView) -> bool:
+    """True when `metadata.deletionTimestamp` is there, whatever it holds."""
+    return "deletionTimestamp" in _metadata(tree)
+
+
+def place(tree: JsonView) -> tuple[str, str]:
+    """Namespace and name."""
+    return namespace(tree), name(tree)
+
+
+def controller(tree: JsonView) -> Owner | None:
+    """The first owner reference with `controller: true`, or None."""
+    return next((owner for owner in owners(tree) if owner.controller), None)
+
+
+def controller_uid(tree: JsonView) -> str:
+    """The uid of the controller; empty when there is none."""
+    owner = controller(tree)
+    return "" if owner is None else owner.uid
 
 
 def condition(tree: JsonView, wanted: str) -> Condition | None:
     """The first condition of a type, or None."""
-    for item in condition_trees(tree):
-        if item.get("type") == wanted:
-            return _condition(item)
-    return None
+    item = condition_tree(tree, wanted)
+    return None if item is None else _condition(item)
+
+
+def condition_tree(tree: JsonView, wanted: str) -> JsonObject | None:
+    """The first condition of a type as it is written, or None."""
+    return next((item for item in condition_trees(tree) if item.get("type") == wanted), None)
+
+
+def is_true(tree: JsonView, wanted: str) -> bool:
+    """True when a condition of a type has the status True."""
+    return any(
+        item.get("type") == wanted and item.get("status") == "True"
+        for item in condition_trees(tree)
+    )

@@ -7,7 +7,7 @@ from heapq import heappop, heappush, merge
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES, SCHEDULER
-from app.analysis.replay.facts import FINISHED, subject_of
+from app.analysis.replay.facts import subject_of
 from app.analysis.replay.inputs import Input, command_of
 from app.analysis.replay.pace import is_derived
 from app.analysis.replay.recording import Recording, note_reached
@@ -367,8 +367,8 @@ class Run:
                 self._written[event.key] = (uid, self._written_of[uid])
                 self._written_of[uid] += 1
         if self._pace is not None and event.key.resource == "pods":
-            phase = meta.phase(event.object)
-            is_finished = event.type is not EventType.OBJECT_DELETED and phase in FINISHED
+            is_gone = event.type is EventType.OBJECT_DELETED
+            is_finished = not is_gone and core.is_finished(event.object)
             place = (event.key.namespace, event.key.name)
             self._pace.note_finished(place, is_finished=is_finished)
         is_news = note_reached(self._reached, event, event.stamp.time)

@@ -28,7 +28,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     UpdateObject,
 )
-from app.domain.values import json_tree, timestamps, well_known
+from app.domain.values import condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -150,7 +150,7 @@ def failed_condition(
             changed["lastTransitionTime"] = timestamps.seconds_text(now)
     status: JsonObject = {}
     if changed:
-        status = conditions.patch_of(pod, {"type": "PodScheduled", **changed})
+        status = conditions.patch_of(pod, {"type": condition_types.POD_SCHEDULED, **changed})
     if nominated is not None and core.nominated_node_name(pod) != nominated:
         status["nominatedNodeName"] = nominated or None
     return _pod_status(pod, status) if status else None
@@ -249,10 +249,7 @@ def _make_extended(
 
 
 def _condition(pod: JsonObject) -> JsonObject | None:
-    for condition in meta.condition_trees(pod):
-        if condition.get("type") == "PodScheduled":
-            return condition
-    return None
+    return meta.condition_tree(pod, condition_types.POD_SCHEDULED)
 
 
 def _pod_status(pod: JsonObject, status: JsonObject) -> PatchObject:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.domain.controllers import pods
 from app.domain.controllers.scheduling.framework.filters import (
     HARD_EFFECTS,
     NodeRejection,
@@ -21,6 +20,7 @@ from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, api_resources, json_tree, selectors, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
 
@@ -284,10 +284,10 @@ def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> L
             merged |= wanted
     for name, value in sorted(merged.items()):
         requirements.append(Requirement(key=name, operator="in", values=frozenset((value,))))
-    owner = pods.controller_of(tree)
-    place = _OWNERS.get(json_tree.text(owner, "kind"))
-    if place is not None:
-        found = objects.get(ObjectKey(*place, namespace, json_tree.text(owner, "name")))
+    owner = meta.controller(tree)
+    place = None if owner is None else _OWNERS.get(owner.kind)
+    if owner is not None and place is not None:
+        found = objects.get(ObjectKey(*place, namespace, owner.name))
         if found is not None:
             selector = selectors.label_selector_of(json_tree.mapping(found, "spec", "selector"))
             requirements.extend(selector.requirements)

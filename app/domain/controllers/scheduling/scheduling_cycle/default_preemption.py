@@ -15,7 +15,6 @@ nodes the first is taken (upstream: any).
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.domain.controllers import conditions
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo, drop, take
@@ -25,7 +24,7 @@ from app.domain.controllers.scheduling.plugins.disruption_budgets import Budget
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, timestamps
+from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
@@ -144,10 +143,9 @@ def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
     if tree is None or "deletionTimestamp" not in tree["metadata"]:
         return False
     return any(
-        found.get("type") == conditions.DISRUPTION
-        and found.get("status") == "True"
-        and found.get("reason") == CONDITION_REASON
-        for found in meta.condition_trees(tree)
+        (found.type, found.status, found.reason)
+        == (condition_types.DISRUPTION_TARGET, "True", CONDITION_REASON)
+        for found in meta.conditions(tree)
     )
 
 

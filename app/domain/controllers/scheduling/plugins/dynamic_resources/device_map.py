@@ -10,7 +10,6 @@ import msgspec
 
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import Event, EventType
-from app.domain.values import json_tree
 from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
@@ -89,5 +88,5 @@ class DeviceMap:
 
 
 def _pools_of(allocation: JsonView) -> Iterable[Pool]:
-    for result in json_tree.objects(allocation, "devices", "results"):
-        yield (json_tree.text(result, "driver"), json_tree.text(result, "pool"))
+    for result in dra.results_of(allocation):
+        yield (result.driver, result.pool)

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import is_of
 from app.domain.log import ObjectKey
@@ -221,7 +220,7 @@ def _leftover(objects: ObjectsReader, pod: PodFacts) -> ObjectKey | None:
     """A claim that an earlier attempt made for this pod."""
     for key in objects.dependents(pod.uid):
         tree = objects.get(key) if is_of(key, api_resources.RESOURCE_CLAIMS) else None
-        if tree is None or pods.controller_uid(tree) != pod.uid:
+        if tree is None or meta.controller_uid(tree) != pod.uid:
             continue
         if json_tree.text(tree, "metadata", "annotations", extended_resources.ANNOTATION) == "true":
             return key
