@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from app.domain.devices import pools
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import Device, PoolId, Slice
@@ -196,7 +197,7 @@ class InventoryProjection(LateRows):
         """The pool's row changes, and the rows of devices that are no longer the same value."""
         self._touched_pools.add(pool)
         before = self._placed.get(pool, {})
-        after = _place_devices(self._newest(pool))
+        after = _place_devices(pools.newest(self._inventory.slices_of(pool)))
         for name in before.keys() | after.keys():
             old, new = before.get(name), after.get(name)
             if old is None or new is None or old[1] is not new[1] or _differs(old[0], new[0]):
@@ -205,11 +206,6 @@ class InventoryProjection(LateRows):
             self._placed[pool] = after
         else:
             self._placed.pop(pool, None)
-
-    def _newest(self, pool: PoolId) -> list[Slice]:
-        slices = self._inventory.slices_of(pool)
-        generation = max((found.generation for found in slices), default=0)
-        return [found for found in slices if found.generation == generation]
 
     def _compute(self, table: str, key: RowKey) -> Row | None:
         pool = (str(key[0]), str(key[1]))
@@ -222,7 +218,7 @@ class InventoryProjection(LateRows):
         surveyed = self._inventory.pool(pool)
         if surveyed is None:
             return None
-        newest = self._newest(pool)
+        newest = pools.newest(self._inventory.slices_of(pool))
         nodes = {found.node.name for found in newest}
         placements = {_placement(found) for found in newest}
         return {

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from app.domain.devices import taints
+from app.domain.devices import pools, taints
 from app.domain.devices.model import DeviceId, PoolId, Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, Revision
@@ -235,14 +235,11 @@ class TaintsProjection(LateRows):
 
     def _merge(self, pool: PoolId) -> _Merged:
         members = sorted(self._by_pool.get(pool, ()))
-        newest = max((self._slices[name].generation for name in members), default=0)
         merged: _Merged = {}
-        for name in members:
-            found = self._slices[name]
-            if found.generation == newest:
-                tainted = dict(found.tainted)
-                for device in found.devices:
-                    merged.setdefault(device, tainted.get(device, ()))
+        for found in pools.newest([self._slices[name] for name in members]):
+            tainted = dict(found.tainted)
+            for device in found.devices:
+                merged.setdefault(device, tainted.get(device, ()))
         return merged
 
     def _taints_of(self, device: DeviceId) -> Iterator[Taint]:

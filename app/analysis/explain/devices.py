@@ -11,7 +11,7 @@ from app.domain.controllers.eviction import TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
-from app.domain.devices import taints
+from app.domain.devices import pools, taints
 from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, json_tree, timestamps
@@ -63,11 +63,8 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
 def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[Reason]:
     """Devices that the newest generation of their pool does not have."""
     for result in results:
-        slices = views.inventory.slices_of(result.id[:2])
-        newest = max((item.generation for item in slices), default=0)
-        known = {
-            device.id for item in slices if item.generation == newest for device in item.devices
-        }
+        slices = pools.newest(views.inventory.slices_of(result.id[:2]))
+        known = {device.id for item in slices for device in item.devices}
         if result.id not in known:
             yield Reason(text=f"{result.text} is not published any more; that alone ends no pod")
 

@@ -29,7 +29,6 @@ from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
-from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -441,7 +440,7 @@ def merged_tree(found: Slice) -> JsonObject:
             tree["capacity"] = dict(device.capacity_tree)
         if added:
             tree["taints"] = [
-                *json_tree.objects(tree, "taints"),
+                *dra.device_taints(tree),
                 *(_taint_object(taint) for taint in added),
             ]
         changed[index] = tree

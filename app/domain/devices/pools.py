@@ -3,12 +3,24 @@
 Parity: allocator.md 2.2 to 2.6, with the differences of the `stable` variant (15).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol, TypeVar
 
 from app.domain.devices.model import CounterSets, Device, PoolId, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError
+
+
+class HasGeneration(Protocol):
+    """Whatever stands for a slice."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of its pool that the slice belongs to."""
+
+
+_T = TypeVar("_T", bound=HasGeneration)
 
 
 class PoolState(StrEnum):
@@ -143,11 +155,11 @@ def build(
     first = kept[0]
     collected: Sequence[Slice] = ()
     if len(kept) != first.slice_count or not reading.newer_unnoticed:
-        newest = max(found.generation for found in everywhere)
-        if newest > first.generation:
+        highest = max(found.generation for found in everywhere)
+        if highest > first.generation:
             if reading.obsolete_disappear:
                 return None
-            return _incomplete(first, f"generation {newest} is already there for other nodes")
+            return _incomplete(first, f"generation {highest} is already there for other nodes")
         collected = [found for found in everywhere if found.generation == first.generation]
         if len(collected) != first.slice_count and len(kept) != first.slice_count:
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
@@ -227,13 +239,18 @@ def invalidity(
     return ""
 
 
+def newest(slices: Collection[_T]) -> list[_T]:
+    """Those of a pool's slices that are of its newest generation, in their order."""
+    generation = max((item.generation for item in slices), default=0)
+    return [item for item in slices if item.generation == generation]
+
+
 def survey(pool: PoolId, everywhere: Sequence[Slice]) -> Pool:
     """The pool as the whole cluster sees it: its newest generation, whatever the nodes.
 
     For people and projections; the allocator asks `gather`.
     """
-    newest = max(found.generation for found in everywhere)
-    kept = [found for found in everywhere if found.generation == newest]
+    kept = newest(everywhere)
     made = build(pool, kept, kept, Reading(partitionable=True))
     assert made is not None, "the newest generation cannot be obsolete"
     return made

@@ -14,7 +14,7 @@ from app.domain.controllers.pool_status import summaries
 from app.domain.controllers.resources import is_of
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import DeviceId, PoolId, Slice
-from app.domain.devices.pools import PoolState, Reading, build
+from app.domain.devices.pools import PoolState, Reading, build, newest
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
@@ -102,10 +102,12 @@ def _status(
 
 def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonObject:
     """The numbers of the newest generation. Duplicate names count as often as they appear."""
-    everywhere = inventory.slices_of(pool)
-    newest = max(found.generation for found in everywhere)
-    slices = [found for found in everywhere if found.generation == newest]
-    answer: JsonObject = {"driver": pool[0], "poolName": pool[1], "generation": newest}
+    slices = newest(inventory.slices_of(pool))
+    answer: JsonObject = {
+        "driver": pool[0],
+        "poolName": pool[1],
+        "generation": slices[0].generation,
+    }
     if node := _node(slices):
         answer["nodeName"] = node
     surveyed = build(pool, slices, slices, Reading(partitionable=True))

@@ -30,6 +30,9 @@ pool_name = paths.text("spec", "pool", "name")
 devices = paths.objects("spec", "devices")
 """The devices of a slice."""
 
+device_taints = paths.objects("taints")
+"""The taints in one entry of a slice's `spec.devices`."""
+
 device_selector = paths.get("spec", "deviceSelector")
 """The selector of a DeviceTaintRule, or None where it has none and selects nothing."""
 
