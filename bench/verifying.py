@@ -12,6 +12,7 @@ import pstats
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import anyio
 
@@ -38,7 +39,7 @@ async def measure(pods: int, processes: int, profiler: cProfile.Profile | None) 
     """Make the history, then fold and verify it."""
     async with history() as cluster:
         store, runtime = cluster.store, cluster.runtime
-        chosen = cluster.settings.model_copy(update={"verify_processes": processes})
+        chosen = replace(cluster.settings, verify_processes=processes)
         await prepare(cluster, NODES)
         await arrive(cluster, template_pods("pod", pods), "")
         name, events = runtime.info.name, runtime.head.revision

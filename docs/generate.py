@@ -26,9 +26,10 @@ def settings_page() -> str:
         "| variable | default | meaning |",
         "|---|---|---|",
     ]
-    for name, field in Settings.model_fields.items():
-        default = "" if field.default in ("", None) else f"`{field.default}`"
-        lines.append(f"| `REDRA_{name.upper()}` | {default} | {field.description} |")
+    defaults = Settings.defaults()
+    for name, description in Settings.described().items():
+        default = "" if defaults[name] in ("", None) else f"`{defaults[name]}`"
+        lines.append(f"| `REDRA_{name.upper()}` | {default} | {description} |")
     return "\n".join(lines) + "\n"
 
 

@@ -2,38 +2,43 @@
 
 Belongs here: how an event changes a view, which rows of the view's tables changed, the state hash.
 Does not belong here: queries, I/O, other projections (they do not import each other; what several
-need is in `row_changes`, what only one needs beside it). Imported by the service; imports only the
-domain.
+need is in `row_changes` and `tables`, what only one needs beside it). Imported by the service;
+imports only the domain.
 """
 
-from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log.projection import Projection
-from projections.activity import ActivityProjection
-from projections.claims import ClaimsProjection
-from projections.counters import CountersProjection
-from projections.decisions import DecisionsProjection
-from projections.inventory import InventoryProjection
-from projections.objects import DECODED_MAX, ObjectsProjection
-from projections.taints import TaintsProjection
-from projections.timeline import TimelineProjection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.domain.devices.device_selectors import SelectorCompiler
+    from app.domain.log.projection import Projection
 
 __all__ = ["all_projections"]
 
 
 def all_projections(
     *,
-    compiler: SelectorCompiler | None = None,
+    compiler: "SelectorCompiler | None" = None,
     with_rules: bool = True,
     with_patches: bool = True,
-    decoded_max: int = DECODED_MAX,
-) -> tuple[Projection, ...]:
+    decoded_max: int | None = None,
+) -> "tuple[Projection, ...]":
     """Fresh, empty instances of every view.
 
     `compiler` reads the CEL of ResourceSlicePatches; `with_rules` and `with_patches` are the gates
     by which DeviceTaintRules and patches act on devices. `decoded_max` trees are kept decoded.
     """
+    # The folds bring CEL and the inventory with them; `projections.tables` is read without them.
+    from projections.activity import ActivityProjection
+    from projections.claims import ClaimsProjection
+    from projections.counters import CountersProjection
+    from projections.decisions import DecisionsProjection
+    from projections.inventory import InventoryProjection
+    from projections.objects import ObjectsProjection
+    from projections.taints import TaintsProjection
+    from projections.timeline import TimelineProjection
+
     return (
-        ObjectsProjection(decoded_max),
+        ObjectsProjection() if decoded_max is None else ObjectsProjection(decoded_max),
         InventoryProjection(compiler=compiler, with_rules=with_rules, with_patches=with_patches),
         CountersProjection(),
         TaintsProjection(),

@@ -7,40 +7,14 @@ counts divided by sixty seconds; SQL and the pages that draw them do that.
 import msgspec
 
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values.timestamps import SECOND
 from projections import outlines
 from projections.row_changes import RowChanges
+from projections.tables import ACTIVITY, OUTCOMES
 
 MINUTE = 60 * SECOND
 """Microseconds in a minute."""
-
-ACTIVITY = Table(
-    name="view_activity",
-    key=("minute", "type", "api_group", "resource", "verb", "actor"),
-    columns=(
-        Column(name="minute", type="instant", description="start of the minute"),
-        Column(name="type", type="text", description="event type, such as ObjectCreated"),
-        Column(name="api_group", type="text", description="empty for core"),
-        Column(name="resource", type="text"),
-        Column(name="verb", type="text"),
-        Column(name="actor", type="text", description="user name"),
-        Column(name="events", type="integer"),
-        Column(name="bytes", type="integer", description="sum of the sizes of the bodies"),
-    ),
-    description="Events per minute of cluster time, by kind, verb and actor",
-)
-OUTCOMES = Table(
-    name="view_outcomes",
-    key=("minute", "controller", "outcome"),
-    columns=(
-        Column(name="minute", type="instant", description="start of the minute"),
-        Column(name="controller", type="text"),
-        Column(name="outcome", type="text"),
-        Column(name="decisions", type="integer"),
-    ),
-    description="Decisions per minute of cluster time, by controller and outcome",
-)
 
 
 class ActivityProjection:

@@ -8,56 +8,13 @@ phase or the names changed.
 import msgspec
 
 from app.domain.log import Event, EventType, Revision, doubts
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import RowChanges
-
-CLAIMS = Table(
-    name="view_claims",
-    key=("namespace", "name"),
-    columns=(
-        Column(name="namespace", type="text"),
-        Column(name="name", type="text"),
-        Column(name="uid", type="text"),
-        Column(name="state", type="text", description="pending, allocated or reserved"),
-        Column(name="deleting", type="boolean", description="deletion was asked for"),
-        Column(name="created", type="instant", description="cluster time of the creation"),
-        Column(name="owner", type="text", description="pod for which it was generated"),
-        Column(name="requests", type="json", description="what is asked, with devices given"),
-        Column(name="devices", type="json", description="driver/pool/device of each share held"),
-        Column(name="node", type="text", description="the node to which the allocation is bound"),
-        Column(name="allocated", type="instant", description="when it got its devices"),
-        Column(name="allocated_revision", type="integer", description="the event that says so"),
-        Column(name="reserved_for", type="json", description="resource, name and uid of consumers"),
-        Column(name="pods", type="json", description="pods that name it: name, uid, node, phase"),
-        Column(
-            name="doubt", type="text", description="what the recording lacks of it, such as partial"
-        ),
-    ),
-    description="Every ResourceClaim",
-)
-CLAIM_DEVICES = Table(
-    name="view_claim_devices",
-    key=("namespace", "claim", "position"),
-    columns=(
-        Column(name="namespace", type="text"),
-        Column(name="claim", type="text"),
-        Column(name="position", type="integer", description="in the allocation, from 0"),
-        Column(name="request", type="text", description="name, or main/sub for an alternative"),
-        Column(name="driver", type="text"),
-        Column(name="pool", type="text"),
-        Column(name="device", type="text"),
-        Column(name="share_id", type="text", description="empty for a dedicated device"),
-        Column(name="admin_access", type="boolean"),
-        Column(name="consumed_capacity", type="json", description="capacity name to quantity"),
-        Column(name="tolerations", type="json"),
-        Column(name="conditions", type="json", description="as reported by the driver"),
-    ),
-    description="Every device share that a claim holds",
-)
+from projections.tables import CLAIM_DEVICES, CLAIMS
 
 
 class _Claim(msgspec.Struct, gc=False, array_like=True):

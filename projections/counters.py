@@ -11,27 +11,12 @@ from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import Device, DeviceId, PoolId
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges
-
-COUNTERS = Table(
-    name="view_counters",
-    key=("driver", "pool", "counter_set", "counter"),
-    columns=(
-        Column(name="driver", type="text"),
-        Column(name="pool", type="text"),
-        Column(name="counter_set", type="text"),
-        Column(name="counter", type="text"),
-        Column(name="capacity", type="decimal", description="as published"),
-        Column(name="used", type="decimal", description="consumed by devices that claims hold"),
-        Column(name="free", type="decimal", description="below zero when overdrawn"),
-        Column(name="holders", type="json", description="device, amount and claims, by device"),
-    ),
-    description="Every counter of every pool",
-)
+from projections.tables import COUNTERS
 
 _Claim = tuple[str, str]
 _SliceName = str

@@ -9,37 +9,11 @@ from typing import Any
 import msgspec
 
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import AppendedRows
-
-TABLE = Table(
-    name="view_decisions",
-    key=("revision",),
-    columns=(
-        Column(name="revision", type="integer", description="of the decision in the log"),
-        Column(name="time", type="instant", description="cluster time"),
-        Column(name="controller", type="text"),
-        Column(name="resource", type="text", description="plural of the subject's kind"),
-        Column(name="namespace", type="text"),
-        Column(name="name", type="text"),
-        Column(name="outcome", type="text", description="one word, such as Unschedulable"),
-        Column(name="observed", type="integer", description="revision that was looked at"),
-        Column(name="cause", type="integer", description="revision that provoked it"),
-        Column(name="actor", type="text"),
-        Column(name="commands", type="integer", description="length of the plan"),
-        Column(name="plan", type="text", description="digest of the plan's commands"),
-        Column(name="inputs", type="json", description="volatile values that took part"),
-        Column(name="summary", type="json", description="bounded reasons"),
-        Column(
-            name="causes",
-            type="json",
-            description="why devices were refused: claim, request, cause, nodes, devices, examples",
-        ),
-    ),
-    description="Every recorded decision of a controller",
-)
+from projections.tables import DECISIONS
 
 
 class _Decided(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -70,7 +44,7 @@ class DecisionsProjection:
         self._decided: list[_Decided] = []
         self._numbers: dict[Revision, int] = {}
         self._about: dict[tuple[str, str], list[Revision]] = {}
-        self._changes = AppendedRows(TABLE.name, self._key, self._row)
+        self._changes = AppendedRows(DECISIONS.name, self._key, self._row)
 
     def fold(self, event: Event) -> None:
         """Take a decision over; other events only move the revision."""
@@ -101,7 +75,7 @@ class DecisionsProjection:
 
     def tables(self) -> tuple[Table, ...]:
         """One row per decision."""
-        return (TABLE,)
+        return (DECISIONS,)
 
     def take_changed(self) -> dict[str, set[RowKey]]:
         """Keys of the decisions that were added since the last call."""
@@ -110,7 +84,7 @@ class DecisionsProjection:
     def row(self, table: str, key: RowKey) -> Row | None:
         """The row of the decision at that revision."""
         number = self._numbers.get(Revision(int(key[0])))
-        if number is None or table != TABLE.name:
+        if number is None or table != DECISIONS.name:
             return None
         return self._row(number)
 

@@ -18,58 +18,15 @@ from app.domain.devices.pools import PoolState
 from app.domain.devices.taints import BLOCKING_EFFECTS
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import LateRows, RowChanges
+from projections.tables import DEVICES, POOLS
 
 INTEGER_MAX = 2**63 - 1
 """The largest integer of a column; an imported object may hold any number."""
 
-POOLS = Table(
-    name="view_pools",
-    key=("driver", "pool"),
-    columns=(
-        Column(name="driver", type="text"),
-        Column(name="pool", type="text"),
-        Column(name="generation", type="integer", description="the newest published"),
-        Column(name="slices_expected", type="integer", description="as the first slice says"),
-        Column(name="slices_present", type="integer", description="of the newest generation"),
-        Column(name="slices_obsolete", type="integer", description="of older generations"),
-        Column(name="state", type="text", description="usable, incomplete or invalid"),
-        Column(name="complete", type="boolean"),
-        Column(name="valid", type="boolean", description="not known to be invalid"),
-        Column(name="problem", type="text", description="why devices of the pool are not used"),
-        Column(name="placement", type="text", description="node, all, selector, device or mixed"),
-        Column(name="node", type="text", description="when all slices are of one node"),
-        Column(name="devices", type="integer", description="in the newest generation"),
-        Column(name="counter_sets", type="integer"),
-        Column(name="slices", type="json", description="names of the newest generation's slices"),
-    ),
-    description="Every pool, as the whole cluster sees it",
-)
-DEVICES = Table(
-    name="view_devices",
-    key=("driver", "pool", "device"),
-    columns=(
-        Column(name="driver", type="text"),
-        Column(name="pool", type="text"),
-        Column(name="device", type="text"),
-        Column(name="slice", type="text"),
-        Column(name="generation", type="integer", description="of the pool"),
-        Column(name="node", type="text", description="empty when more than one may use it"),
-        Column(name="attributes", type="json", description="effective values by name"),
-        Column(name="capacity", type="json", description="effective quantities by name"),
-        Column(name="counters", type="json", description="what it consumes, as published"),
-        Column(name="shared", type="boolean", description="several claims may hold a share"),
-        Column(name="binding_conditions", type="json"),
-        Column(name="taints", type="json", description="effective; each with the rule, if any"),
-        Column(name="blocked", type="boolean", description="a taint refuses intolerant requests"),
-        Column(name="patches", type="json", description="what ResourceSlicePatches changed"),
-        Column(name="patch_problems", type="json", description="patches that failed on it"),
-    ),
-    description="Every device of the newest generation of its pool",
-)
 
 _Place = tuple[str, str]
 """Resource and name of a cluster-scoped object."""

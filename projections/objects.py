@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
+from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import Scopes, Tally
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
+from projections.tables import OBJECTS
 
 DECODED_MAX = 5_000
 """How many decoded trees are kept; older ones are decoded again when somebody asks."""
@@ -26,26 +27,6 @@ TALLIES_MAX = 4_096
 
 DUMPED_AT_ONCE = 1_000
 """Objects in one part of a dump."""
-
-TABLE = Table(
-    name="view_objects",
-    key=("api_group", "resource", "namespace", "name"),
-    columns=(
-        Column(name="api_group", type="text", description="API group, empty for core"),
-        Column(name="resource", type="text", description="plural of the kind"),
-        Column(name="namespace", type="text", description="empty for cluster-scoped objects"),
-        Column(name="name", type="text"),
-        Column(name="uid", type="text"),
-        Column(name="created_revision", type="integer", description="of the event that made it"),
-        Column(name="revision", type="integer", description="of its last event"),
-        Column(
-            name="object",
-            type="json",
-            description="the object in the storage version; of a Secret without values",
-        ),
-    ),
-    description="Every object that exists",
-)
 
 
 class ObjectsProjection:
@@ -187,12 +168,12 @@ class ObjectsProjection:
 
     def tables(self) -> tuple[Table, ...]:
         """One row per object."""
-        return (TABLE,)
+        return (OBJECTS,)
 
     def take_changed(self) -> dict[str, set[RowKey]]:
         """Keys touched since the last call."""
         changed, self._changed = self._changed, set()
-        return {TABLE.name: changed} if changed else {}
+        return {OBJECTS.name: changed} if changed else {}
 
     def row(self, table: str, key: RowKey) -> Row | None:
         """The row of an object, None when it is gone; the object as the bytes that are stored.
@@ -200,9 +181,9 @@ class ObjectsProjection:
         Of a Secret the values are left out.
         """
         place = ObjectKey(*(str(part) for part in key))
-        row = self._row(place) if table == TABLE.name else None
+        row = self._row(place) if table == OBJECTS.name else None
         if key in self._unhashed:
-            self._hash.put(TABLE.name, key, row)
+            self._hash.put(OBJECTS.name, key, row)
             self._unhashed.discard(key)
         return row
 
@@ -212,7 +193,7 @@ class ObjectsProjection:
             self._hash = RowSetHash()
             self._unhashed = {tuple(key) for key in self._events}
         for key in tuple(self._unhashed):
-            self.row(TABLE.name, key)
+            self.row(OBJECTS.name, key)
         return self._hash.text()
 
     def dump(self) -> bytes:

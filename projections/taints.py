@@ -15,56 +15,16 @@ from app.domain.devices import pools, taints
 from app.domain.devices.model import DeviceId, PoolId, Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges
+from projections.tables import RULES, TAINTS
 
 NAMED_MAX = 100
 """How many devices or claims a rule's row names; all are counted."""
-
-TAINTS = Table(
-    name="view_taints",
-    key=("driver", "pool", "device", "position"),
-    columns=(
-        Column(name="driver", type="text"),
-        Column(name="pool", type="text"),
-        Column(name="device", type="text"),
-        Column(name="position", type="integer", description="in the merged list, from 0"),
-        Column(name="taint_key", type="text"),
-        Column(name="taint_value", type="text"),
-        Column(name="effect", type="text"),
-        Column(name="time_added", type="text"),
-        Column(name="rule", type="text", description="empty for a taint of the slice itself"),
-        Column(name="claims", type="json", description="claims on the device; who tolerates it"),
-    ),
-    description="Every taint in force",
-)
-RULES = Table(
-    name="view_taint_rules",
-    key=("rule",),
-    columns=(
-        Column(name="rule", type="text"),
-        Column(name="taint_key", type="text"),
-        Column(name="taint_value", type="text"),
-        Column(name="effect", type="text"),
-        Column(name="time_added", type="text"),
-        Column(name="selects", type="boolean", description="false when it has no selector"),
-        Column(name="driver", type="text", description="empty for any"),
-        Column(name="pool", type="text", description="empty for any"),
-        Column(name="device", type="text", description="empty for any"),
-        Column(name="devices", type="integer", description="published devices that it taints"),
-        Column(name="device_names", type="json", description="the first of them"),
-        Column(name="allocated", type="integer", description="allocation results it concerns"),
-        Column(name="tolerated", type="integer", description="of these, tolerated"),
-        Column(name="claims", type="json", description="the first claims concerned"),
-        Column(name="pods", type="integer", description="pods for which these are reserved"),
-        Column(name="conditions", type="json", description="as in its status"),
-    ),
-    description="Every DeviceTaintRule",
-)
 
 
 class _Held(msgspec.Struct, frozen=True, array_like=True):

@@ -11,33 +11,11 @@ from bisect import bisect_left
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
-from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.log.projection import Row, RowKey, Table
 from projections import timeline_kinds
 from projections.row_changes import AppendedRows
+from projections.tables import TIMELINE
 from projections.timeline_kinds import State
-
-TABLE = Table(
-    name="view_timeline",
-    key=("revision",),
-    columns=(
-        Column(name="revision", type="integer"),
-        Column(name="time", type="instant", description="cluster time"),
-        Column(name="kind", type="text", description="one word, such as PodScheduled"),
-        Column(name="api_group", type="text", description="empty for core"),
-        Column(name="resource", type="text"),
-        Column(name="namespace", type="text"),
-        Column(name="name", type="text"),
-        Column(name="text", type="text", description="what happened, without the subject"),
-        Column(name="actor", type="text", description="user name"),
-        Column(name="verb", type="text"),
-        Column(name="cause", type="integer", description="revision that provoked it, 0 for none"),
-        Column(name="because", type="text", description="what that revision was"),
-        Column(
-            name="doubt", type="text", description="what the recording lacks of it, such as partial"
-        ),
-    ),
-    description="What happened, in order",
-)
 
 
 class _Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -69,7 +47,7 @@ class TimelineProjection:
         self._entries: list[_Entry] = []
         self._revisions: list[Revision] = []
         self._states: dict[ObjectKey, State] = {}
-        self._changes = AppendedRows(TABLE.name, self._key, self._row)
+        self._changes = AppendedRows(TIMELINE.name, self._key, self._row)
 
     def fold(self, event: Event) -> None:
         """Append what the event means to a person, if anything."""
@@ -102,7 +80,7 @@ class TimelineProjection:
 
     def tables(self) -> tuple[Table, ...]:
         """One row per interesting event."""
-        return (TABLE,)
+        return (TIMELINE,)
 
     def take_changed(self) -> dict[str, set[RowKey]]:
         """Keys of the rows appended since the last call."""
@@ -111,7 +89,7 @@ class TimelineProjection:
     def row(self, table: str, key: RowKey) -> Row | None:
         """The row of the event at that revision, None when it is not interesting."""
         number = self._find(int(key[0]))
-        return None if number is None or table != TABLE.name else self._row(number)
+        return None if number is None or table != TIMELINE.name else self._row(number)
 
     def state_hash(self) -> str:
         """The hash over all rows."""

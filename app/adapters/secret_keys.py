@@ -4,6 +4,7 @@ A file of the data folder, or one that the settings name, holds main keys as bas
 first encrypts, all decrypt. From a main key each history has a key of its own, so that a bundle can
 take its history's key along and no other. Keys that came with bundles lie in a second file beside
 the data. Both are readable by their owner alone.
+Every command that opens a store has them, few meet a Secret: the cipher is loaded by its first use.
 
 A value is AES-256-GCM over its plain bytes, bound to namespace, name and field. The nonce is made
 of the value and its place by HMAC-SHA256 with the second half of the key, so the same value at the
@@ -16,17 +17,16 @@ import hashlib
 import hmac
 import re
 from pathlib import Path
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from typing import TYPE_CHECKING
 
 from app.adapters import signing_keys
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.secret_values import DIGEST, ENCRYPTED, SecretCipher, key_id
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 MAIN_FILE = "secrets.key"
 IMPORTED_FILE = "secrets-imported.key"
@@ -142,7 +142,7 @@ class _HistoryCipher:
         if self._digests:
             return f"{DIGEST}{name}:{base64.b64encode(digest).decode()}"
         nonce = digest[:_NONCE_BYTES]
-        sealed = nonce + AESGCM(key[:_HALF]).encrypt(nonce, plain, place)
+        sealed = nonce + _aead(key).encrypt(nonce, plain, place)
         return f"{ENCRYPTED}{name}:{base64.b64encode(sealed).decode()}"
 
     def reveal(self, place: bytes, text: str) -> bytes | None:
@@ -150,9 +150,11 @@ class _HistoryCipher:
         key = self._keys.find(key_id(text)) if text.startswith(ENCRYPTED) else None
         if key is None:
             return None
+        from cryptography.exceptions import InvalidTag
+
         try:
             sealed = base64.b64decode(text.rpartition(":")[2], validate=True)
-            return AESGCM(key[:_HALF]).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
+            return _aead(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place)
         except (InvalidTag, ValueError):
             return None
 
@@ -165,7 +167,16 @@ class _HistoryCipher:
         return hmac.compare_digest(text.rpartition(":")[2].encode(), digest)
 
 
+def _aead(key: bytes) -> "AESGCM":
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key[:_HALF])
+
+
 def _derive(main: bytes, salt: bytes) -> bytes:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     return HKDF(
         algorithm=hashes.SHA256(), length=HISTORY_KEY_BYTES, salt=salt, info=b"redra secrets v1"
     ).derive(main)

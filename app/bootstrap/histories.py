@@ -20,14 +20,13 @@ from app.domain.objects.kinds import services
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
-from app.service.folding import FoldingBounds, fold_until
+from app.service.folding import FoldingBounds
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
 from app.service.writing import WriterBounds
 from app.settings import Settings
 from projections import all_projections
 from projections.objects import DECODED_MAX
-from projections.timeline import TimelineProjection
 
 
 @asynccontextmanager
@@ -98,7 +97,7 @@ def _check_given(info: HistoryInfo, settings: Settings) -> None:
             **switches(settings.quirks.lower(), place="--quirk"),
         },
     }
-    if "profile" in settings.model_fields_set:
+    if "profile" in settings.given:
         wanted["profile"] = settings.profile
     try:
         before = profiles.from_settings(has)
@@ -142,14 +141,3 @@ def folding_bounds(settings: Settings) -> FoldingBounds:
     return FoldingBounds(
         page_max=settings.projector_batch_max, snapshot_every=settings.snapshot_every
     )
-
-
-async def timeline(store: Store, settings: Settings, info: HistoryInfo) -> list[dict[str, object]]:
-    """All rows of the timeline of a history, folded from its log."""
-    view = TimelineProjection()
-    head = await store.log.head(info.id)
-    page = settings.projector_batch_max
-    await fold_until(store.log, info.id, (view,), head.revision, page)
-    table = view.tables()[0]
-    keys = sorted(view.take_changed().get(table.name, ()))
-    return [row for key in keys if (row := view.row(table.name, key)) is not None]

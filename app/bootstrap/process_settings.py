@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from app.domain.errors import InputError
-from app.settings import Settings
+from app.settings import Settings, read
 
 
 def settings(
@@ -36,11 +33,4 @@ def settings(
         "compact_like_etcd": compact,
         "verify_processes": verify_processes,
     }
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        name = "REDRA_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise InputError(
-            str(first["msg"]), place=name, cure="see docs/reference/settings.md"
-        ) from problem
+    return read({k: v for k, v in given.items() if v is not None})

@@ -1,7 +1,7 @@
 """Recordings in and out: imports, exports, rebuilds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.adapters.head_keys import open_head_key
@@ -147,7 +147,7 @@ def _opened(
     A profile that was given counts, whatever the recording says.
     """
     source = opening.open_history(wanted.paths, _read_options(store, settings, wanted))
-    if "profile" in settings.model_fields_set:
+    if "profile" in settings.given:
         return source, settings, releases.objections(source.releases, settings.profile)
     best = source.releases.best()
     profile = settings.profile if best is None else profiles.nearest_to(best.release)
@@ -156,7 +156,7 @@ def _opened(
         return source, settings, notes
     # What a release takes and knows of fields is not what another does, so it is read again.
     source.close()
-    settings = settings.model_copy(update={"profile": profile})
+    settings = replace(settings, profile=profile)
     source = opening.open_history(wanted.paths, _read_options(store, settings, wanted))
     return source, settings, notes
 

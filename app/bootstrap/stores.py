@@ -6,19 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.adapters.clock import SystemClock
-from app.adapters.memory import (
-    MemoryLeases,
-    MemoryLog,
-    MemoryStore,
-    MemoryViewStore,
-    MemoryWakeUp,
-)
 from app.adapters.postgres import migrating, reader, schema
 from app.adapters.postgres.database import DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.readiness import ReadyBounds, wait_until_ready
-from app.adapters.postgres.server import EmbeddedServer, running_url
+from app.adapters.postgres.server_folder import running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
 from app.adapters.secret_keys import IMPORTED_FILE, MAIN_FILE, SecretKeys
@@ -29,6 +22,7 @@ from app.domain.log.projection import Table
 from app.ports import EventLog, Leases, RuntimePorts, ViewStore
 from app.service import moments
 from app.settings import Settings
+from projections.tables import OF_PROJECTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +106,14 @@ def secret_keys(settings: Settings) -> SecretKeys:
 
 def memory_store() -> Store:
     """A store that lives as long as the process; for replays of files and for tests."""
+    from app.adapters.memory import (
+        MemoryLeases,
+        MemoryLog,
+        MemoryStore,
+        MemoryViewStore,
+        MemoryWakeUp,
+    )
+
     held = MemoryStore()
     clock = SystemClock()
     wake_up = MemoryWakeUp()
@@ -177,9 +179,7 @@ async def _migrate(settings: Settings, url: str, revision: str = "head") -> str:
 
 def view_tables() -> dict[str, Sequence[Table]]:
     """The tables of every projection, by its name."""
-    from projections import all_projections
-
-    return {projection.name: projection.tables() for projection in all_projections()}
+    return dict(OF_PROJECTIONS)
 
 
 def address(settings: Settings) -> str:
@@ -226,6 +226,9 @@ async def _database_url(
     found = running_url(folder)
     if found is not None:
         return found
+    # Whoever finds a server running needs nothing of what starts one.
+    from app.adapters.postgres.server import EmbeddedServer
+
     programs = Path(settings.postgres_bin) if settings.postgres_bin else None
     server = await stack.enter_async_context(EmbeddedServer(folder, programs=programs))
     return server.url

@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
@@ -78,6 +77,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 def width() -> int:
     """Columns of the terminal; 100 where standard output is none."""
+    import shutil
+
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 

@@ -2,10 +2,7 @@
 
 import json
 import subprocess
-import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,6 +46,9 @@ class Server:
 
     def request(self, method: str, path: str, body: object = None) -> Any:
         """One request with JSON both ways."""
+        import urllib.error
+        import urllib.request
+
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(  # noqa: S310 - always our own loopback URL
             self.url + path,
@@ -85,6 +85,8 @@ def demo(
         )
     started = time.monotonic()
     try:
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="redra-demo-") as folder:
             _run(Path(folder), examples)
     except DemoFailed as failure:

@@ -158,9 +158,9 @@ def timeline(
 ) -> None:
     """Tell what happened: one line per event that a person would want to know of."""
     from app.analysis.recordings import uncertainty
-    from app.bootstrap import histories, process_settings, stores
+    from app.bootstrap import process_settings, stores
     from app.domain.log.doubts import Doubt
-    from app.service import recorded_doubts
+    from app.service import recorded_doubts, timelines
 
     settings = process_settings.settings(data=data)
 
@@ -168,7 +168,8 @@ def timeline(
         async with stores.open_store(settings) as store:
             info = await stores.find_history(store, history)
             recorded = await recorded_doubts.doubts_of(store.log, info)
-            return await histories.timeline(store, settings, info), recorded
+            page = settings.projector_batch_max
+            return await timelines.timeline(store.log, info, page_max=page), recorded
 
     every, recorded = console.run(read)
     rows = [

@@ -12,7 +12,7 @@ import yaml
 
 from app.api.identity import files
 from app.cli.application import root
-from app.settings import Settings
+from app.settings import Settings, read
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GENERATED = {"commands.md"}
@@ -91,7 +91,7 @@ def test_command_of_a_page_is_understood(page: str, text: str) -> None:
 
 
 def test_settings_of_pages_exist() -> None:
-    known = {f"REDRA_{name.upper()}" for name in Settings.model_fields}
+    known = {f"REDRA_{name.upper()}" for name in Settings.described()}
     known |= {"REDRA_SHARED", "REDRA_CONFORMANCE", "REDRA_REWRITE"}
     named = {
         (page.name, found)
@@ -165,7 +165,7 @@ def test_tokens_of_the_page_are_read() -> None:
 def test_compose_file_fits_the_program() -> None:
     tree = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = tree["services"]
-    known = {f"REDRA_{name.upper()}" for name in Settings.model_fields}
+    known = {f"REDRA_{name.upper()}" for name in Settings.described()}
     group = typer.main.get_command(root)
     assert isinstance(group, typer.core.TyperGroup)
     volumes = set()
@@ -183,8 +183,6 @@ def test_compose_file_fits_the_program() -> None:
                 opt for p in group.commands[command].params for opt in (*p.opts, *p.secondary_opts)
             }
             assert {word for word in options if word.startswith("-")} <= opts
-            Settings(
-                **{k.removeprefix("REDRA_").lower(): v for k, v in service["environment"].items()}
-            )
+            read({}, environment=service["environment"])
         volumes |= {text.partition(":")[0] for text in service.get("volumes", ())}
     assert volumes == set(tree["volumes"])

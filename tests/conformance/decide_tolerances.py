@@ -48,7 +48,7 @@ class Recorded:
         return _verdict(report, self._plain.explained)
 
     async def _decide(self, table: Tolerances, **changed: int) -> DecideReport:
-        settings = self._settings.model_copy(update={f"decide_{k}": v for k, v in changed.items()})
+        settings = replace(self._settings, **{f"decide_{k}": v for k, v in changed.items()})
         with mock.patch.object(tolerances, "TABLE", table):
             return await replays.decide(self._store, settings, self._history, "", lambda *_: None)
 

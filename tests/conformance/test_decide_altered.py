@@ -1,6 +1,7 @@
 """What decide says of recordings that were altered by machine: the verdict each must give."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -34,7 +35,7 @@ async def decide(lines, folder, *, profile="1.36", quirks=(), runs_max=None):
     path = disordered_logs.write(lines, folder)
     settings = process_settings.settings(profile=profile, quirks=list(quirks))
     if runs_max is not None:
-        settings = settings.model_copy(update={"decide_runs_max": runs_max})
+        settings = replace(settings, decide_runs_max=runs_max)
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await replays.decide(store, settings, history, "", lambda *_: None)

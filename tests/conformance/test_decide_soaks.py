@@ -1,6 +1,7 @@
 """Soaks under the rate limits of real clients, decided again as if somebody had recorded them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -28,7 +29,7 @@ LOADS = {
 
 async def decide(path):
     """One run: what is literal needs no proof, and what is not is proved on recordings."""
-    settings = process_settings.settings(profile=RELEASE).model_copy(update={"decide_runs_max": 0})
+    settings = replace(process_settings.settings(profile=RELEASE), decide_runs_max=0)
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await replays.decide(store, settings, history, "", lambda *_: None)

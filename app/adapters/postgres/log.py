@@ -29,7 +29,7 @@ from app.domain.log.upcasting import StoredEvent, StoredRow, encode_stamp, from_
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from projections import all_projections
+from projections.tables import ALL as VIEW_TABLES
 
 COPY_MIN = 256
 """From this many events on, COPY in a transaction is faster than one statement with arrays."""
@@ -131,7 +131,7 @@ class PostgresLog:
             for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
                 await connection.execute(statements.FORGET_EVENTS, history, until)
             await connection.execute(statements.MAY_NOT_DELETE)
-            for table in (*_view_tables(), *_OF_A_HISTORY):
+            for table in (*(view_name(view.name) for view in VIEW_TABLES), *_OF_A_HISTORY):
                 await connection.execute(
                     f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)
                     history,
@@ -409,11 +409,6 @@ def _history_info(row: asyncpg.Record) -> HistoryInfo:
         parent=None if parent is None else HistoryId(parent),
         parent_revision=Revision(row["parent_revision"]),
     )
-
-
-def _view_tables() -> list[str]:
-    declared = (table for projection in all_projections() for table in projection.tables())
-    return [view_name(table.name) for table in declared]
 
 
 def _tombstone(row: asyncpg.Record) -> Tombstone:

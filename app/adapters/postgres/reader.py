@@ -25,6 +25,7 @@ from asyncpg.pool import PoolConnectionProxy
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
+from projections.tables import ALL as VIEW_TABLES
 
 ROLE = "redra_reader"
 
@@ -113,10 +114,7 @@ def user_of(url: str) -> str:
 
 def relations() -> list[str]:
     """The names of everything that the reader may read."""
-    from projections import all_projections
-
-    declared = (table for projection in all_projections() for table in projection.tables())
-    return sorted({*SHARED, *(view_name(table.name) for table in declared)})
+    return sorted({*SHARED, *(view_name(table.name) for table in VIEW_TABLES)})
 
 
 async def prepare(url: str, *, named: str = "", statement_seconds: float = 60.0) -> None:

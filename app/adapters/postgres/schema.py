@@ -18,7 +18,7 @@ from asyncpg.pool import PoolConnectionProxy
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
-from projections import all_projections
+from projections.tables import ALL as VIEW_TABLES
 
 VERSION_TABLE = "redra_schema"
 """Where the revision stands; a name of our own, so that no other program's is mistaken for it."""
@@ -82,8 +82,7 @@ async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:
 
 def tables() -> set[str]:
     """The names of all tables that this program uses."""
-    declared = (table for projection in all_projections() for table in projection.tables())
-    return {*LOG_TABLES, *(view_name(table.name) for table in declared)}
+    return {*LOG_TABLES, *(view_name(table.name) for table in VIEW_TABLES)}
 
 
 def check_revision(found: str | None) -> None:

@@ -42,7 +42,7 @@ from sqlalchemy.dialects.postgresql import JSON
 
 from app.adapters.postgres.names import view_name
 from app.domain.log import projection
-from projections import all_projections
+from projections.tables import ALL as VIEW_TABLES
 
 PARTITIONS = 8
 """Parts of log_events. A history lies in one of them."""
@@ -234,7 +234,5 @@ def _column_type(column: projection.Column) -> _ColumnType:
     raise AssertionError(f"{column.name}: no SQL type for {column.type!r}")
 
 
-views = view_tables(
-    declared for projection in all_projections() for declared in projection.tables()
-)
+views = view_tables(VIEW_TABLES)
 """The view tables of this program's projections, by declared name."""

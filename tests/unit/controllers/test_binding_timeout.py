@@ -1,5 +1,7 @@
 """How long devices may take to be ready is a setting of the history (controllers.md 3, 3.8)."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
@@ -63,7 +65,7 @@ def test_time_is_a_number_of_seconds(seconds):
 
 
 def test_new_histories_take_the_time_of_the_process():
-    chosen = process_settings.settings().model_copy(update={"binding_timeout_seconds": 30})
+    chosen = replace(process_settings.settings(), binding_timeout_seconds=30)
     told = history_settings.history_settings(chosen)["controllers"]
     assert told["bindingTimeoutSeconds"] == 30
     assert registry.options_from({"controllers": told}).binding_timeout == 30 * SECOND

@@ -1,5 +1,7 @@
 """Bindings that take their time: claims in flight, restarts between writes, pods that go."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
@@ -190,7 +192,7 @@ def test_act_that_met_another_world_is_decided_again_alike(passed, lost):
 
 
 def test_new_histories_take_the_delay_of_the_process():
-    chosen = process_settings.settings().model_copy(update={"bind_delay_millis": 30})
+    chosen = replace(process_settings.settings(), bind_delay_millis=30)
     assert history_settings.history_settings(chosen)["controllers"]["bindDelayMillis"] == 30
     assert (
         "bindDelayMillis"

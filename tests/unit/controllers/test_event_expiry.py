@@ -1,5 +1,7 @@
 """Event objects end some time after their last change."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
@@ -141,7 +143,7 @@ def test_report_after_the_end_of_its_event_is_a_new_one():
 def test_life_of_events_is_a_setting_of_new_histories():
     chosen = process_settings.settings()
     assert history_settings.history_settings(chosen)["controllers"] == {"eventTtlSeconds": HOUR}
-    for_ever = chosen.model_copy(update={"event_ttl_seconds": 0})
+    for_ever = replace(chosen, event_ttl_seconds=0)
     assert "controllers" not in history_settings.history_settings(for_ever)
     options = registry.options_from({"controllers": {"eventTtlSeconds": 60}})
     assert options.event_ttl == 60 * SECOND

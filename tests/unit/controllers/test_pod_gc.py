@@ -1,5 +1,7 @@
 """Pods of nodes that are gone (controllers.md 5.4)."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
@@ -275,7 +277,7 @@ def test_threshold_is_a_setting_of_the_history():
     for number in (0, 7):
         settings = {"controllers": {"terminatedPodsMax": number}}
         assert registry.options_from(settings).terminated_pods_max == number
-    chosen = process_settings.settings().model_copy(update={"terminated_pods_max": 7})
+    chosen = replace(process_settings.settings(), terminated_pods_max=7)
     assert history_settings.history_settings(chosen)["controllers"]["terminatedPodsMax"] == 7
     with pytest.raises(InputError):
         registry.options_from({"controllers": {"terminatedPodsMax": -1}})

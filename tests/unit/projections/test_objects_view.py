@@ -1,7 +1,8 @@
 """The view of objects: what it keeps, and what it lets go."""
 
 from app.domain.log.chain import canonical_json
-from projections.objects import TABLE, ObjectsProjection
+from projections.objects import ObjectsProjection
+from projections.tables import OBJECTS
 from tests.unit.projections.log_of import LogOf
 
 
@@ -53,7 +54,7 @@ def test_row_of_a_secret_names_its_values_and_does_not_hold_them() -> None:
         type="Opaque",
     )
     log.put("secret", "ns/odd", data="hunter2")
-    row = view.row(TABLE.name, ("", "secrets", "ns", "s"))
+    row = view.row(OBJECTS.name, ("", "secrets", "ns", "s"))
     assert row is not None
     shown = row["object"]
     assert (shown["data"], shown["stringData"], shown["type"]) == (
@@ -62,7 +63,7 @@ def test_row_of_a_secret_names_its_values_and_does_not_hold_them() -> None:
         "Opaque",
     )
     assert shown["metadata"]["annotations"] == {"note": "kept"}
-    assert b"hunter2" not in canonical_json(view.row(TABLE.name, ("", "secrets", "ns", "odd")))
+    assert b"hunter2" not in canonical_json(view.row(OBJECTS.name, ("", "secrets", "ns", "odd")))
     kept = view.get(log.events[0].key)
     assert kept is not None
     assert kept["data"] == {"a": "hunter2"}, "the view itself is what clients read from"
