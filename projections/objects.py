@@ -15,6 +15,7 @@ from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import Scopes, Tally
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.tables import OBJECTS
@@ -56,7 +57,7 @@ class ObjectsProjection:
         self._changed: set[RowKey] = set()
         self._hash = RowSetHash()
         self._unhashed: set[RowKey] = set()
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: Bounded[str, Tally] = Bounded(TALLIES_MAX)
 
     @property
     def revision(self) -> Revision:
@@ -158,8 +159,6 @@ class ObjectsProjection:
             for group, resource in self.resources():
                 for event in self.events(group, resource, namespace):
                     found.add(group, resource, self._read(event))
-            if len(self._tallies) >= TALLIES_MAX:
-                self._tallies.clear()
             self._tallies[namespace] = found
         if scopes and found.within(scopes) is None:
             pods = self.events(*api_resources.PODS, namespace)

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from app.domain.log import (
 )
 from app.domain.objects import first_objects
 from app.domain.objects.rules import Rules
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
@@ -79,8 +79,7 @@ class Histories:
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
         self._opening = anyio.Lock()
-        self._past: OrderedDict[tuple[HistoryId, Revision], LiveViews] = OrderedDict()
-        self._past_views_max = past_views_max
+        self._past: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(past_views_max)
         self._objects_max = objects_max
         self._tasks: TaskGroup | None = None
         self._broken: dict[str, Broken] = {}
@@ -355,13 +354,9 @@ class Histories:
         """The views as of a revision or instant text; read-only, shared, kept for a while."""
         info = await self.info(name)
         revision = await self.revision(info, moment)
-        found = self._past.get((info.id, revision))
+        found = self._past.recent((info.id, revision))
         if found is None:
-            found = await self._fold_at(info, revision)
-            self._past[info.id, revision] = found
-            while len(self._past) > self._past_views_max:
-                self._past.popitem(last=False)
-        self._past.move_to_end((info.id, revision))
+            found = self._past[info.id, revision] = await self._fold_at(info, revision)
         return found
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:

@@ -26,6 +26,7 @@ from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import api_groups, selectors
+from app.domain.values.bounded import Bounded
 from app.domain.values.selectors import SelectorError
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
@@ -57,8 +58,12 @@ class _Rights:
     revision: int = -1
     signature: tuple[int, ...] = ()
     book: Book = field(default_factory=lambda: Book(()))
-    grants: dict[tuple[str, tuple[str, ...]], Grants] = field(default_factory=dict)
-    decisions: dict[tuple[str, tuple[str, ...], Question], Decision] = field(default_factory=dict)
+    grants: Bounded[tuple[str, tuple[str, ...]], Grants] = field(
+        default_factory=lambda: Bounded(_REMEMBERED_MAX)
+    )
+    decisions: Bounded[tuple[str, tuple[str, ...], Question], Decision] = field(
+        default_factory=lambda: Bounded(_REMEMBERED_MAX)
+    )
 
 
 class Authorizer:
@@ -82,8 +87,6 @@ class Authorizer:
         place = (actor.user, actor.groups)
         found = rights.grants.get(place)
         if found is None:
-            if len(rights.grants) >= _REMEMBERED_MAX:
-                rights.grants.clear()
             found = rights.grants[place] = rights.book.grants(*place)
         return found
 
@@ -97,8 +100,6 @@ class Authorizer:
         if found is None:
             if question.size > _QUESTION_LETTERS_MAX:
                 return self.grants(runtime, actor).decide(question)
-            if len(rights.decisions) >= _REMEMBERED_MAX:
-                rights.decisions.clear()
             found = rights.decisions[place] = self.grants(runtime, actor).decide(question)
         return found
 

@@ -7,6 +7,7 @@ from app.api.server.messages import PEER, Request
 from app.domain.errors import Forbidden, Unauthorized
 from app.domain.log import Actor
 from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from app.domain.values.bounded import Bounded
 
 ANONYMOUS = Actor(user="system:anonymous", groups=(UNAUTHENTICATED,))
 ADMIN = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED))
@@ -47,7 +48,7 @@ class Authenticator:
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
-        self._remembered: dict[tuple[object, str, str], Identity] = {}
+        self._remembered: Bounded[tuple[object, str, str], Identity] = Bounded(_REMEMBERED_MAX)
 
     def identify(self, request: Request) -> Identity:
         """Who asks. Raises Unauthorized, or Forbidden for another site's request."""
@@ -58,10 +59,7 @@ class Authenticator:
         place = (peer, authorization, request.header(b"user-agent")[:_AGENT_MAX])
         found = self._remembered.get(place)
         if found is None:
-            found = self._authenticate(*place)
-            if len(self._remembered) >= _REMEMBERED_MAX:
-                self._remembered.clear()
-            self._remembered[place] = found
+            found = self._remembered[place] = self._authenticate(*place)
         return found
 
     def identify_token(self, token: str) -> Identity | None:

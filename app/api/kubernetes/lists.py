@@ -7,7 +7,6 @@ Parity: api.md 6.
 
 import base64
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -23,6 +22,7 @@ from app.api.kubernetes.selection import Selection
 from app.api.kubernetes.timelines import Timeline
 from app.domain.errors import BadRequest, Expired
 from app.domain.log import Event, ObjectKey
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
@@ -73,7 +73,7 @@ class Lists:
     def __init__(self, representations: Representations, bounds: ListBounds) -> None:
         self._representations = representations
         self._bounds = bounds
-        self._snapshots: OrderedDict[_Place, Sequence[Event]] = OrderedDict()
+        self._snapshots: Bounded[_Place, Sequence[Event]] = Bounded(bounds.snapshots_max)
 
     async def read(
         self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
@@ -125,9 +125,8 @@ class Lists:
     ) -> Sequence[Event]:
         """All that is selected at a revision, sorted by namespace and name."""
         kept = _place(timeline, target, revision, selection)
-        found = self._snapshots.get(kept)
+        found = self._snapshots.recent(kept)
         if found is not None:
-            self._snapshots.move_to_end(kept)
             return found
         views: LiveViews = timeline.views
         if revision != timeline.revision:
@@ -137,10 +136,8 @@ class Lists:
         return tuple(selection.select(views.objects, target.kind))
 
     def _keep(self, place: _Place, snapshot: Sequence[Event]) -> None:
+        self._snapshots.pop(place, None)
         self._snapshots[place] = snapshot
-        self._snapshots.move_to_end(place)
-        while len(self._snapshots) > self._bounds.snapshots_max:
-            self._snapshots.popitem(last=False)
 
     async def _encode(
         self, events: Sequence[Event], target: Target, timeline: Timeline, metadata: JsonObject

@@ -4,7 +4,6 @@ The stored bytes are served as they are wherever the storage version is wanted; 
 converted and encoded once and kept for the next reader. Tables and metadata are made per request.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -24,6 +23,7 @@ from app.domain.objects.printing import columns as printing
 from app.domain.objects.printing.tables import Printer
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import conversion, definition_schemas
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -122,8 +122,7 @@ class Representations:
     """Makes bytes; remembers those that took work."""
 
     def __init__(self, converted_max: int = _CONVERTED_MAX) -> None:
-        self._converted: OrderedDict[_Place, bytes] = OrderedDict()
-        self._converted_max = converted_max
+        self._converted: Bounded[_Place, bytes] = Bounded(converted_max)
 
     def object_bytes(self, event: Event, target: Target) -> bytes:
         """The whole object in the target's version."""
@@ -138,8 +137,6 @@ class Representations:
                 else encode(_converted(event.object, target))
             )
             self._converted[key] = found
-            if len(self._converted) > self._converted_max:
-                self._converted.popitem(last=False)
         return found
 
     def tree_in(self, tree: JsonObject, target: Target) -> JsonObject:

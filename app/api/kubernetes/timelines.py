@@ -17,6 +17,7 @@ from app.domain.errors import (
     RevisionTooLarge,
 )
 from app.domain.log import Revision
+from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service import moments
 from app.service.histories import Histories
@@ -109,12 +110,9 @@ async def _moment_of(runtime: HistoryRuntime, moment: str, revision: Revision) -
         return moments.parse_instant(moment)
     place = (runtime.life, revision)
     if place not in _times:
-        found = await moments.time_of(runtime.log, runtime.info, revision)
-        if len(_times) >= _TIMES_MAX:
-            _times.clear()
-        _times[place] = found
+        _times[place] = await moments.time_of(runtime.log, runtime.info, revision)
     return _times[place]
 
 
 _TIMES_MAX = 1_024
-_times: dict[tuple[int, Revision], Instant] = {}
+_times: Bounded[tuple[int, Revision], Instant] = Bounded(_TIMES_MAX)

@@ -8,7 +8,6 @@ off; it is never waited for.
 
 import asyncio
 import base64
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Hashable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from app.domain.errors import Expired, RedraError, TooManyRequests
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, json_tree, well_known
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.service.watches import Subscription
 
@@ -58,8 +58,7 @@ class Frames:
 
     def __init__(self, representations: Representations, frames_max: int) -> None:
         self._representations = representations
-        self._frames_max = frames_max
-        self._kept: OrderedDict[tuple[bytes, Hashable], bytes] = OrderedDict()
+        self._kept: Bounded[tuple[bytes, Hashable], bytes] = Bounded(frames_max)
 
     def frame(self, word: bytes, event: Event, target: Target) -> bytes:
         """The line for one change, with the whole object."""
@@ -68,8 +67,6 @@ class Frames:
         if found is None:
             body = self._representations.object_bytes(event, target)
             found = self._kept[place] = line(word, body)
-            if len(self._kept) > self._frames_max:
-                self._kept.popitem(last=False)
         return found
 
 

@@ -5,7 +5,6 @@ of a profile takes some tens of milliseconds. Parity: api.md 4.
 """
 
 import hashlib
-from collections import OrderedDict
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import corrections, structural
 from app.domain.objects.schema.structural import Schemas
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 
 V2_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -47,7 +47,7 @@ class Openapi:
         self._plain = plain
         self._discovery: Discovery = discovery.of_profile(profile, customs)
         self._own = {(kind.group, version) for kind in customs for version in kind.versions}
-        self._extended: OrderedDict[tuple[Kind, ...], Openapi] = OrderedDict()
+        self._extended: Bounded[tuple[Kind, ...], Openapi] = Bounded(_EXTENDED_MAX)
         self._places = {
             _place(group, version): (group, version)
             for group, versions in self._discovery.groups.items()
@@ -64,8 +64,6 @@ class Openapi:
         if found is None:
             found = Openapi(self._profile, self._schemas, customs=customs, plain=self)
             self._extended[customs] = found
-            while len(self._extended) > _EXTENDED_MAX:
-                self._extended.popitem(last=False)
         return found
 
     def index(self, prefix: str) -> bytes:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from app.api.server.messages import Request, Response, Subject
+from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND
 from app.ports import Meter
 from app.service.histories import Histories
@@ -40,7 +41,7 @@ class RequestMeter:
         self._meter = meter
         self._histories = histories
         self._render = render
-        self._known: dict[tuple[Subject, int], _Series] = {}
+        self._known: Bounded[tuple[Subject, int], _Series] = Bounded(_KNOWN_MAX)
         self._running: dict[Subject, int] = {}
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
@@ -51,8 +52,6 @@ class RequestMeter:
             subject = Subject(verb=method)
         known = self._known.get((subject, status))
         if known is None:
-            if len(self._known) >= _KNOWN_MAX:
-                self._known.clear()
             known = self._known[subject, status] = self._series_of(subject, status)
         count, observe = known
         count()

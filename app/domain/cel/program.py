@@ -4,7 +4,6 @@ Compilation goes syntax → types → literals → result type → code (Parity:
 immutable and may be shared; programs are remembered by expression and environment, errors are not.
 """
 
-from collections import OrderedDict
 from typing import Final
 
 import msgspec
@@ -23,6 +22,7 @@ from app.domain.cel.syntax import parser
 from app.domain.cel.syntax.issues import CompileError
 from app.domain.cel.values.value import CelError, CostExceeded, Value
 from app.domain.cel.values.value import type_name as name_of_type
+from app.domain.values.bounded import Bounded
 
 CACHED_PROGRAMS_MAX: Final = 4_096
 """Programs that are remembered by default."""
@@ -127,21 +127,15 @@ class ProgramCache:
     """Programs by expression and environment, the least recently used dropped first."""
 
     def __init__(self, entries_max: int = CACHED_PROGRAMS_MAX) -> None:
-        self._entries_max = entries_max
-        self._programs: OrderedDict[tuple[str, Environment], Program] = OrderedDict()
+        self._programs: Bounded[tuple[str, Environment], Program] = Bounded(entries_max)
 
     def get(self, expression: str, environment: Environment) -> Program:
         """The program of an expression. Raises CompileError; errors are not remembered."""
         key = expression, environment
-        found = self._programs.get(key)
-        if found is not None:
-            self._programs.move_to_end(key)
-            return found
-        made = build(expression, environment)
-        self._programs[key] = made
-        if len(self._programs) > self._entries_max:
-            self._programs.popitem(last=False)
-        return made
+        found = self._programs.recent(key)
+        if found is None:
+            found = self._programs[key] = build(expression, environment)
+        return found
 
 
 _shared: Final = ProgramCache()

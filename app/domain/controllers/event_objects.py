@@ -22,6 +22,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -42,7 +43,7 @@ class Reporter:
     def __init__(self, component: str, writer: WriteOptions = MANAGER) -> None:
         self.component = component
         self._writer = writer
-        self._said: dict[_Fact, tuple[ObjectKey, int]] = {}
+        self._said: Bounded[_Fact, tuple[ObjectKey, int]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
         """Take note of the component's own Event objects."""
@@ -57,8 +58,6 @@ class Reporter:
             return
         self._said.pop(fact, None)
         self._said[fact] = (event.key, json_tree.integer(tree, "count") or 1)
-        if len(self._said) > REMEMBERED_MAX:
-            del self._said[next(iter(self._said))]
 
     def report(
         self,

@@ -13,6 +13,7 @@ from app.domain.cel.evaluation import reads
 from app.domain.cel.evaluation.reads import Read
 from app.domain.devices.device_selectors import SelectorCompileError, SelectorResult
 from app.domain.devices.model import Device
+from app.domain.values.bounded import Bounded
 
 VERDICTS_MAX = 50_000
 """Verdicts remembered per selector; when there are more, all are forgotten."""
@@ -31,9 +32,9 @@ class CelSelector:
         self._detailed = detailed_errors
         # An expression that reads nothing still fails on a device that cannot be converted.
         self._parts = sorted(program.reads) or [("driver",)]
-        self._verdicts: dict[object, SelectorResult] = {}
+        self._verdicts: Bounded[object, SelectorResult] = Bounded(VERDICTS_MAX)
         self._as_published = _key_of(self._parts)
-        self._plain: dict[object, SelectorResult] = {}
+        self._plain: Bounded[object, SelectorResult] = Bounded(VERDICTS_MAX)
 
     def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
         """The verdict for each device, in order."""
@@ -48,10 +49,7 @@ class CelSelector:
             key = key_of(device)
             verdict = known.get(key)
             if verdict is None:
-                verdict = self._converted(device)
-                if len(known) >= VERDICTS_MAX:
-                    known.clear()
-                known[key] = verdict
+                verdict = known[key] = self._converted(device)
             found.append(verdict)
         return found
 
@@ -67,10 +65,7 @@ class CelSelector:
         key = tuple([reads.key(value, part) for part in self._parts])
         verdict = known.get(key)
         if verdict is None:
-            verdict = self._evaluate(given)
-            if len(known) >= VERDICTS_MAX:
-                known.clear()
-            known[key] = verdict
+            verdict = known[key] = self._evaluate(given)
         return verdict
 
     def _evaluate(self, device: cel.DeviceInput) -> SelectorResult:
@@ -145,16 +140,13 @@ class CelCompiler:
 
     def __init__(self, *, detailed_errors: bool = True) -> None:
         self._detailed_errors = detailed_errors
-        self._selectors: dict[str, CelSelector | str] = {}
+        self._selectors: Bounded[str, CelSelector | str] = Bounded(SELECTORS_MAX)
 
     def compile(self, expression: str) -> CelSelector:
         """The compiled selector. Raises SelectorCompileError."""
         found = self._selectors.get(expression)
         if found is None:
-            found = self._compile(expression)
-            if len(self._selectors) >= SELECTORS_MAX:
-                self._selectors.clear()
-            self._selectors[expression] = found
+            found = self._selectors[expression] = self._compile(expression)
         if isinstance(found, str):
             raise SelectorCompileError(found)
         return found

@@ -29,6 +29,7 @@ from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -113,7 +114,7 @@ class Inventory:
         self._readings: set[Reading] = set()
         self._counting: dict[str, dict[PoolId, int]] = {}
         self._uniform: dict[PoolId, bool] = {}
-        self._questions: dict[Hashable, object] = {}
+        self._questions: Bounded[Hashable, object] = Bounded(QUESTIONS_MAX)
 
     @classmethod
     def of_slices(cls, trees: Iterable[JsonObject]) -> "Inventory":
@@ -145,7 +146,7 @@ class Inventory:
         made._readings = set(self._readings)
         made._counting = {name: dict(found) for name, found in self._counting.items()}
         made._uniform = dict(self._uniform)
-        made._questions = dict(self._questions)
+        made._questions = self._questions.copy()
         return made
 
     def put_slice(self, tree: JsonObject, *, key: str | None = None) -> tuple[SliceChange, ...]:
@@ -301,10 +302,7 @@ class Inventory:
         """A short key for a long question that is asked of many views; the same for equal ones."""
         known = self._questions.get(question)
         if known is None:
-            if len(self._questions) >= QUESTIONS_MAX:
-                self._questions.clear()
-            known = object()
-            self._questions[question] = known
+            known = self._questions[question] = object()
         return known
 
     def forget_node(self, name: str) -> None:

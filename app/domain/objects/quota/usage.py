@@ -16,6 +16,7 @@ import msgspec
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.values import api_resources, json_tree, quantity
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Format, Quantity
@@ -90,16 +91,15 @@ class Tally:
     def __init__(self) -> None:
         self._nanos: dict[str, int] = {}
         self._formats: dict[str, Format] = {}
-        self._within: dict[bytes, tuple[Scopes, Tally]] = {}
+        self._within: Bounded[bytes, tuple[Scopes, Tally]] = Bounded(SCOPES_MAX)
 
     def copy(self) -> "Tally":
         """Independent sums of the same amounts."""
         made = Tally()
         made._nanos = dict(self._nanos)
         made._formats = dict(self._formats)
-        made._within = {
-            name: (scopes, tally.copy()) for name, (scopes, tally) in self._within.items()
-        }
+        for name, (scopes, tally) in self._within.items():
+            made._within[name] = (scopes, tally.copy())
         return made
 
     def within(self, scopes: Scopes) -> "Tally | None":
@@ -113,8 +113,6 @@ class Tally:
         for pod in pods:
             if quota_scopes.match(scopes, pod):
                 made.add(*api_resources.PODS, pod)
-        if len(self._within) >= SCOPES_MAX:
-            self._within.clear()
         self._within[_name_of(scopes)] = (scopes, made)
         return made
 

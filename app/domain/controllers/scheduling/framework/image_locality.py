@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.values import json_tree
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCORE_MAX = 100
@@ -41,7 +42,7 @@ class ImageIndex:
     def __init__(self) -> None:
         self._sizes: dict[str, dict[str, int]] = {}
         self._reported: dict[str, Sequence[JsonObject]] = {}
-        self._known: dict[tuple[Wanted, int], Mapping[str, int]] = {}
+        self._known: Bounded[tuple[Wanted, int], Mapping[str, int]] = Bounded(KNOWN_MAX)
 
     def __bool__(self) -> bool:
         return bool(self._reported)
@@ -73,8 +74,6 @@ class ImageIndex:
         """The scores of the nodes that have some of the images; `nodes` is how many there are."""
         known = self._known.get((wanted, nodes))
         if known is None:
-            if len(self._known) >= KNOWN_MAX:
-                self._known.clear()
             known = self._known[wanted, nodes] = self._count(wanted, nodes)
         return known
 

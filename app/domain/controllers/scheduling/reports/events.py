@@ -19,6 +19,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_groups, api_resources, json_tree, timestamps
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -36,7 +37,7 @@ class ReportSeries:
     """Which failures have been reported, folded from the Event objects."""
 
     def __init__(self) -> None:
-        self._said: dict[_Fact, tuple[ObjectKey, bool]] = {}
+        self._said: Bounded[_Fact, tuple[ObjectKey, bool]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
         """Take note of the scheduler's Event objects about failures."""
@@ -55,8 +56,6 @@ class ReportSeries:
         if event.type is EventType.OBJECT_DELETED:
             return
         self._said[fact] = (event.key, tree.get("series") is not None)
-        if len(self._said) > REMEMBERED_MAX:
-            del self._said[next(iter(self._said))]
 
     def failure(
         self, objects: ObjectsReader, pod: JsonView, text: str, now: Instant

@@ -6,7 +6,6 @@ equal pods costs one comparison per node. Nothing here changes an answer: a verd
 the pod's kind and of what the node's version stands for.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from app.domain.allocation import Allocation
@@ -14,6 +13,7 @@ from app.domain.allocation.reasons.summary import NodeCauses
 from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import ObjectKey
+from app.domain.values.bounded import Bounded
 
 KINDS_MAX = 32
 """How many kinds of pods are remembered; the one not seen for longest is forgotten first."""
@@ -89,17 +89,13 @@ class Verdicts:
     """Kinds of pods, least recently used first."""
 
     def __init__(self) -> None:
-        self._kinds: OrderedDict[bytes, KindOfPod] = OrderedDict()
+        self._kinds: Bounded[bytes, KindOfPod] = Bounded(KINDS_MAX)
 
     def of(self, kind: bytes) -> KindOfPod:
         """The verdicts of a kind; empty ones when it is new."""
-        found = self._kinds.get(kind)
+        found = self._kinds.recent(kind)
         if found is None:
             found = self._kinds[kind] = KindOfPod()
-            if len(self._kinds) > KINDS_MAX:
-                self._kinds.popitem(last=False)
-        else:
-            self._kinds.move_to_end(kind)
         return found
 
     def clear(self) -> None:
