@@ -13,7 +13,7 @@ from app.domain.allocation.capacity import Amount
 from app.domain.allocation.problem import Problem, ProblemBuilder, Row
 from app.domain.allocation.requests import ClaimPlan
 from app.domain.allocation.usage import Taken
-from app.domain.devices.inventory import NodeView
+from app.domain.devices.node_views import NodeView
 
 Pick: TypeAlias = tuple[int, int, bool]
 """Number of the row, number of the device, whether its counters were booked."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from app.domain.allocation.requests import Selectors
 from app.domain.devices import taints
 from app.domain.devices.device_selectors import SelectorCompileError, SelectorCompiler
-from app.domain.devices.inventory import NodeView
 from app.domain.devices.model import Toleration
+from app.domain.devices.node_views import NodeView
 from app.domain.devices.nodes import NodeSelectionError
+from app.domain.values.bounded import Bounded
 
 MEMORY_MAX = 512
 """Answers remembered per view; when there are more, all are forgotten."""
@@ -69,41 +70,40 @@ class Selection:
     refused: dict[int, Exclusion]
 
 
+class _Answers:
+    """What was asked of a view: its devices under selectors, and those not tolerated."""
+
+    __slots__ = ("selections", "tainted")
+
+    def __init__(self) -> None:
+        self.selections: Bounded[object, Selection] = Bounded(MEMORY_MAX)
+        self.tainted: Bounded[object, int] = Bounded(MEMORY_MAX)
+
+
 def select(
     view: NodeView, selectors: Selectors, compiler: SelectorCompiler, *, binding_conditions: bool
 ) -> Selection:
     """The selectable devices; remembered with the view."""
-    key = ("selection", compiler, selectors.of_class, selectors.own, binding_conditions)
-    found = view.memory.get(key)
+    known = view.part(_Answers).selections
+    key = (compiler, selectors.of_class, selectors.own, binding_conditions)
+    found = known.get(key)
     if found is None:
-        found = _select(view, selectors, compiler, binding_conditions)
-        remember(view, key, found)
-    assert isinstance(found, Selection)
+        found = known[key] = _select(view, selectors, compiler, binding_conditions)
     return found
 
 
 def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
     """A bit per device with a blocking taint that none of the tolerations matches."""
-    key = (
-        "tainted",
-        tuple((found.key, found.operator, found.value, found.effect) for found in tolerations),
-    )
-    known = view.memory.get(key)
-    if known is None:
-        known = 0
+    known = view.part(_Answers).tainted
+    key = tuple((found.key, found.operator, found.value, found.effect) for found in tolerations)
+    mask = known.get(key)
+    if mask is None:
+        mask = 0
         for index, device in enumerate(view.devices if view.traits.taints else ()):
             if device.taints and taints.untolerated(device.taints, tolerations) is not None:
-                known |= 1 << index
-        remember(view, key, known)
-    assert isinstance(known, int)
-    return known
-
-
-def remember(view: NodeView, key: object, value: object) -> None:
-    """Keep an answer with the view, within the bound."""
-    if len(view.memory) >= MEMORY_MAX:
-        view.memory.clear()
-    view.memory[key] = value
+                mask |= 1 << index
+        known[key] = mask
+    return mask
 
 
 def _select(

@@ -26,9 +26,11 @@ from app.domain.allocation.requests import (
 )
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.inventory import Inventory, NodeView
+from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Capacity
+from app.domain.devices.node_views import NodeView
 from app.domain.devices.pools import PoolState
+from app.domain.values.bounded import Bounded
 
 Room = tuple[str, int, int]
 """Capacity name, amount that the request consumes, and what is free of it; in nanos."""
@@ -105,6 +107,20 @@ class _InUse:
     shares_count: bool
     dedicated: int
     held: int
+
+
+class _Devices:
+    """What is known of the devices of a view, whatever is asked of them."""
+
+    __slots__ = ("counting_pools", "draws", "facts", "in_use", "shapes", "with_capacity")
+
+    def __init__(self) -> None:
+        self.in_use: _InUse | None = None
+        self.draws: Draws | None = None
+        self.counting_pools: Sequence[int] | None = None
+        self.with_capacity: int | None = None
+        self.shapes: dict[bool, tuple[int, int]] = {}
+        self.facts: Bounded[object, Sequence[Facts | None]] = Bounded(eligibility.MEMORY_MAX)
 
 
 class ProblemBuilder:
@@ -185,9 +201,10 @@ class ProblemBuilder:
     def _in_use(self, view: NodeView) -> tuple[int, int]:
         """The devices allocated as a whole, and those with aggregated capacity."""
         stamps = tuple(self._state.stamp_of(pool.id) for pool in view.usable)
-        known = view.memory.get("in use")
+        devices_of = view.part(_Devices)
+        known = devices_of.in_use
         if (
-            isinstance(known, _InUse)
+            known is not None
             and known.state is self._state
             and known.stamps == stamps
             and known.shares_count is not self._quirks.q17
@@ -204,14 +221,13 @@ class ProblemBuilder:
                 shares_count and self._state.is_shared(device.id)
             ):
                 held |= 1 << index
-        found = _InUse(
+        devices_of.in_use = _InUse(
             state=self._state,
             stamps=stamps,
             shares_count=shares_count,
             dedicated=dedicated,
             held=held,
         )
-        eligibility.remember(view, "in use", found)
         return dedicated, held
 
     def _row(
@@ -353,52 +369,48 @@ class ProblemBuilder:
         row.candidates = matching
 
     def _facts(self, view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
-        key = ("facts", constraint.domain, constraint.identifier)
-        known = view.memory.get(key)
-        if known is None:
-            known = tuple(constraints.facts_of(device, constraint) for device in view.devices)
-            eligibility.remember(view, key, known)
-        assert isinstance(known, tuple)
-        return known
+        known = view.part(_Devices).facts
+        key = (constraint.domain, constraint.identifier)
+        facts = known.get(key)
+        if facts is None:
+            facts = tuple(constraints.facts_of(device, constraint) for device in view.devices)
+            known[key] = facts
+        return facts
 
 
 def _draws(view: NodeView) -> Draws:
     """What the devices draw from counters."""
-    known = view.memory.get("draws")
-    if known is None:
-        known = counters.draws_of(view.devices)
-        eligibility.remember(view, "draws", known)
-    assert isinstance(known, Draws)
-    return known
+    known = view.part(_Devices)
+    if known.draws is None:
+        known.draws = counters.draws_of(view.devices)
+    return known.draws
 
 
 def _counting_pools(view: NodeView, consuming: int) -> Sequence[int]:
     """The usable pools that have devices with counters."""
-    key = "counting pools"
-    known = view.memory.get(key)
-    if known is None:
-        known = tuple(
+    known = view.part(_Devices)
+    if known.counting_pools is None:
+        known.counting_pools = tuple(
             sorted({view.pool_index[i] for i in range(len(view.devices)) if consuming >> i & 1})
         )
-        eligibility.remember(view, key, known)
-    assert isinstance(known, tuple)
-    return known
+    return known.counting_pools
 
 
 def _with_capacity(view: NodeView) -> int:
     """The devices that have capacities."""
-    known = view.memory.get("with capacity")
-    if known is None:
+    known = view.part(_Devices)
+    if known.with_capacity is None:
         devices = view.devices if view.traits.capacity else ()
-        known = sum(1 << index for index, device in enumerate(devices) if device.capacity)
-        eligibility.remember(view, "with capacity", known)
-    assert isinstance(known, int)
-    return known
+        known.with_capacity = sum(
+            1 << index for index, device in enumerate(devices) if device.capacity
+        )
+    return known.with_capacity
 
 
 def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:
     """The multi-allocatable devices and the counter-consuming ones."""
-    known = view.memory.get(("shape", consumable))
+    shapes = view.part(_Devices).shapes
+    known = shapes.get(consumable)
     if known is None:
         multi = consuming = 0
         anywhere = view.traits.multiple or view.traits.consuming
@@ -407,6 +419,5 @@ def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:
                 multi |= 1 << index
             if device.consumes:
                 consuming |= 1 << index
-        known = (multi, consuming)
-        eligibility.remember(view, ("shape", consumable), known)
-    return known  # type: ignore[return-value]  # our own pair
+        known = shapes[consumable] = (multi, consuming)
+    return known

@@ -21,7 +21,8 @@ from app.domain.allocation.case import Picks
 from app.domain.allocation.problem import Problem
 from app.domain.allocation.requests import ClaimPlan, Request
 from app.domain.allocation.state import AllocatedState
-from app.domain.devices.inventory import NodeView
+from app.domain.devices.node_views import NodeView
+from app.domain.values.bounded import Bounded
 
 Signature: TypeAlias = object
 """What claims ask, comparable and hashable."""
@@ -38,12 +39,19 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
+class _Earlier:
     """An answer with what it was found on."""
 
     state: AllocatedState
     stamps: tuple[int, ...]
     found: Found
+
+
+class _Kept(Bounded[object, _Earlier]):
+    """The answers of one node, by what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(eligibility.MEMORY_MAX)
 
 
 def signature(plans: Sequence[ClaimPlan]) -> Signature:
@@ -61,8 +69,8 @@ def signature(plans: Sequence[ClaimPlan]) -> Signature:
 
 def recall(view: NodeView, key: object, state: AllocatedState) -> Found | None:
     """The answer of an earlier attempt, if nothing has changed since."""
-    kept = view.memory.get(key)
-    if not isinstance(kept, _Kept) or kept.state is not state:
+    kept = view.part(_Kept).get(key)
+    if kept is None or kept.state is not state:
         return None
     return kept.found if kept.stamps == _stamps(view, state) else None
 
@@ -70,7 +78,7 @@ def recall(view: NodeView, key: object, state: AllocatedState) -> Found | None:
 def keep(view: NodeView, key: object, state: AllocatedState, found: Found) -> None:
     """Remember an answer with the view."""
     stamps = _stamps(view, state)
-    eligibility.remember(view, key, _Kept(state=state, stamps=stamps, found=found))
+    view.part(_Kept)[key] = _Earlier(state=state, stamps=stamps, found=found)
 
 
 def may_be_kept(problem: Problem) -> bool:

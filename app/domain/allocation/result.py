@@ -11,7 +11,7 @@ from app.domain.allocation.features import Features, Variant
 from app.domain.allocation.problem import Problem
 from app.domain.allocation.requests import AttemptAborted, ClaimPlan, Request
 from app.domain.allocation.usage import Taken
-from app.domain.devices.inventory import NodeView
+from app.domain.devices.node_views import NodeView
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

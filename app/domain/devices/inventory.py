@@ -11,7 +11,7 @@ key (their name).
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.devices import compiling, patches, pools, taints
@@ -22,9 +22,8 @@ from app.domain.devices.model import (
     PoolId,
     Slice,
     Taint,
-    Traits,
-    merged_traits,
 )
+from app.domain.devices.node_views import NodeView, view_of
 from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
@@ -52,26 +51,6 @@ class SliceChange:
     type: ChangeType
     old: Slice | None
     new: Slice | None
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class NodeView:
-    """The pools of one node in search order, and its devices flattened in the same order.
-
-    `is_uniform` tells that all devices are of one driver and can be read by CEL for certain.
-    `pool_index[i]` is the position in `usable` of the pool of device i, `slices[i]` its slice.
-    Compared by identity: the inventory returns the same view until something in it changes.
-    """
-
-    node: Node
-    pools: tuple[Pool, ...]
-    usable: tuple[Pool, ...]
-    devices: tuple[Device, ...]
-    slices: tuple[Slice, ...]
-    pool_index: tuple[int, ...]
-    traits: Traits
-    is_uniform: bool = False
-    memory: dict[object, object] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -293,7 +272,7 @@ class Inventory:
         ):
             return cached.view
         gathered = pools.gather(node, self._candidates(node, reading), self.slices_of, reading)
-        view = _view(node, gathered)
+        view = view_of(node, gathered)
         self._readings.add(reading)
         self._views[key] = _CachedView(labels=node.labels, stamps=stamps, view=view)
         return view
@@ -467,32 +446,4 @@ def _same_devices(old: Slice, new: Slice) -> bool:
         and before.attributes == after.attributes
         and before.capacity_tree == after.capacity_tree
         for before, after in zip(old.devices, new.devices, strict=True)
-    )
-
-
-def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
-    usable = tuple(pool for pool in gathered if pool.usable)
-    devices: list[Device] = []
-    slices: list[Slice] = []
-    pool_index: list[int] = []
-    drivers: set[str] = set()
-    traits: list[Traits] = []
-    for index, pool in enumerate(usable):
-        for found in pool.slices:
-            size = len(found.devices)
-            devices.extend(found.devices)
-            slices.extend([found] * size)
-            pool_index.extend([index] * size)
-            drivers.add(found.pool[0])
-            traits.append(found.traits)
-    together = merged_traits(traits)
-    return NodeView(
-        node=node,
-        pools=gathered,
-        usable=usable,
-        devices=tuple(devices),
-        slices=tuple(slices),
-        pool_index=tuple(pool_index),
-        traits=together,
-        is_uniform=together.plain and len(drivers) == 1,
     )

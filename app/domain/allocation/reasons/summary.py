@@ -16,6 +16,7 @@ from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.causes import Kind
 from app.domain.allocation.usage import Usage
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 
 EXAMPLES_MAX = 3
@@ -230,16 +231,16 @@ def _count(problem: Problem, row: Row) -> _Masks:
 
 def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]]:
     """The devices that selectors refused, by selector; remembered with the view."""
-    key = ("refused by cause", row.request.selectors, row.request.class_name)
-    known = problem.view.memory.get(key)
-    if isinstance(known, _Refused) and known.refused is row.refused:
+    remembered = problem.view.part(_RefusedBySelectors)
+    key = (row.request.selectors, row.request.class_name)
+    known = remembered.get(key)
+    if known is not None and known.refused is row.refused:
         return known.masks.items()
     masks: _Masks = {}
     for device, refusal in row.refused.items():
         cause = causes.of_refusal(refusal, row)
         _add(masks, (cause.kind.value, cause.about), 1 << device)
-    made = _Refused(refused=row.refused, masks=masks)
-    eligibility.remember(problem.view, key, made)
+    remembered[key] = _Refused(refused=row.refused, masks=masks)
     return masks.items()
 
 
@@ -247,6 +248,13 @@ def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]
 class _Refused:
     refused: Mapping[int, Exclusion]
     masks: _Masks
+
+
+class _RefusedBySelectors(Bounded[object, _Refused]):
+    """The refused devices of one view, by selectors and class."""
+
+    def __init__(self) -> None:
+        super().__init__(eligibility.MEMORY_MAX)
 
 
 def _without(facts: Sequence[object]) -> int:

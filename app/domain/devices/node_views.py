@@ -1,0 +1,70 @@
+"""What one node sees of the inventory."""
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from app.domain.devices.model import Device, Slice, Traits, merged_traits
+from app.domain.devices.nodes import Node
+from app.domain.devices.pools import Pool
+
+PartT = TypeVar("PartT")
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class NodeView:
+    """The pools of one node in search order, and its devices flattened in the same order.
+
+    `is_uniform` tells that all devices are of one driver and can be read by CEL for certain.
+    `pool_index[i]` is the position in `usable` of the pool of device i, `slices[i]` its slice.
+    Compared by identity: the inventory returns the same view until something in it changes.
+    """
+
+    node: Node
+    pools: tuple[Pool, ...]
+    usable: tuple[Pool, ...]
+    devices: tuple[Device, ...]
+    slices: tuple[Slice, ...]
+    pool_index: tuple[int, ...]
+    traits: Traits
+    is_uniform: bool = False
+    _parts: dict[type[object], object] = field(default_factory=dict)
+
+    def part(self, kind: type[PartT]) -> PartT:
+        """What a reader of views keeps with this one; made when it is first asked for.
+
+        Each reader has a class of its own for it, so that nobody reads what another has kept.
+        """
+        held = self._parts.get(kind)
+        if held is None:
+            held = self._parts[kind] = kind()
+        assert isinstance(held, kind)
+        return held
+
+
+def view_of(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
+    """The view of a node that sees these pools, in this order."""
+    usable = tuple(pool for pool in gathered if pool.usable)
+    devices: list[Device] = []
+    slices: list[Slice] = []
+    pool_index: list[int] = []
+    drivers: set[str] = set()
+    traits: list[Traits] = []
+    for index, pool in enumerate(usable):
+        for found in pool.slices:
+            size = len(found.devices)
+            devices.extend(found.devices)
+            slices.extend([found] * size)
+            pool_index.extend([index] * size)
+            drivers.add(found.pool[0])
+            traits.append(found.traits)
+    together = merged_traits(traits)
+    return NodeView(
+        node=node,
+        pools=gathered,
+        usable=usable,
+        devices=tuple(devices),
+        slices=tuple(slices),
+        pool_index=tuple(pool_index),
+        traits=together,
+        is_uniform=together.plain and len(drivers) == 1,
+    )
