@@ -1,11 +1,12 @@
 """`redra blast` as a person at a terminal meets it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_command_line import EXAMPLES, redra
+from tests.command_line import EXAMPLES, database_running, redra
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -19,8 +20,14 @@ spec:
 """
 
 
-def test_proposal_is_told_refused_and_never_written(tmp_path: Path) -> None:
-    data = tmp_path / "data"
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    """A data folder whose database runs."""
+    with database_running(tmp_path / "data"):
+        yield tmp_path / "data"
+
+
+def test_proposal_is_told_refused_and_never_written(data: Path, tmp_path: Path) -> None:
     code, _, error = redra("import", EXAMPLES, "--history", "examples", data=data)
     assert code == 0, error
     about = ("--history", "examples")

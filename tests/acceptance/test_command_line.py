@@ -9,33 +9,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from app.bootstrap import child_processes, kubeconfigs, serving
 from app.domain.errors import InputError
+from tests.acceptance.server_process import wait_for_own_objects
+from tests.command_line import redra
+from tests.prepared_data import prepare
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "cluster"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-
-
-def redra(*arguments: object, data: Path | None = None, stdin: str = "", **environment: str):
-    """Run a command; returns exit code, standard output and standard error."""
-    command = [sys.executable, "-m", "app.cli", *map(str, arguments)]
-    if data is not None:
-        command += ["--data", str(data)]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | environment,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_path: Path) -> None:
@@ -89,6 +75,7 @@ def test_programs_get_utf_8_whatever_the_locale(tmp_path: Path) -> None:
 
 
 def test_unknown_format_of_a_recording_is_refused(tmp_path: Path) -> None:
+    prepare(tmp_path / "data")
     for source in (EXAMPLES, EXAMPLES / "01-nodes.yaml"):
         words = ("import", source, "--history", "x", "--format", "nonsense")
         code, _, error = redra(*words, data=tmp_path / "data")
@@ -288,7 +275,11 @@ def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
             [*command, "--data", str(data)], cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
         assert server.stdout is not None
-        assert "redra serves at http://127.0.0.1:" in server.stdout.readline()
+        line = server.stdout.readline()
+        assert "redra serves at http://127.0.0.1:" in line
+        with httpx.Client(base_url=line.split()[-1], timeout=30) as client:
+            for namespace in client.get("/api/v1/namespaces").json()["items"]:
+                wait_for_own_objects(client, namespace["metadata"]["name"])
         code, out, error = redra("histories", "-o", "json", data=data)
         assert code == 0, error
         revisions.append(json.loads(out)[0]["revision"])

@@ -1,32 +1,23 @@
-"""`redra import` and `redra export` as processes: a recording in, a bundle out and in again."""
+"""`redra import` and `redra export`: a recording in, a bundle out and in again."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.command_line import database_running, redra
 from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+
+@pytest.fixture
+def data(tmp_path):
+    """A data folder whose database runs."""
+    with database_running(tmp_path / "data"):
+        yield tmp_path / "data"
 
 
-def redra(data: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", *map(str, arguments), "--data", str(data)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-
-
-def test_recording_goes_in_and_out_and_in_again(tmp_path):
-    data = tmp_path / "data"
+def test_recording_goes_in_and_out_and_in_again(data, tmp_path):
     log = write_lines(
         tmp_path / "audit.log",
         [
@@ -35,45 +26,44 @@ def test_recording_goes_in_and_out_and_in_again(tmp_path):
             audit("delete", tree(CLAIMS, "c1", rv=44), name="c1", second=3),
         ],
     )
-    first = redra(data, "import", log, "--history", "one", "-o", "json")
-    assert first.returncode == 0, first.stderr
-    report = json.loads(first.stdout)
+    code, out, error = redra("import", log, "--history", "one", "-o", "json", data=data)
+    assert code == 0, error
+    report = json.loads(out)
     assert report["events"] == 5
     (kind,) = report["report"]["kinds"]
     assert kind["ops"] == {"ADDED": 1, "CONTEXT": 1, "DELETED": 1}
 
-    again = redra(data, "import", log, "--history", "one")
-    assert again.returncode == 2
-    assert "exists already" in again.stderr
-    assert len(again.stderr.strip().splitlines()) == 1
+    code, _, error = redra("import", log, "--history", "one", data=data)
+    assert code == 2
+    assert "exists already" in error
+    assert len(error.strip().splitlines()) == 1
 
     bundle = tmp_path / "one.redra"
-    assert redra(data, "export", "one", "-o", bundle).returncode == 0
-    second = redra(data, "import", bundle, "--history", "two", "-o", "json")
-    assert second.returncode == 0, second.stderr
-    assert json.loads(second.stdout)["head"] == report["head"]
+    assert redra("export", "one", "-o", bundle, data=data)[0] == 0
+    code, out, error = redra("import", bundle, "--history", "two", "-o", "json", data=data)
+    assert code == 0, error
+    assert json.loads(out)["head"] == report["head"]
 
     broken = tmp_path / "broken.redra"
     content = bytearray(bundle.read_bytes())
     content[len(content) // 2] ^= 0xFF
     broken.write_bytes(content)
-    refused = redra(data, "import", broken, "--history", "three")
-    assert refused.returncode in (1, 2)
-    assert len(refused.stderr.strip().splitlines()) == 1
-    listed = redra(data, "histories", "-o", "json")
-    assert "three" not in listed.stdout
+    code, _, error = redra("import", broken, "--history", "three", data=data)
+    assert code in (1, 2)
+    assert len(error.strip().splitlines()) == 1
+    assert "three" not in redra("histories", "-o", "json", data=data)[1]
 
 
-def test_unreadable_recording_imports_nothing_and_says_where(tmp_path):
-    data = tmp_path / "data"
+def test_unreadable_recording_imports_nothing_and_says_where(data, tmp_path):
     path = tmp_path / "audit.log"
     line = json.dumps(audit("create", tree(CLAIMS, "c1", rv=41)))
     path.write_text(f"{line}\n{{broken\n")
-    failed = redra(data, "import", path, "--history", "one")
-    assert failed.returncode == 2
-    assert "audit.log:2" in failed.stderr
-    assert len(failed.stderr.strip().splitlines()) == 1
-    assert '"one"' not in redra(data, "histories", "-o", "json").stdout
-    kept = redra(data, "import", path, "--history", "one", "--keep-going", "-o", "json")
-    assert kept.returncode == 0, kept.stderr
-    assert json.loads(kept.stdout)["report"]["refused"] == 1
+    code, _, error = redra("import", path, "--history", "one", data=data)
+    assert code == 2
+    assert "audit.log:2" in error
+    assert len(error.strip().splitlines()) == 1
+    assert '"one"' not in redra("histories", "-o", "json", data=data)[1]
+    words = ("import", path, "--history", "one", "--keep-going", "-o", "json")
+    code, out, error = redra(*words, data=data)
+    assert code == 0, error
+    assert json.loads(out)["report"]["refused"] == 1

@@ -1,13 +1,21 @@
 """Histories as wholes at the command line; a server that serves what is deleted goes on."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_command_line import EXAMPLES, redra
+from tests.command_line import EXAMPLES, database_running, redra
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    """A data folder whose database runs."""
+    with database_running(tmp_path / "data"):
+        yield tmp_path / "data"
 
 
 def names(data: Path) -> list[str]:
@@ -16,8 +24,7 @@ def names(data: Path) -> list[str]:
     return [row["name"] for row in json.loads(out)]
 
 
-def test_histories_are_made_renamed_copied_and_deleted(tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def test_histories_are_made_renamed_copied_and_deleted(data: Path) -> None:
     assert redra("histories", "create", "one", "--profile", "1.36", data=data)[0] == 0
     code, _, error = redra("histories", "create", "one", data=data)
     assert (code, "exists already" in error) == (2, True)
@@ -42,8 +49,7 @@ def test_histories_are_made_renamed_copied_and_deleted(tmp_path: Path) -> None:
     assert names(data) == ["three"]
 
 
-def test_everything_is_deleted_only_when_that_is_said(tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def test_everything_is_deleted_only_when_that_is_said(data: Path) -> None:
     assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
     code, out, error = redra("migrate", "base", data=data)
     assert (code, out) == (2, "")

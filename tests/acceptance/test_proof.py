@@ -1,6 +1,7 @@
 """Signed heads at the command line: made, compared, refused."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -8,21 +9,22 @@ import pytest
 
 from app.adapters.head_keys import open_head_key, parse_heads
 from app.domain.log import Head, Revision
-from tests.acceptance.test_command_line import redra
+from tests.command_line import database_running, redra
 from tests.shared_data import shared_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data folder with the history `h`, its head in `head.json` and its bundle in `h.redra`."""
-    folder = tmp_path_factory.mktemp("proof")
+    folder = tmp_path_factory.mktemp("proof") / "data"
     source = shared_path("histories", "c-multihost-tpu")
-    assert redra("import", source, "--history", "h", data=folder)[0] == 0
-    assert redra("head", "h", "-o", folder / "head.json", data=folder)[0] == 0
-    assert redra("export", "h", "-o", folder / "h.redra", data=folder)[0] == 0
-    return folder
+    with database_running(folder):
+        assert redra("import", source, "--history", "h", data=folder)[0] == 0
+        assert redra("head", "h", "-o", folder / "head.json", data=folder)[0] == 0
+        assert redra("export", "h", "-o", folder / "h.redra", data=folder)[0] == 0
+        yield folder
 
 
 def chain_of(out: str) -> dict:

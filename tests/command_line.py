@@ -1,0 +1,60 @@
+"""Commands as a person at a terminal meets them, run in the process of the tests.
+
+A process of its own costs each command a second for its imports. That processes behave alike is
+the matter of `tests/acceptance/test_command_processes.py`, of the tutorial and of the servers.
+"""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+from app.adapters.postgres.server import EmbeddedServer
+from app.cli import console
+from app.cli.application import application
+from tests.prepared_data import prepare
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples" / "cluster"
+
+
+def redra(
+    *arguments: object, data: Path | None = None, stdin: str = "", **environment: str
+) -> tuple[int, str, str]:
+    """Run a command; returns exit code, standard output and standard error.
+
+    Whatever a command does not put into words is raised here: a process would show a traceback.
+    """
+    words = [*map(str, arguments)]
+    if data is not None:
+        words += ["--data", str(data)]
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    out, error = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, environment),
+        contextlib.chdir(ROOT),
+        mock.patch.object(sys, "stdin", given),
+        mock.patch.object(sys, "stdout", out),
+        mock.patch.object(sys, "stderr", error),
+    ):
+        console.prepare()
+        code = application(words)
+    return code, _text(out), _text(error)
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    binary = stream.buffer
+    assert isinstance(binary, io.BytesIO)
+    return binary.getvalue().decode()
+
+
+@contextlib.contextmanager
+def database_running(data: Path) -> Iterator[None]:
+    """The database of a data folder, made if it is missing, runs: commands start and end none."""
+    prepare(data)
+    with EmbeddedServer(data / "postgres"):
+        yield
