@@ -5,7 +5,7 @@ one contract suite under `tests/contracts` runs against each filling. Times are 
 microseconds UTC; all waiting has a bound that the caller gives.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +23,7 @@ from app.domain.log import (
 )
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
+from app.domain.log.records import Record
 from app.domain.log.upcasting import StoredRow
 from app.domain.objects.webhook_targets import Target
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -299,6 +300,105 @@ class HistorySource(Protocol):
 
     def records(self) -> Iterator[object]:
         """Canonical records in source order; raises InputError naming the place."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedKind:
+    """A kind that a cluster serves, in the version in which it is read."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    is_namespaced: bool
+
+    @property
+    def name(self) -> str:
+        """As kubectl writes it. Example: `resourceclaims.resource.k8s.io`, `pods`."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+    @property
+    def key(self) -> ObjectKey:
+        """Where events about the whole kind stand in the log."""
+        return ObjectKey(self.group, self.resource, "", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterIdentity:
+    """Which cluster it is: its address, release, and the uid of `kube-system` where it is known."""
+
+    server: str
+    release: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What a list or a watch shows at one place: an object, a bookmark, or what cannot be read.
+
+    `version` is the cluster's resource version, `written` when a watched object says that it was
+    written last. Without `record` it is a bookmark, or, with a
+    `problem`, an object (`key`) that no view could fold.
+    """
+
+    version: str
+    record: Record | None = None
+    key: ObjectKey | None = None
+    problem: str = ""
+    written: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """One page of a list: the version of the whole list, and the token of the next page if any."""
+
+    sightings: tuple[Sighting, ...]
+    version: str
+    token: str = ""
+
+
+class ClusterSource(Protocol):
+    """A real cluster. It is read only: there is no method that could change anything.
+
+    Each method raises Unauthorized, Forbidden, NotFound (the kind is not served), TooManyRequests,
+    Expired (the version is compacted), RevisionTooLarge (it is still to come) or
+    ClusterUnreachable.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the source is called in events and messages."""
+        ...
+
+    @property
+    def clock_offset(self) -> int:
+        """Microseconds that the server's clock is ahead of ours; 0 where it may be none."""
+        ...
+
+    @property
+    def clock_spread(self) -> int:
+        """Microseconds that `clock_offset` may be off."""
+        ...
+
+    async def identity(self) -> ClusterIdentity:
+        """Which cluster answers."""
+        ...
+
+    async def kinds(self) -> tuple[list[ServedKind], list[str]]:
+        """The chosen kinds that are served, and the names of those that are not."""
+        ...
+
+    async def list_page(
+        self, kind: ServedKind, *, limit: int, version: str = "", token: str = ""
+    ) -> ListPage:
+        """A page of all objects of a kind, as of exactly `version` or of now; `token` goes on."""
+        ...
+
+    def watch(
+        self, kind: ServedKind, *, after: str, seconds: int
+    ) -> AbstractAsyncContextManager[AsyncIterator[Sighting]]:
+        """The changes of a kind after a version, until the server ends it or `seconds` are over."""
         ...
 
 

@@ -203,6 +203,51 @@ class Settings:
     import_ratio_max: int = setting(100, description="Unpacked to packed size of a source")
     import_entries_max: int = setting(200_000, description="Files in a folder or archive")
 
+    # Recording a cluster
+    record_page_max: int = setting(500, ge=1, description="Objects of a cluster listed at once")
+    record_watch_seconds_max: int = setting(
+        300, ge=1, description="Longest watch of a cluster's kind before it is asked for again"
+    )
+    record_window_seconds: float = setting(
+        0.25,
+        ge=0,
+        description="How long a change waits for earlier ones of other kinds, so that the log has "
+        "the order of the cluster",
+    )
+    record_window_max: int = setting(
+        10_000, ge=1, description="Changes that may wait to be recorded; then watches are not read"
+    )
+    record_batch_max: int = setting(1_000, ge=1, description="Changes that are appended at once")
+    record_pause_seconds_max: float = setting(
+        10.0, gt=0, description="Longest pause before a cluster that failed is asked again"
+    )
+    record_denied_seconds: float = setting(
+        60.0,
+        gt=0,
+        description="Pause before a kind that is denied or not served is tried again",
+    )
+    record_report_seconds: float = setting(
+        300.0, gt=0, description="Longest time without a fidelity report while a cluster changes"
+    )
+    record_clock_seconds: float = setting(
+        2.0, gt=0, description="Difference to the cluster's clock from which on it is a gap"
+    )
+    record_connect_seconds: float = setting(
+        10.0, gt=0, description="Longest wait for a connection to a cluster"
+    )
+    record_answer_seconds: float = setting(
+        60.0, gt=0, description="Longest silence in an answer of a cluster"
+    )
+    record_silence_seconds: float = setting(
+        120.0, gt=0, description="Longest silence of a watch; servers send a bookmark each minute"
+    )
+    record_page_bytes_max: int = setting(
+        256 * 1024 * 1024, ge=1024, description="Largest answer of a cluster"
+    )
+    record_line_bytes_max: int = setting(
+        16 * 1024 * 1024, ge=1024, description="Longest line of a watch"
+    )
+
     # Verification
     verify_processes: int = setting(
         0,
@@ -281,6 +326,10 @@ class Settings:
     def defaults(cls) -> dict[str, object]:
         """The default of each setting by name."""
         return {each.name: each.default for each in _settings()}
+
+    def kubeconfig(self) -> str:
+        """The kubeconfig that kubectl takes too: of `KUBECONFIG`, else in the home folder."""
+        return os.environ.get("KUBECONFIG", "") or "~/.kube/config"
 
     def environment(self, **changes: str) -> dict[str, str]:
         """The environment of a process that is to have these settings, but for the `changes`."""

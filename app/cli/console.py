@@ -49,6 +49,13 @@ def say_json(value: Any) -> None:
     say(msgspec.json.format(text, indent=2).decode())
 
 
+def say_yaml(value: Any) -> None:
+    """A value as YAML, for kubectl."""
+    import yaml
+
+    say(yaml.safe_dump(value, sort_keys=False).rstrip())
+
+
 def say_json_line(value: Any) -> None:
     """One JSON document on one line."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")

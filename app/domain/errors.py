@@ -26,6 +26,7 @@
     │   ├── NotStorable             a text, number or time that no database holds
     │   ├── ChainBroken             a stored event does not fit its hash; names the revision
     │   └── HistoryBroken           a history cannot be folded; the others are served
+    ├── ClusterUnreachable          a real cluster's API gives no usable answer; try again
     └── InputError                  a file, an argument or a setting; names place and cure
 
 An error carries fields; the message is made from them. `app/api/kubernetes/status.py` turns
@@ -296,6 +297,17 @@ class HistoryBroken(LogError):
 
     def __str__(self) -> str:
         return f"the history {self.name!r} is broken: {self.cause}"
+
+
+class ClusterUnreachable(RedraError):
+    """A real cluster's API gives no answer, none in time, or one that breaks off. Try again later.
+
+    `is_refused` says that its certificate is not accepted: trying again does not help.
+    """
+
+    def __init__(self, message: str, *, is_refused: bool = False) -> None:
+        super().__init__(message)
+        self.is_refused = is_refused
 
 
 class InputError(RedraError):

@@ -2,9 +2,7 @@
 
 The source has been read, joined and checked before anything is appended (the adapters keep it in a
 temporary store), so what can be refused is refused before. The first event names the sources and
-their digests, the last one carries the fidelity report. Each event keeps where it came from in
-its stamp's `Origin`; the recorded uid stays, the recorded resource version moves to the origin.
-
+their digests, the last one carries the fidelity report.
 Events are appended through the log directly, in large batches: an import has no readers yet, and
 recorded states are taken over as they are, without rules.
 """
@@ -18,44 +16,15 @@ from anyio import create_task_group, to_thread
 
 from app.analysis.recordings.fidelity import FidelityCollector, FidelityReport
 from app.domain.errors import InputError
-from app.domain.log import (
-    Actor,
-    Draft,
-    Event,
-    EventType,
-    Head,
-    HistoryInfo,
-    ObjectKey,
-    Origin,
-    Revision,
-    Stamp,
-    chain,
-)
-from app.domain.log.records import Contradiction, Op, Quality, Record
-from app.domain.objects.kinds import secret_values
+from app.domain.log import Event, Head, HistoryInfo, chain
+from app.domain.log.records import Contradiction, Op, Record
 from app.domain.objects.kinds.secret_values import SecretCipher
-from app.domain.objects.write import intake
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import making
+from app.service import making, recorded_events
 from app.service.histories import check_name
-
-IMPORTS = ObjectKey("redra", "imports", "", "")
-"""Group and resource of events about an import; the name is the history's."""
-
-IMPORTER = Actor(user="redra:import")
-"""Who is named where the source does not say who acted."""
-
-_EVENT_TYPES = {
-    Op.BASELINE: EventType.OBJECT_CREATED,
-    Op.ADDED: EventType.OBJECT_CREATED,
-    Op.MODIFIED: EventType.OBJECT_UPDATED,
-    Op.DELETED: EventType.OBJECT_DELETED,
-    Op.GAP: EventType.GAP_OBSERVED,
-    Op.CONTEXT: EventType.REQUEST_OBSERVED,
-}
-_VERBS = {Op.BASELINE: "baseline", Op.GAP: "gap"}
+from app.service.recorded_events import Sealer
 
 
 class RecordedSource(Protocol):
@@ -146,7 +115,7 @@ async def import_records(
     ) as info:
         head = await log.head(info.id)
         cipher = None if options.secrets is None else options.secrets(info)
-        batches = _Batches(source, name, _Sealer(head, start, cipher), options)
+        batches = _Batches(source, name, Sealer(head, start, cipher), options)
         batch = await to_thread.run_sync(batches.next)
         while batch:
             head, batch = await _append_and_prepare(log, info, head, batch, batches)
@@ -184,7 +153,7 @@ class _Batches:
     """Sealed events, a batch at a time: first the opening, then the records, last the report."""
 
     def __init__(
-        self, source: RecordedSource, name: str, sealer: "_Sealer", options: ImportOptions
+        self, source: RecordedSource, name: str, sealer: Sealer, options: ImportOptions
     ) -> None:
         self._source = source
         self._name = name
@@ -205,11 +174,13 @@ class _Batches:
 
     def _all(self) -> Iterator[Event]:
         sealer = self._sealer
-        yield sealer.seal(_import_draft(self._name, sealer.time, _begun(self._source)))
+        yield sealer.seal(
+            recorded_events.import_draft(self._name, sealer.time, _begun(self._source))
+        )
         for record in self._source.records():
             self._collector.add(record)
             if record.op is not Op.CONTEXT or self._options.with_requests:
-                yield sealer.seal(_draft(record, sealer.advance(record)))
+                yield sealer.seal(recorded_events.record_draft(record, sealer.advance(record)))
         self._report = self._collector.report(
             notes=(
                 *self._options.notes,
@@ -220,37 +191,7 @@ class _Batches:
             contradictions=self._source.contradictions,
         )
         closing = {"phase": "finished", "report": self._report.to_json()}
-        yield sealer.seal(_import_draft(self._name, sealer.time, closing))
-
-
-class _Sealer:
-    """Gives drafts their revisions and hashes, one after the other, and keeps the time rising.
-
-    Values of Secrets are protected on the way.
-    """
-
-    def __init__(self, head: Head, start: Instant, secrets: SecretCipher | None) -> None:
-        self._secrets = secrets
-        self._revision = head.revision
-        self._hash = head.hash
-        self.time = Instant(max(start, head.time))
-
-    def advance(self, record: Record) -> Instant:
-        """The event's time: the record's in log order, never before the event that precedes it."""
-        moment = record.settled_at if record.settled_at is not None else record.observed_at
-        if moment is not None and moment > self.time:
-            self.time = moment
-        return self.time
-
-    def seal(self, draft: Draft) -> Event:
-        self._revision = Revision(self._revision + 1)
-        if self._secrets is not None and secret_values.is_secret(draft.key):
-            draft.tree = secret_values.protected(draft.key, draft.tree, self._secrets)
-        event = chain.seal(draft, self._revision, self._hash)
-        self._hash = event.hash
-        # The tree would live as long as the event; readers decode it again when they need it.
-        event.tree = None
-        return event
+        yield sealer.seal(recorded_events.import_draft(self._name, sealer.time, closing))
 
 
 def _first_time(source: RecordedSource, default: Instant) -> Instant:
@@ -270,61 +211,3 @@ def _begun(source: RecordedSource) -> JsonObject:
         "sources": list(islice(source.described, 1_000)),
         "sourceCount": len(source.described),
     }
-
-
-def _import_draft(name: str, time: Instant, body: JsonObject) -> Draft:
-    return Draft(
-        type=EventType.HISTORY_IMPORTED,
-        key=IMPORTS._replace(name=name),
-        uid="",
-        tree=body,
-        stamp=Stamp(time=time, actor=IMPORTER, verb="import"),
-    )
-
-
-def _draft(record: Record, time: Instant) -> Draft:
-    return Draft(
-        type=_EVENT_TYPES[record.op],
-        key=record.key,
-        uid=record.uid,
-        tree=_body(record),
-        stamp=Stamp(
-            time=time,
-            actor=record.actor or IMPORTER,
-            verb=record.verb or _VERBS.get(record.op, "observe"),
-            request_id=record.request_id,
-            origin=_origin(record),
-        ),
-    )
-
-
-def _origin(record: Record) -> Origin:
-    quality = "" if record.object_quality is Quality.FULL else record.object_quality.value
-    return Origin(
-        source=record.source,
-        position=record.position,
-        resource_version=record.resource_version,
-        version=record.version,
-        time_quality=record.time_quality.value,
-        quality=quality,
-        losses=tuple(loss.value for loss in record.losses),
-        code=record.code,
-        asked=record.asked_at or 0,
-        answered=(record.observed_at or 0) if record.asked_at is not None else 0,
-    )
-
-
-def _body(record: Record) -> JsonObject:
-    """The event's body; sealing writes into its metadata, so both levels are our own."""
-    if record.op is Op.GAP:
-        return {"message": record.message}
-    if record.op is Op.CONTEXT:
-        body: JsonObject = {"verb": record.verb, "code": record.code, "message": record.message}
-        if record.subresource:
-            body["subresource"] = record.subresource
-        return body
-    tree = record.object
-    if tree is None:
-        version = f"{record.group}/{record.version}" if record.group else record.version
-        tree = {"apiVersion": version, "kind": record.kind}
-    return intake.identified(tree, record.key, record.uid)

@@ -1,6 +1,7 @@
 """The doubts of a history, read from its log.
 
-The fidelity report stands in the last event of the import. A history that was not imported has no
+The fidelity report stands in the last event of the import; a recorder that goes on writes one anew
+with each gap. A history that was not imported has no
 doubts: redra wrote every event of it.
 """
 
@@ -21,7 +22,7 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
         return ()
     head = await log.head(info.id)
     last = await log.read_object(info.id, opening[0].key, until=head.revision, limit=1)
-    if not last or json_tree.text(last[0].object, "phase") != "finished":
+    if not last or "report" not in last[0].object:
         return (IMPORT_UNFINISHED,)
     return of_report(json_tree.mapping(last[0].object, "report"))
 

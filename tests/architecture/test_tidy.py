@@ -149,6 +149,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "migrations",
         "architecture",
         "worlds",
+        "recording",
     }
     folders = {
         path.name

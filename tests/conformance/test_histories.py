@@ -4,6 +4,7 @@ import pytest
 
 from app.analysis.verify.invariants import InvariantWatch, Kind, Switches
 from app.domain.log import EventType
+from app.service.recorded_events import IMPORTER
 from tests.conformance import recordings
 from tests.conformance.recordings import RECORDINGS, WAYS
 from tests.shared_data import shared_path
@@ -95,7 +96,7 @@ async def test_joined_recording_names_the_actor_of_every_requested_change(name):
     """Without an actor are the first steps of pod removals and the API server's own Event."""
     imported = await imported_once(name, "joined")
     for event in imported.events:
-        if event.is_about_object and event.stamp.actor == recordings.importing.IMPORTER:
+        if event.is_about_object and event.stamp.actor == IMPORTER:
             tree = event.object
             is_first_step = (
                 event.type is EventType.OBJECT_UPDATED

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from app.domain.log import doubts
 from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Quality, Record, TimeQuality
-from app.domain.values import api_groups, timestamps
-from app.domain.values.json_tree import JsonObject
+from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 GAPS_LISTED_MAX = 100
@@ -49,6 +49,7 @@ _DECIDE = {
     Loss.SPEC_ONLY: "allocations and conditions are missing",
     Loss.GAP: "a decision in a gap had other inputs than are known",
     Loss.NO_RV: "the order of some changes against other objects is a guess",
+    Loss.LATE: doubts.MEANINGS[Loss.LATE][1],
     Loss.METADATA_ONLY: "inputs were recorded without their body",
     Loss.TRUNCATED_BODY: "inputs were cut",
     Loss.VERSION_GUESS: "selectors of old versions cannot be evaluated",
@@ -98,6 +99,8 @@ class FidelityReport:
     refused: int = 0
     refusals: tuple[tuple[str, str], ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    listed: tuple[str, ...] = ()
+    """Kinds of which all objects were listed."""
 
     def to_json(self) -> JsonObject:
         """The report for the log and for `-o json`; instants as text."""
@@ -126,13 +129,14 @@ class FidelityReport:
                 }
                 for each in self.contradictions
             ],
+            "listed": list(self.listed),
         }
 
     def rows(self) -> list[tuple[str, ...]]:
         """One row per kind for a table: KIND, then a count per operation, TIMES and LOSSES."""
         found: list[tuple[str, ...]] = []
         for kind in self.kinds:
-            name = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
+            name = _kind_name(kind.group, kind.resource)
             counts = tuple(str(kind.ops.get(op.value, 0)) for op in Op)
             losses = ", ".join(f"{loss} {count}" for loss, count in kind.losses.items())
             found.append((name, *counts, _span(kind), losses))
@@ -156,6 +160,10 @@ class _Kind:
     incomplete: int = 0
 
 
+_COUNTERS = ("ops", "losses", "times", "qualities")
+_PLAIN = ("first_time", "last_time", "first_version", "last_version", "incomplete")
+
+
 class FidelityCollector:
     """Takes records in order, then gives the report."""
 
@@ -164,6 +172,52 @@ class FidelityCollector:
         self._gaps: list[str] = []
         self._gap_count = 0
         self._records = 0
+        self._listed: set[tuple[str, str]] = set()
+
+    def note_listed(self, group: str, resource: str) -> None:
+        """Note that all objects of a kind were listed: when none was seen, there was none."""
+        self._listed.add((group, resource))
+
+    def is_listed(self, group: str, resource: str) -> bool:
+        """Whether that was noted."""
+        return (group, resource) in self._listed
+
+    def counted(self) -> JsonObject:
+        """What was counted so far, from which `counting_on` goes on."""
+        return {
+            "records": self._records,
+            "gaps": list(self._gaps),
+            "gapCount": self._gap_count,
+            "listed": sorted(_kind_name(*place) for place in self._listed),
+            "kinds": [
+                {
+                    "group": group,
+                    "resource": resource,
+                    **{name: _counts(getattr(kind, name)) for name in _COUNTERS},
+                    **{name: getattr(kind, name) for name in _PLAIN},
+                }
+                for (group, resource), kind in sorted(self._kinds.items())
+            ],
+        }
+
+    @staticmethod
+    def counting_on(counted: JsonView) -> "FidelityCollector":
+        """A collector that has counted what `counted` says."""
+        collector = FidelityCollector()
+        collector._records = json_tree.integer(counted, "records") or 0
+        collector._gaps = json_tree.texts(counted, "gaps")
+        collector._gap_count = json_tree.integer(counted, "gapCount") or 0
+        for name in json_tree.texts(counted, "listed"):
+            resource, _, group = name.partition(".")
+            collector.note_listed(group, resource)
+        for each in json_tree.objects(counted, "kinds"):
+            kind = _Kind()
+            for name in _COUNTERS:
+                setattr(kind, name, Counter(each[name]))
+            for name in _PLAIN:
+                setattr(kind, name, each[name])
+            collector._kinds[each["group"], each["resource"]] = kind
+        return collector
 
     def add(self, record: Record) -> None:
         """Count one record."""
@@ -230,6 +284,7 @@ class FidelityCollector:
             refused=refused,
             refusals=tuple(refusals),
             contradictions=tuple(contradictions),
+            listed=tuple(sorted(_kind_name(*place) for place in self._listed)),
         )
 
     def _judged(self) -> _Kind:
@@ -252,7 +307,7 @@ class FidelityCollector:
             resource
             for (_, resource), kind in self._kinds.items()
             if any(kind.ops[op] for op in CHANGES)
-        }
+        } | {resource for _, resource in self._listed}
         reasons = []
         if not {"resourceslices", "resourceclaims"} & seen:
             reasons.append("no slice and no claim was recorded")
@@ -269,6 +324,10 @@ class FidelityCollector:
 def is_judged(group: str, resource: str) -> bool:
     """True for the kinds that take part in the allocation of devices."""
     return group == api_groups.RESOURCE or (group == "" and resource in NEEDED)
+
+
+def _kind_name(group: str, resource: str) -> str:
+    return f"{resource}.{group}" if group else resource
 
 
 def _can_rebuild(judged: _Kind, refused: int) -> Judgeability:

@@ -60,7 +60,7 @@ def of_report(report: JsonView) -> tuple[Doubt, ...]:
     judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
     contradictions = _contradictions(report)
     recorded = [doubt for kind in judged for doubt in _of_kind(kind, contradictions)]
-    recorded += _never_seen(judged)
+    recorded += _never_seen(judged, json_tree.texts(report, "listed"))
     if refused := json_tree.integer(report, "refused") or 0:
         recorded.append(
             Doubt(
@@ -138,8 +138,8 @@ def _of_kind(kind: JsonObject, contradictions: Mapping[str, str]) -> Iterator[Do
         )
 
 
-def _never_seen(judged: list[JsonObject]) -> Iterator[Doubt]:
-    seen = {
+def _never_seen(judged: list[JsonObject], listed: list[str]) -> Iterator[Doubt]:
+    seen = {name.partition(".")[0] for name in listed} | {
         _text(kind, "resource")
         for kind in judged
         if any(json_tree.integer(kind, "ops", op.value) for op in CHANGES)

@@ -15,7 +15,7 @@ from app.domain.objects import registry
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import Grants, Question
 from app.domain.values import api_groups, api_resources
-from app.service.importing import IMPORTS
+from app.service.recorded_events import IMPORTS
 from projections import timeline_kinds
 
 Place: TypeAlias = tuple[str, str]

@@ -58,6 +58,7 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
     Loss.CONTRADICTED: (Affects.CONTENT, "sources show one version with different content"),
     Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),
+    Loss.LATE: (Affects.ORDER, "changes came after later ones of other kinds"),
     Loss.NO_TIME: (Affects.TIME, "changes have no time, only an order"),
     Loss.COARSE_TIME: (Affects.TIME, "times are whole seconds"),
     Loss.TIMES_CONTRADICT: (Affects.TIME, "times contradict the order of changes"),

@@ -31,6 +31,9 @@ class Op(StrEnum):
     CONTEXT = "CONTEXT"
 
 
+LIST, WATCH = "list", "watch"
+"""Positions of what a recorder of a cluster saw: by listing, or by watching."""
+
 CHANGES = frozenset({Op.BASELINE, Op.ADDED, Op.MODIFIED, Op.DELETED})
 """Operations that give, change or remove an object."""
 
@@ -56,6 +59,7 @@ class Loss(StrEnum):
     """Names for what a source cannot tell. Parity: history-formats.md 3.6.
 
     `CONTRADICTED`, `TIMES_CONTRADICT`: sources contradict each other, or their times the order.
+    `LATE`: a watch showed the change after later ones of other kinds had been recorded.
     """
 
     NO_BASELINE = "no_baseline"
@@ -82,6 +86,7 @@ class Loss(StrEnum):
     COLLAPSED = "collapsed"
     CONTRADICTED = "contradicted"
     TIMES_CONTRADICT = "times_contradict"
+    LATE = "late"
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):

@@ -12,7 +12,8 @@ from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import EventType, ObjectKey, Revision, chain
 from app.domain.values import timestamps
 from app.service import importing
-from app.service.importing import IMPORTER, ImportOptions
+from app.service.importing import ImportOptions
+from app.service.recorded_events import IMPORTER
 from tests.unit.history.worlds import CLAIMS, audit, tree, watch, write_lines
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c1")

@@ -1,0 +1,155 @@
+"""A cluster as the port `ClusterSource` wants it: discovery, lists by pages, watches."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from app.adapters.cluster import discovery
+from app.adapters.cluster.credentials import open_credentials
+from app.adapters.cluster.discovery import KindChoice
+from app.adapters.cluster.objects import Reader
+from app.adapters.cluster.requests import RequestBounds, Requests, refusal
+from app.domain.errors import ClusterUnreachable, Rejected
+from app.domain.objects.rules import Rules
+from app.domain.values import api_resources, json_tree
+from app.domain.values.timestamps import Instant
+from app.ports import Clock, ClusterIdentity, ListPage, ServedKind, Sighting
+
+IDENTIFYING_NAMESPACE = "kube-system"
+"""It exists in every cluster and is never made again: its uid names the cluster."""
+
+
+class Cluster:
+    """Reads one cluster with one identity, in all namespaces or in one."""
+
+    def __init__(
+        self,
+        requests: Requests,
+        *,
+        clock: Clock,
+        rules: Rules,
+        choice: KindChoice,
+        namespace: str = "",
+        name: str = "cluster",
+    ) -> None:
+        self._requests = requests
+        self._clock = clock
+        self._choice = choice
+        self._namespace = namespace
+        self._reader = Reader(name, rules)
+        self.name = name
+
+    @property
+    def clock_offset(self) -> int:
+        """Microseconds that the server's clock is ahead of ours; 0 where it may be none."""
+        return self._requests.server_clock.offset
+
+    @property
+    def clock_spread(self) -> int:
+        """Microseconds that `clock_offset` may be off."""
+        return self._requests.server_clock.spread
+
+    async def identity(self) -> ClusterIdentity:
+        """Which cluster answers; without a uid where the namespace may not be read."""
+        version = _tree(await self._requests.get("/version"), "/version")
+        path = f"/api/v1/namespaces/{IDENTIFYING_NAMESPACE}"
+        try:
+            uid = json_tree.text(_tree(await self._requests.get(path), path), "metadata", "uid")
+        except Rejected:
+            uid = ""
+        return ClusterIdentity(
+            server=await self._requests.server(),
+            release=json_tree.text(version, "gitVersion"),
+            uid=uid,
+        )
+
+    async def kinds(self) -> tuple[list[ServedKind], list[str]]:
+        """The chosen kinds that are served, and the names of those that are not."""
+        return await discovery.discover(self._requests, self._choice)
+
+    async def list_page(
+        self, kind: ServedKind, *, limit: int, version: str = "", token: str = ""
+    ) -> ListPage:
+        """A page of all objects of a kind, as of exactly `version` or of now; `token` goes on."""
+        parameters = {"limit": str(limit), **self._selection(kind)}
+        if token:
+            parameters["continue"] = token
+        elif version:
+            parameters |= {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+        path = self._path(kind)
+        tree = _tree(await self._requests.get(path, **parameters), path)
+        items = tree.get("items")
+        return ListPage(
+            sightings=tuple(
+                self._reader.listed(items if isinstance(items, list) else [], kind, self._now())
+            ),
+            version=json_tree.text(tree, "metadata", "resourceVersion"),
+            token=json_tree.text(tree, "metadata", "continue"),
+        )
+
+    @asynccontextmanager
+    async def watch(
+        self, kind: ServedKind, *, after: str, seconds: int
+    ) -> AsyncIterator[AsyncIterator[Sighting]]:
+        """The changes of a kind after a version, until the server ends it or `seconds` are over."""
+        path = self._path(kind)
+        parameters = {
+            "watch": "true",
+            "resourceVersion": after,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+            **self._selection(kind),
+        }
+        async with self._requests.stream(path, **parameters) as lines:
+            yield self._sightings(lines, kind, path)
+
+    async def _sightings(
+        self, lines: AsyncIterator[bytes], kind: ServedKind, path: str
+    ) -> AsyncIterator[Sighting]:
+        async for line in lines:
+            tree = _tree(line, path)
+            match tree:
+                case {"type": "ERROR", "object": dict(status)}:
+                    code = json_tree.integer(status, "code") or 0
+                    raise refusal(code, msgspec.json.encode(status), path)
+                case {"type": "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK", "object": dict()}:
+                    yield self._reader.watched(tree, kind, self._now())
+                case _:
+                    raise ClusterUnreachable(f"{path}: a line of the watch is no watch event")
+
+    def _path(self, kind: ServedKind) -> str:
+        start = discovery.prefix(kind.group, kind.version)
+        if self._namespace and kind.is_namespaced:
+            return f"{start}/namespaces/{self._namespace}/{kind.resource}"
+        return f"{start}/{kind.resource}"
+
+    def _selection(self, kind: ServedKind) -> dict[str, str]:
+        """Of the namespaces only the one that is read."""
+        if self._namespace and (kind.group, kind.resource) == api_resources.NAMESPACES:
+            return {"fieldSelector": f"metadata.name={self._namespace}"}
+        return {}
+
+    def _now(self) -> Instant:
+        """The present by the server's clock."""
+        return Instant(self._clock.now() + self.clock_offset)
+
+
+@asynccontextmanager
+async def open_requests(
+    kubeconfig: str, context: str, clock: Clock, bounds: RequestBounds
+) -> AsyncIterator[Requests]:
+    """Requests with the credentials of a kubeconfig; see `open_credentials`."""
+    async with open_credentials(kubeconfig, context) as credentials:
+        yield Requests(credentials, clock, bounds)
+
+
+def _tree(body: bytes, path: str) -> dict[str, Any]:
+    try:
+        tree = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise ClusterUnreachable(f"{path}: the answer is no JSON: {problem}") from problem
+    if not isinstance(tree, dict):
+        raise ClusterUnreachable(f"{path}: the answer is no object")
+    return tree

@@ -1,0 +1,140 @@
+"""From a kubeconfig to connections: server, TLS, proxy and credentials, as kubectl has them.
+
+The client library reads the file and runs exec plug-ins. Keys and certificates that stand in the
+file, or that a plug-in gives, lie in a private folder as long as they are used.
+"""
+
+import asyncio
+import atexit
+import os
+import shutil
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.client.rest import RESTClientObject
+from kubernetes_asyncio.config import ConfigException, load_kube_config
+
+from app.domain.errors import InputError
+
+_BEARER = "BearerToken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """One reading of the kubeconfig: connections, and the header that authenticates requests.
+
+    `number` counts the readings.
+    """
+
+    number: int
+    rest: RESTClientObject
+    server: str
+    headers: dict[str, str]
+
+
+class Credentials:
+    """The credentials of one context. `login` reads them, and again when they were refused."""
+
+    def __init__(self, kubeconfig: str, context: str) -> None:
+        self._paths = kubeconfig
+        self._context = context
+        self._lock = asyncio.Lock()
+        self._logins: list[Login] = []
+
+    @property
+    def place(self) -> str:
+        """Kubeconfig and context, for messages."""
+        return f"{self._paths} (context {self._context})" if self._context else self._paths
+
+    async def login(self, refused: Login | None = None) -> Login:
+        """The present credentials; read anew when they are the ones that were `refused`.
+
+        Raises InputError.
+        """
+        async with self._lock:
+            current = self._logins[-1] if self._logins else None
+            if current is not None and (refused is None or refused.number != current.number):
+                return current
+            fresh = await self._read(0 if current is None else current.number + 1)
+            # Watches may still run on the connections of the reading before; none is older.
+            while len(self._logins) > 1:
+                await self._logins.pop(0).rest.close()
+            self._logins.append(fresh)
+            return fresh
+
+    async def close(self) -> None:
+        """End all connections."""
+        while self._logins:
+            await self._logins.pop().rest.close()
+
+    async def _read(self, number: int) -> Login:
+        self._check_files()
+        chosen = Configuration()
+        try:
+            await load_kube_config(
+                config_file=self._paths,
+                context=self._context or None,
+                client_configuration=chosen,
+                persist_config=False,
+                temp_file_path=_private_folder(),
+            )
+            rest = RESTClientObject(chosen)
+        except ssl.SSLError as problem:
+            raise self._problem(
+                f"a certificate or key in it cannot be used: {problem}"
+            ) from problem
+        except ConfigException as problem:
+            raise self._problem(str(problem)) from problem
+        except Exception as problem:
+            # Whatever else the library raises is about what stands in the file.
+            text = (
+                f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+            )
+            raise self._problem(f"it cannot be used: {text}") from problem
+        token = chosen.api_key.get(_BEARER)
+        headers = {"authorization": token} if token else {}
+        return Login(
+            number=number, rest=rest, server=(chosen.host or "").rstrip("/"), headers=headers
+        )
+
+    def _check_files(self) -> None:
+        names = [name for name in self._paths.split(os.pathsep) if name]
+        if not any(Path(name).expanduser().is_file() for name in names):
+            raise InputError(
+                "there is no such kubeconfig",
+                place=self._paths,
+                cure="name one with --kubeconfig, or set KUBECONFIG",
+            )
+
+    def _problem(self, text: str) -> InputError:
+        # Programs and parsers write several lines; the answer is a sentence.
+        return InputError(
+            " ".join(text.split()), place=self.place, cure="try the same with kubectl"
+        )
+
+
+@asynccontextmanager
+async def open_credentials(kubeconfig: str, context: str = "") -> AsyncIterator[Credentials]:
+    """The credentials of a context of a kubeconfig, or of the current one.
+
+    Several files stand in one path, as in `KUBECONFIG`.
+    """
+    credentials = Credentials(kubeconfig, context)
+    try:
+        yield credentials
+    finally:
+        await credentials.close()
+
+
+@cache
+def _private_folder() -> str:
+    """Where the library writes keys; one for the process, since it writes equal keys once."""
+    folder = tempfile.mkdtemp(prefix="redra-login-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

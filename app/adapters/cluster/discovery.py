@@ -1,0 +1,202 @@
+"""Which kinds are read: the default ones, without some and with others, as far as they are served.
+
+Secrets and ConfigMaps are read only when they are named. A kind that is served in several versions
+is read in the one in which it is stored here, else in the one that the server prefers.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from app.adapters.cluster.requests import Requests
+from app.domain.errors import ClusterUnreachable, Forbidden, InputError, NotFound
+from app.domain.objects import registry
+from app.domain.values import api_groups, api_resources
+from app.ports import ServedKind
+
+Place = tuple[str, str]
+"""Group and resource."""
+
+_Shape = TypeVar("_Shape")
+
+EVERY = "*"
+
+DEFAULT: tuple[Place, ...] = (
+    api_resources.NAMESPACES,
+    api_resources.NODES,
+    api_resources.PODS,
+    api_resources.EVENTS,
+    api_resources.RESOURCE_QUOTAS,
+    api_resources.LIMIT_RANGES,
+    (api_groups.CORE, "replicationcontrollers"),
+    api_resources.PERSISTENT_VOLUMES,
+    api_resources.PERSISTENT_VOLUME_CLAIMS,
+    (api_groups.APPS, "deployments"),
+    api_resources.REPLICA_SETS,
+    (api_groups.APPS, "statefulsets"),
+    (api_groups.APPS, "daemonsets"),
+    (api_groups.BATCH, "jobs"),
+    (api_groups.BATCH, "cronjobs"),
+    api_resources.POD_DISRUPTION_BUDGETS,
+    (api_groups.SCHEDULING, EVERY),
+    (api_groups.STORAGE, "storageclasses"),
+    (api_groups.RESOURCE, EVERY),
+)
+"""What is read when nothing else is said: devices, and what the scheduler looks at beside them."""
+
+_VERBS = frozenset(("list", "watch"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindChoice:
+    """The kinds to read, as groups and resources; a resource `*` means all of its group."""
+
+    places: tuple[Place, ...] = DEFAULT
+    without: frozenset[Place] = frozenset()
+
+    def is_chosen(self, place: Place) -> bool:
+        """Whether a kind is read."""
+        group, _ = place
+        is_named = place in self.places or (group, EVERY) in self.places
+        return is_named and place not in self.without and (group, EVERY) not in self.without
+
+
+def choose(include: Iterable[str] = (), without: Iterable[str] = ()) -> KindChoice:
+    """The default kinds with and without some. Raises InputError for a name that means no kind."""
+    wanted = [_place(name, "--include") for name in include]
+    left_out = frozenset(_place(name, "--without") for name in without)
+    return KindChoice(places=tuple(dict.fromkeys((*DEFAULT, *wanted))), without=left_out)
+
+
+def rules_of(choice: KindChoice) -> list[tuple[str, list[str]]]:
+    """Groups and resources of the ClusterRole that the choice needs, sorted by group."""
+    found: dict[str, set[str]] = {}
+    for group, resource in choice.places:
+        if not choice.is_chosen((group, resource)) and resource != EVERY:
+            continue
+        if (group, EVERY) in choice.without:
+            continue
+        known = {kind.plural for kind in registry.kinds() if kind.group == group}
+        names = known if resource == EVERY else {resource}
+        found.setdefault(group, set()).update(
+            name for name in names if choice.is_chosen((group, name))
+        )
+    return [(group, sorted(names)) for group, names in sorted(found.items()) if names]
+
+
+async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedKind], list[str]]:
+    """The chosen kinds that are served, in a fixed order, and the names of those that are not.
+
+    Kinds of a group with `*` that are not served are not named: releases differ in them.
+    """
+    groups = {group for group, _ in choice.places}
+    versions = await _versions(requests, groups)
+    served: dict[Place, dict[str, ServedKind]] = {}
+    for group, version in versions:
+        for kind in await _kinds(requests, group, version):
+            if choice.is_chosen((kind.group, kind.resource)):
+                served.setdefault((kind.group, kind.resource), {})[version] = kind
+    found = [_best(by_version) for by_version in served.values()]
+    missing = [
+        f"{resource}.{group}" if group else resource
+        for group, resource in choice.places
+        if resource != EVERY
+        and (group, resource) not in served
+        and choice.is_chosen((group, resource))
+    ]
+    return sorted(found, key=lambda kind: (kind.group, kind.resource)), missing
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    version: str
+
+
+class _Group(msgspec.Struct, rename="camel"):
+    name: str
+    versions: list[_Version]
+
+
+class _Groups(msgspec.Struct, rename="camel"):
+    groups: list[_Group] = []
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    name: str
+    kind: str
+    namespaced: bool = False
+    verbs: list[str] = []
+
+
+class _Resources(msgspec.Struct, rename="camel"):
+    resources: list[_Resource] = []
+
+
+async def _versions(requests: Requests, groups: set[str]) -> list[Place]:
+    """Group and version of what the server has of these groups, as it prefers them."""
+    found = [("", "v1")] if "" in groups else []
+    listed = _decoded(await requests.get("/apis"), _Groups, "/apis")
+    for group in listed.groups:
+        if group.name in groups:
+            found += [(group.name, each.version) for each in group.versions]
+    return found
+
+
+async def _kinds(requests: Requests, group: str, version: str) -> list[ServedKind]:
+    path = prefix(group, version)
+    try:
+        listed = _decoded(await requests.get(path), _Resources, path)
+    except (NotFound, Forbidden):
+        return []
+    return [
+        ServedKind(
+            group=group,
+            version=version,
+            resource=each.name,
+            kind=each.kind,
+            is_namespaced=each.namespaced,
+        )
+        for each in listed.resources
+        if "/" not in each.name and set(each.verbs) >= _VERBS
+    ]
+
+
+def prefix(group: str, version: str) -> str:
+    """The path of an API version."""
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+def _best(by_version: dict[str, ServedKind]) -> ServedKind:
+    first = next(iter(by_version.values()))
+    kind = registry.find(first.group, first.resource)
+    if kind is None:
+        return first
+    known = [version for group, version in kind.group_versions if group == first.group]
+    stored = kind.storage_api_version.rpartition("/")[2]
+    for version in (stored, *sorted(known, key=registry.version_rank)):
+        if version in by_version:
+            return by_version[version]
+    return first
+
+
+def _place(name: str, option: str) -> Place:
+    resource, _, group = name.strip().lower().partition(".")
+    if group:
+        return group, resource
+    known = registry.find_name(resource)
+    if len(known) == 1 or (known and known[0].group == ""):
+        return known[0].group, known[0].plural
+    names = ", ".join(f"{kind.plural}.{kind.group}" for kind in known)
+    raise InputError(
+        f"{name!r} means no kind" if not known else f"{name!r} may be any of {names}",
+        place=option,
+        cure="write a resource and its group, as resourceclaims.resource.k8s.io",
+    )
+
+
+def _decoded(body: bytes, shape: type[_Shape], path: str) -> _Shape:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise ClusterUnreachable(f"{path}: the answer is no API discovery: {problem}") from problem

@@ -1,0 +1,68 @@
+"""From an object of an answer to a record in the storage version, as imports make them.
+
+A kind is what discovery says, not what the name of the object suggests. What cannot be read or
+folded becomes a sighting with the problem: one object does not end a recording.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from app.adapters.history import times
+from app.adapters.history.joining import normalising
+from app.adapters.history.reading import Notes, ReadOptions, object_record
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.log.records import LIST, WATCH, Op
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.ports import ServedKind, Sighting
+
+_OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
+
+
+class Reader:
+    """Makes sightings of the objects of one cluster."""
+
+    def __init__(self, source: str, rules: Rules) -> None:
+        self._source = source
+        self._options = ReadOptions(rules=rules, with_secrets=True)
+
+    def listed(self, items: list[Any], kind: ServedKind, moment: Instant) -> Iterator[Sighting]:
+        """What the items of a list show; their lists leave out what kind they are."""
+        api_version = f"{kind.group}/{kind.version}" if kind.group else kind.version
+        for item in items:
+            tree = item if isinstance(item, dict) else {}
+            whole = {"apiVersion": api_version, "kind": kind.kind, **tree}
+            yield self._sighting(whole, Op.BASELINE, kind, LIST, moment)
+
+    def watched(self, line: Mapping[str, Any], kind: ServedKind, moment: Instant) -> Sighting:
+        """What a line of a watch shows that is no error."""
+        tree = line["object"]
+        if line["type"] == "BOOKMARK":
+            return Sighting(version=json_tree.text(tree, "metadata", "resourceVersion"))
+        return self._sighting(tree, _OPS[line["type"]], kind, WATCH, moment)
+
+    def _sighting(
+        self, tree: JsonObject, op: Op, kind: ServedKind, position: str, moment: Instant
+    ) -> Sighting:
+        version = json_tree.text(tree, "metadata", "resourceVersion")
+        namespace = json_tree.text(tree, "metadata", "namespace") if kind.is_namespaced else ""
+        name = json_tree.text(tree, "metadata", "name")
+        key = ObjectKey(kind.group, kind.resource, namespace, name)
+        try:
+            record = object_record(
+                tree, op, source=self._source, position=position, order=(0, 0), observed_at=moment
+            )
+            record = msgspec.structs.replace(
+                record, group=kind.group, resource=kind.resource, namespace=namespace
+            )
+            # Secrets and ConfigMaps are read only when they were asked for by name.
+            normal = normalising.normalise(record, self._options, Notes(keep_going=True))
+        except InputError as problem:
+            return Sighting(version=version, key=key, problem=str(problem))
+        written = times.derive(tree) if position == WATCH else None
+        return Sighting(version=version, record=normal, key=key, written=written)

@@ -1,0 +1,200 @@
+"""GET requests to a cluster: whole answers and streams of lines; what goes wrong, in our errors.
+
+An answer that is no success raises what its Status says (`Forbidden`, `Expired`, …), whatever keeps
+an answer from coming raises ClusterUnreachable. Refused credentials are read again once before
+they count as refused.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+
+from app.adapters.cluster.credentials import Credentials, Login
+from app.adapters.cluster.server_clock import ServerClock
+from app.domain.errors import (
+    ClusterUnreachable,
+    Expired,
+    Forbidden,
+    NotFound,
+    Rejected,
+    RevisionTooLarge,
+    TooManyRequests,
+    Unauthorized,
+)
+from app.ports import Clock
+
+AGENT = "redra-record"
+
+_REFUSALS: Mapping[int, type[Rejected]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    429: TooManyRequests,
+}
+_MESSAGE_MAX = 500
+_STATUS_BYTES_MAX = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBounds:
+    """Bounds of requests: how long a connection, an answer or a silent stream is waited for, how
+    long a page and a line may be."""
+
+    connect_seconds: float = 10.0
+    answer_seconds: float = 60.0
+    silence_seconds: float = 120.0
+    page_bytes_max: int = 512 * 1024 * 1024
+    line_bytes_max: int = 16 * 1024 * 1024
+
+
+class Requests:
+    """Asks one cluster. Only GET is there: whoever has this cannot change anything."""
+
+    def __init__(self, credentials: Credentials, clock: Clock, bounds: RequestBounds) -> None:
+        self._credentials = credentials
+        self._clock = clock
+        self._bounds = bounds
+        self.server_clock = ServerClock()
+
+    @property
+    def place(self) -> str:
+        """Kubeconfig and context, for messages."""
+        return self._credentials.place
+
+    async def server(self) -> str:
+        """The address of the server."""
+        return (await self._credentials.login()).server
+
+    async def get(self, path: str, **parameters: str) -> bytes:
+        """The body of an answer. Raises Rejected, ClusterUnreachable, InputError."""
+        patience = aiohttp.ClientTimeout(
+            sock_connect=self._bounds.connect_seconds, sock_read=self._bounds.answer_seconds
+        )
+        async with self._answer(path, parameters, patience) as answer:
+            parts: list[bytes] = []
+            size = 0
+            async for part in answer.content.iter_any():
+                size += len(part)
+                if size > self._bounds.page_bytes_max:
+                    raise ClusterUnreachable(f"{path}: an answer of more than {size} bytes")
+                parts.append(part)
+            return b"".join(parts)
+
+    @asynccontextmanager
+    async def stream(self, path: str, **parameters: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of an answer as they come; a part of a line at the end is left out.
+
+        Iterating raises ClusterUnreachable when the stream breaks off or is silent for too long.
+        """
+        patience = aiohttp.ClientTimeout(
+            sock_connect=self._bounds.connect_seconds, sock_read=self._bounds.silence_seconds
+        )
+        async with self._answer(path, parameters, patience) as answer:
+            yield self._lines(answer, path)
+
+    async def _lines(self, answer: aiohttp.ClientResponse, path: str) -> AsyncIterator[bytes]:
+        rest = b""
+        with _translated(path):
+            async for part in answer.content.iter_any():
+                *lines, last = (rest + part).split(b"\n") if b"\n" in part else (rest + part,)
+                for line in lines:
+                    if line:
+                        yield line
+                rest = last
+                if len(rest) > self._bounds.line_bytes_max:
+                    raise ClusterUnreachable(
+                        f"{path}: a line of more than {self._bounds.line_bytes_max} bytes"
+                    )
+
+    @asynccontextmanager
+    async def _answer(
+        self, path: str, parameters: Mapping[str, str], patience: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        login = await self._credentials.login()
+        answer = await self._ask(login, path, parameters, patience)
+        if answer.status == Unauthorized.code:
+            answer.close()
+            login = await self._credentials.login(refused=login)
+            answer = await self._ask(login, path, parameters, patience)
+        try:
+            if answer.status != 200:
+                raise await _refusal(answer, path)
+            with _translated(path):
+                yield answer
+        finally:
+            # A stream that is left is not read to its end.
+            answer.close()
+
+    async def _ask(
+        self,
+        login: Login,
+        path: str,
+        parameters: Mapping[str, str],
+        patience: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        query = f"?{urlencode(parameters)}" if parameters else ""
+        headers = {"accept": "application/json", "user-agent": AGENT, **login.headers}
+        sent = self._clock.now()
+        with _translated(login.server):
+            answer: aiohttp.ClientResponse = await login.rest.GET(
+                f"{login.server}{path}{query}",
+                headers=headers,
+                _preload_content=False,
+                _request_timeout=patience,
+            )
+        self.server_clock.note(answer.headers.get("date", ""), sent, self._clock.now())
+        return answer
+
+
+class _translated:  # noqa: N801 - a context manager, called like a function
+    """Turns the driver's errors into ours."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        match problem:
+            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
+                text = f"{self._place}: the connection is not trusted: {problem}"
+                raise ClusterUnreachable(text, is_refused=True) from problem
+            case aiohttp.ClientError() | OSError():
+                text = str(problem) or type(problem).__name__
+                raise ClusterUnreachable(f"{self._place}: {text}") from problem
+            case aiohttp.ServerTimeoutError() | TimeoutError():
+                raise ClusterUnreachable(f"{self._place}: no answer in time") from problem
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+
+
+async def _refusal(answer: aiohttp.ClientResponse, path: str) -> Exception:
+    """The error that an answer which is no success means."""
+    with _translated(path):
+        body = await answer.content.read(_STATUS_BYTES_MAX)
+    return refusal(answer.status, body, path, answer.headers.get("retry-after", ""))
+
+
+def refusal(code: int, status: bytes, path: str, retry_after: str = "") -> Exception:
+    """The error that a code and a Status mean."""
+    try:
+        text = msgspec.json.decode(status, type=_Status).message
+    except (msgspec.DecodeError, RecursionError):
+        text = status.decode(errors="replace")
+    text = text.strip()[:_MESSAGE_MAX] or f"the server answers {code}"
+    seconds = int(retry_after) if retry_after.isdecimal() and len(retry_after) < 6 else 0
+    message = f"{path}: {text}"
+    if code == Expired.code:
+        return Expired(message)
+    if code in _REFUSALS:
+        return _REFUSALS[code](message, retry_after_seconds=seconds)
+    if "Too large resource version" in text:
+        return RevisionTooLarge(message)
+    return ClusterUnreachable(f"{message} ({code})")

@@ -1,0 +1,240 @@
+"""Recorders of real clusters: their source, their bounds, how they begin, go on and end."""
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import anyio
+
+from app.adapters.cluster import discovery
+from app.adapters.cluster.cluster import Cluster, open_requests
+from app.adapters.cluster.requests import RequestBounds
+from app.bootstrap.history_settings import history_settings
+from app.bootstrap.recordings import RULES_GATE
+from app.bootstrap.rules import rules_for
+from app.bootstrap.stores import Store
+from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthorized
+from app.domain.log import HistoryInfo
+from app.domain.objects import profile as profiles
+from app.domain.values import api_resources
+from app.domain.values.json_tree import JsonObject
+from app.service import importing
+from app.service.histories import check_name
+from app.service.recording import recorder, resuming
+from app.service.recording.following import FollowingBounds
+from app.service.recording.journal import JournalBounds
+from app.service.recording.recorder import Beginning, Recorder, RecordingBounds, RecordingPorts
+from app.service.recording.snapshot import SnapshotBounds
+from app.service.recording.window import WindowBounds
+from app.settings import Settings
+
+_PROBLEMS_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to record and where to: a context of a kubeconfig, in all namespaces or in one."""
+
+    history: str
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    include: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A cluster that answered: what it is, what is recorded of it, and the history so far."""
+
+    cluster: Cluster
+    beginning: Beginning
+    settings: JsonObject
+    info: HistoryInfo | None
+
+    @property
+    def denied(self) -> dict[str, str]:
+        """The kinds that may not be read, and why."""
+        return self.beginning.probed.denied
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that may be read."""
+        return [each.name for each in self.beginning.kinds if each.name not in self.denied]
+
+
+@asynccontextmanager
+async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> AsyncIterator[Opened]:
+    """Connect and look; nothing is written. Raises InputError in words."""
+    check_name(wanted.history)
+    choice = discovery.choose(wanted.include, wanted.without)
+    info = await store.log.find_history(wanted.history)
+    listed = frozenset() if info is None else await resuming.listed_kinds(store.log, info)
+    clock = store.ports.clock
+    async with open_requests(
+        wanted.kubeconfig or settings.kubeconfig(), wanted.context, clock, request_bounds(settings)
+    ) as requests:
+        chosen = history_settings(settings) if info is None else info.settings
+        make = partial(
+            Cluster,
+            requests,
+            clock=clock,
+            choice=choice,
+            namespace=wanted.namespace,
+            name=wanted.context or "cluster",
+        )
+        try:
+            cluster = make(rules=rules_for(profiles.from_settings(chosen)))
+            beginning = await recorder.look(cluster, recording_bounds(settings), listed)
+        except Unauthorized as problem:
+            raise InputError(
+                f"the server does not accept the credentials: {problem}",
+                place=requests.place,
+                cure="log in again, and try the same with kubectl",
+            ) from problem
+        except (ClusterUnreachable, Rejected) as problem:
+            raise InputError(
+                str(problem), place=requests.place, cure="try the same with kubectl"
+            ) from problem
+        if info is None:
+            chosen = _settings_of(beginning, settings)
+            cluster = make(rules=rules_for(profiles.from_settings(chosen)))
+        yield Opened(cluster=cluster, beginning=beginning, settings=chosen, info=info)
+
+
+async def begin(
+    store: Store, settings: Settings, wanted: Wanted, opened: Opened, *, is_once: bool = False
+) -> HistoryInfo:
+    """The history to record into, made of what exists when there is none. Raises InputError."""
+    if opened.info is not None:
+        if is_once:
+            await importing.check_name_is_free(store.log, wanted.history)
+        return opened.info
+    try:
+        return await recorder.begin(
+            _ports(store),
+            opened.cluster,
+            opened.beginning,
+            name=wanted.history,
+            settings=opened.settings,
+            secrets=None if store.secrets is None else store.secrets.cipher,
+            bounds=recording_bounds(settings),
+            is_once=is_once,
+        )
+    except (ClusterUnreachable, Rejected) as problem:
+        raise InputError(str(problem), cure="nothing was recorded; try again") from problem
+
+
+async def follow(
+    store: Store,
+    settings: Settings,
+    opened: Opened,
+    info: HistoryInfo,
+    *,
+    started: Callable[[], None],
+    note: Callable[[str], None],
+    stopped: anyio.Event,
+) -> None:
+    """Record until `stopped`; problems that come are noted."""
+    following = Recorder(
+        _ports(store),
+        opened.cluster,
+        opened.beginning,
+        info,
+        secrets=None if store.secrets is None else store.secrets.cipher(info),
+        bounds=recording_bounds(settings),
+        is_new=opened.info is None,
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_tell_problems, following, info.name, note)
+        tasks.start_soon(_stop_when, stopped, following)
+        await following.run(started)
+        tasks.cancel_scope.cancel()
+
+
+async def _stop_when(stopped: anyio.Event, following: Recorder) -> None:
+    await stopped.wait()
+    following.stop()
+
+
+async def _tell_problems(following: Recorder, name: str, note: Callable[[str], None]) -> None:
+    before: set[str] = set()
+    while True:
+        await anyio.sleep(_PROBLEMS_SECONDS)
+        problems = set(following.problems())
+        for problem in sorted(problems - before):
+            note(f"{name}: {problem}")
+        before = problems
+
+
+def _settings_of(beginning: Beginning, settings: Settings) -> JsonObject:
+    """Settings of the new history: as the release of the cluster, unless a profile was given."""
+    release = beginning.identity.release.removeprefix("v").partition("-")[0].partition("+")[0]
+    if "profile" not in settings.given and release.count(".") == 2:
+        nearest = profiles.nearest_to(release)
+        settings = replace(settings, profile=nearest)
+    chosen = history_settings(settings)
+    profile = profiles.from_settings(chosen)
+    served = {(kind.group, kind.resource) for kind in beginning.kinds}
+    if api_resources.DEVICE_TAINT_RULES in served and RULES_GATE not in profile.gates:
+        chosen["gates"] = {**profile.gates, RULES_GATE: True}
+    return chosen | {"recorded": True}
+
+
+def _ports(store: Store) -> RecordingPorts:
+    return RecordingPorts(
+        log=store.log,
+        leases=store.leases,
+        clock=store.ports.clock,
+        holder=f"{socket.gethostname()}-{store.ports.uids.uid()}",
+    )
+
+
+def request_bounds(settings: Settings) -> RequestBounds:
+    """The bounds of requests to a cluster."""
+    return RequestBounds(
+        connect_seconds=settings.record_connect_seconds,
+        answer_seconds=settings.record_answer_seconds,
+        silence_seconds=settings.record_silence_seconds,
+        page_bytes_max=settings.record_page_bytes_max,
+        line_bytes_max=settings.record_line_bytes_max,
+    )
+
+
+def recording_bounds(settings: Settings) -> RecordingBounds:
+    """The bounds of a recorder."""
+    return RecordingBounds(
+        snapshot=SnapshotBounds(page_max=settings.record_page_max),
+        window=WindowBounds(
+            seconds=settings.record_window_seconds, entries_max=settings.record_window_max
+        ),
+        following=FollowingBounds(
+            page_max=settings.record_page_max,
+            watch_seconds=settings.record_watch_seconds_max,
+            pause_seconds_max=settings.record_pause_seconds_max,
+            denied_seconds=settings.record_denied_seconds,
+        ),
+        journal=JournalBounds(
+            report_seconds=settings.record_report_seconds,
+            pause_seconds_max=settings.record_pause_seconds_max,
+        ),
+        batch_max=settings.record_batch_max,
+        lease_seconds=settings.lease_seconds,
+        clock_seconds=settings.record_clock_seconds,
+    )
+
+
+def cluster_role(wanted: Wanted) -> JsonObject:
+    """The ClusterRole that recording needs. Raises InputError for a name that means no kind."""
+    choice = discovery.choose(wanted.include, wanted.without)
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "redra-record"},
+        "rules": [
+            {"apiGroups": [group], "resources": resources, "verbs": ["get", "list", "watch"]}
+            for group, resources in discovery.rules_of(choice)
+        ],
+    }

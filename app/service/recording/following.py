@@ -1,0 +1,306 @@
+"""One kind, followed: one watch at a time, from where the last one ended.
+
+A watch that ends or breaks off loses nothing: the next begins after the last change. Where that is
+refused (410), or a change does not follow from what is known, changes are lost: that is a gap, and
+after it what exists is listed, page by page, and compared with what is known.
+"""
+
+import zlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import anyio
+from msgspec.structs import replace
+
+from app.domain.errors import (
+    ClusterUnreachable,
+    Expired,
+    Forbidden,
+    InputError,
+    MethodNotAllowed,
+    NotFound,
+    Rejected,
+    RevisionTooLarge,
+    TooManyRequests,
+)
+from app.domain.log import ObjectKey
+from app.domain.log.records import (
+    LIST,
+    Loss,
+    Op,
+    Record,
+    TimeQuality,
+    comparable_version,
+    join_losses,
+)
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import Clock, ClusterSource, ServedKind, Sighting
+from app.service.recording.known import KnownObjects, Name, deletion
+from app.service.recording.window import Entry, Window
+
+BACKLOG_AFTER = 5 * SECOND
+"""When nothing came for so long, a watch begins with changes that are older than their arrival."""
+
+BACKLOG_MICROS = 2 * SECOND
+"""How long a watch sends such changes: a server has them ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowingBounds:
+    """`page_max` objects are listed at once, a watch lasts up to `watch_seconds`. After a failure
+    the pause doubles from `pause_seconds` up to `pause_seconds_max`; a kind that is denied or not
+    served is asked for again after `denied_seconds`."""
+
+    page_max: int = 500
+    watch_seconds: int = 300
+    pause_seconds: float = 0.5
+    pause_seconds_max: float = 10.0
+    denied_seconds: float = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Start:
+    """Where a kind begins.
+
+    `position` is the version from which its watch goes on; empty: what exists must be listed, and
+    the gap says the `reason`. A kind that was never listed (`is_listed`) shows what was there
+    before; of one that is denied the log says so already. `shares_counter`: its versions are those
+    of the common counter.
+    """
+
+    known: KnownObjects
+    position: str = ""
+    reason: str = ""
+    is_denied: bool = False
+    is_listed: bool = True
+    shares_counter: bool = True
+
+
+class Follower:
+    """Follows one kind into the window. `problem` is why it does not get on right now."""
+
+    def __init__(
+        self,
+        source: ClusterSource,
+        kind: ServedKind,
+        window: Window,
+        *,
+        start: Start,
+        clock: Clock,
+        last_of: Callable[[ObjectKey], Awaitable[Record | None]],
+        bounds: FollowingBounds,
+    ) -> None:
+        self.kind = kind
+        self.problem = ""
+        self._source = source
+        self._window = window
+        self._known = start.known
+        self._position = start.position
+        self._reason = start.reason
+        self._is_denied = start.is_denied
+        self._is_listed = start.is_listed
+        self._has_gap = False
+        self._shares_counter = start.shares_counter
+        self._alive = Instant(0)
+        self._backlog_until = 0
+        self._turns = 0
+        self._clock = clock
+        self._last_of = last_of
+        self._bounds = bounds
+        self._pause = bounds.pause_seconds
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        if self._position and self._shares_counter:
+            self._window.wait_for(self.kind.name)
+        while True:
+            try:
+                if not self._position:
+                    await self._list()
+                await self._watch()
+                seconds = 0.0
+            except (Expired, RevisionTooLarge) as problem:
+                self._lose(str(problem))
+                seconds = self._next_pause()
+            except (Forbidden, NotFound, MethodNotAllowed) as problem:
+                await self._note_denied(problem)
+                seconds = self._bounds.denied_seconds
+            except (Rejected, ClusterUnreachable, InputError) as problem:
+                self.problem = str(problem)
+                if self._position and self._shares_counter:
+                    self._window.wait_for(self.kind.name)
+                seconds = self._next_pause()
+                if isinstance(problem, TooManyRequests):
+                    seconds = max(seconds, float(problem.retry_after_seconds))
+            # Kinds that lost their server together do not all come back at once.
+            await anyio.sleep(seconds * self._share())
+
+    async def _watch(self) -> None:
+        name = self.kind.name
+        seconds = max(1, int(self._bounds.watch_seconds * self._share()))
+        began = self._clock.steady()
+        if began - self._alive > BACKLOG_AFTER:
+            self._backlog_until = began + BACKLOG_MICROS
+        async with self._source.watch(
+            self.kind, after=self._position, seconds=seconds
+        ) as sightings:
+            self.problem, self._is_denied = "", False
+            if self._shares_counter:
+                self._window.follow(name, self._position)
+            async for sighting in sightings:
+                self._pause = self._bounds.pause_seconds
+                await self._take(sighting)
+                self._alive = Instant(self._clock.steady())
+                if not self._position:
+                    return
+        if self._shares_counter:
+            self._window.wait_for(name)
+        if self._clock.steady() - began < SECOND:
+            # A server that ends each watch at once is not asked without end.
+            await anyio.sleep(self._next_pause())
+
+    async def _take(self, sighting: Sighting) -> None:
+        if self._is_repeated(sighting.version):
+            return
+        record = sighting.record
+        if record is None:
+            if sighting.problem:
+                await self._put(self._gap(sighting.problem, key=sighting.key), sighting.version)
+            elif sighting.version:
+                await self._put(None, sighting.version)
+            self._position = sighting.version or self._position
+            return
+        contradiction = self._known.contradiction(record)
+        if contradiction:
+            self._lose(f"a watch lost changes: {contradiction}")
+            return
+        self._known.note(record)
+        self._position = sighting.version
+        await self._put(self._timed(record, sighting), sighting.version)
+
+    def _timed(self, record: Record, sighting: Sighting) -> Record:
+        """The record with the time that its object tells, where it waited for the watch to begin.
+
+        A deletion leaves no time in its object.
+        """
+        written = sighting.written
+        if written is None or record.op is Op.DELETED or record.observed_at is None:
+            return record
+        if self._clock.steady() > self._backlog_until or written >= record.observed_at:
+            return record
+        return replace(record, observed_at=written, time_quality=TimeQuality.DERIVED)
+
+    def _is_repeated(self, version: str) -> bool:
+        """Whether a watch showed this before: in one watch versions only rise."""
+        if version == self._position:
+            return True
+        order, reached = comparable_version(version), comparable_version(self._position)
+        return bool(order and reached) and order < reached
+
+    async def _put(self, record: Record | None, version: str) -> None:
+        if record is not None and not self._shares_counter:
+            record = replace(record, losses=join_losses(record.losses, (Loss.NO_RV,)))
+        entry = Entry(kind=self.kind.name, record=record, version=version)
+        await self._window.put(entry, version=version if self._shares_counter else "")
+
+    def _lose(self, reason: str) -> None:
+        self._position, self._reason = "", reason
+        self._window.leave(self.kind.name)
+
+    async def _note_denied(self, problem: Rejected) -> None:
+        self.problem = str(problem)
+        self._window.leave(self.kind.name)
+        if not self._is_denied:
+            self._is_denied = True
+            text = f"{problem}; changes of {self.kind.name} are not recorded until that is allowed"
+            await self._lost(text)
+        self._position, self._reason = "", self._reason or str(problem)
+
+    async def _lost(self, text: str) -> None:
+        entry = Entry(kind=self.kind.name, record=self._gap(text), is_lost=True)
+        await self._window.put(entry)
+
+    async def _list(self) -> None:
+        """List what exists, after a gap for what may have been lost since the last change."""
+        await self._window.flush()
+        token, listed = "", set[Name]()
+        while True:
+            page = await self._source.list_page(self.kind, limit=self._bounds.page_max, token=token)
+            if self._is_listed and not self._has_gap:
+                self._has_gap = True
+                await self._lost(
+                    f"{self._reason or 'the recording did not go on where it had ended'}; what "
+                    f"happened to {self.kind.name} up to resource version {page.version} is not "
+                    "recorded, what exists then is listed"
+                )
+            for sighting in page.sightings:
+                await self._compare(sighting, listed)
+            token = page.token
+            if not token:
+                break
+        for name in self._known.unlisted(listed):
+            await self._delete(name)
+        self._position, self._reason, self._is_denied = page.version, "", False
+        self._is_listed, self._has_gap = True, False
+        self._pause = self._bounds.pause_seconds
+        await self._window.put(Entry(kind=self.kind.name, version=page.version, is_listed=True))
+
+    async def _compare(self, sighting: Sighting, listed: set[Name]) -> None:
+        record = sighting.record
+        if record is None:
+            if sighting.key is not None:
+                listed.add((sighting.key.namespace, sighting.key.name))
+                await self._show(self._gap(sighting.problem, key=sighting.key))
+            return
+        name = record.namespace, record.name
+        listed.add(name)
+        is_other, change = self._known.difference(record)
+        if is_other:
+            await self._delete(name)
+        if change is not None:
+            shown = change if self._is_listed else record
+            self._known.note(shown)
+            await self._show(shown)
+
+    async def _delete(self, name: Name) -> None:
+        key = ObjectKey(self.kind.group, self.kind.resource, *name)
+        last = await self._last_of(key)
+        del self._known.objects[name]
+        if last is not None:
+            await self._show(deletion(key, last, LIST, self._now()))
+
+    async def _show(self, record: Record) -> None:
+        await self._window.put(Entry(kind=self.kind.name, record=record))
+
+    def _gap(self, message: str, key: ObjectKey | None = None) -> Record:
+        return gap(self._source.name, key or self.kind.key, message, self._now())
+
+    def _now(self) -> Instant:
+        return Instant(self._clock.now() + self._source.clock_offset)
+
+    def _share(self) -> float:
+        """From a half to one, another share for each kind and time: so requests are spread."""
+        self._turns += 1
+        return 0.5 + zlib.crc32(f"{self.kind.name} {self._turns}".encode()) / 2**33
+
+    def _next_pause(self) -> float:
+        pause = self._pause
+        self._pause = min(pause * 2, self._bounds.pause_seconds_max)
+        return pause
+
+
+def gap(source: str, key: ObjectKey, message: str, now: Instant) -> Record:
+    """The record of what may be missing of an object, of a kind, or of anything (empty parts)."""
+    return Record(
+        source=source,
+        position=LIST,
+        op=Op.GAP,
+        group=key.group,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        observed_at=now,
+        time_quality=TimeQuality.EXACT,
+        losses=(Loss.GAP,),
+        message=message,
+    )

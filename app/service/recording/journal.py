@@ -1,0 +1,169 @@
+"""The appends of a recorder: records as events, and reports with the positions to go on from.
+
+A report is an event about the import. It holds the fidelity report as of then, which the doubts of
+answers are read from, and for each kind the cluster's resource version up to which everything is
+in the log. One is in the append of every gap, so that no gap is ever without its doubt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from app.analysis.recordings.fidelity import FidelityCollector
+from app.domain.errors import ChainBroken, HeadMoved, LogUnavailable
+from app.domain.log import Event, Head, HistoryInfo, LeaseToken
+from app.domain.log.records import WATCH, Loss, Op, Record, comparable_version
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND
+from app.ports import Clock, EventLog
+from app.service.recorded_events import Sealer, import_draft, record_draft
+from app.service.recording.window import Entry
+
+RECORDING, STOPPED, FINISHED = "recording", "stopped", "finished"
+"""Phases of a recording in its reports: it goes on, it was stopped, it was one snapshot."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What is known of a recording in its log: counts of its report, positions by kind, notes.
+
+    `newest` is the newest version of the common counter of which there is an event; `alone` are
+    the kinds that have another counter.
+    """
+
+    collector: FidelityCollector = field(default_factory=FidelityCollector)
+    positions: dict[str, str] = field(default_factory=dict)
+    newest: str = ""
+    alone: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    def note_newest(self, record: Record) -> None:
+        """Take the version of a watched change over, where it is of the common counter."""
+        if record.position == WATCH and Loss.NO_RV not in record.losses:
+            newest = comparable_version(self.newest)
+            if comparable_version(record.resource_version) > newest:
+                self.newest = record.resource_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalBounds:
+    """`report_seconds` is the longest time without a report while things change; a store that does
+    not answer is asked again after a pause that doubles up to `pause_seconds_max`."""
+
+    report_seconds: float = 300.0
+    pause_seconds: float = 0.2
+    pause_seconds_max: float = 10.0
+
+
+class Journal:
+    """Appends to one history; nobody else does, which a lease sees to."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        info: HistoryInfo,
+        *,
+        head: Head,
+        progress: Progress,
+        clock: Clock,
+        secrets: SecretCipher | None,
+        bounds: JournalBounds,
+        leases: Sequence[LeaseToken] = (),
+    ) -> None:
+        self._log = log
+        self._info = info
+        self._clock = clock
+        self._secrets = secrets
+        self._bounds = bounds
+        self._leases = leases
+        self._reported = clock.steady()
+        self._is_changed = False
+        self.head = head
+        self.progress = progress
+        self.problem = ""
+
+    async def begin(self, body: JsonObject) -> None:
+        """Append the event that names what is recorded."""
+        sealer = self._sealer()
+        await self._append([sealer.seal(import_draft(self._info.name, sealer.time, body))])
+
+    async def add(self, records: Sequence[Record]) -> None:
+        """Append records as they are, without a report."""
+        await self.write([Entry(kind="", record=record) for record in records], may_report=False)
+
+    async def write(self, entries: Sequence[Entry], *, may_report: bool = True) -> None:
+        """Append what entries hold; with a report where one is wanted, or due."""
+        progress, sealer = self.progress, self._sealer()
+        events: list[Event] = []
+        wants_report = False
+        for entry in entries:
+            record = entry.record
+            if record is not None:
+                progress.collector.add(record)
+                progress.note_newest(record)
+                events.append(sealer.seal(record_draft(record, sealer.advance(record))))
+                wants_report = wants_report or record.op is Op.GAP
+            if entry.is_lost:
+                progress.positions.pop(entry.kind, None)
+            if entry.version:
+                progress.positions[entry.kind] = entry.version
+            if entry.is_listed:
+                resource, _, group = entry.kind.partition(".")
+                progress.collector.note_listed(group, resource)
+                wants_report = True
+        self._is_changed = self._is_changed or bool(events)
+        is_due = self._is_changed and (
+            self._clock.steady() - self._reported >= self._bounds.report_seconds * SECOND
+        )
+        if may_report and (wants_report or is_due):
+            events.append(self._report(sealer, RECORDING))
+        if events:
+            await self._append(events)
+
+    async def report(self, phase: str) -> None:
+        """Append a report."""
+        await self._append([self._report(self._sealer(), phase)])
+
+    def _report(self, sealer: Sealer, phase: str) -> Event:
+        self._reported, self._is_changed = self._clock.steady(), False
+        progress = self.progress
+        body: JsonObject = {
+            "phase": phase,
+            "report": progress.collector.report(notes=progress.notes).to_json(),
+            "counted": progress.collector.counted(),
+            "positions": dict(sorted(progress.positions.items())),
+            "newest": progress.newest,
+            "alone": sorted(progress.alone),
+        }
+        return sealer.seal(import_draft(self._info.name, sealer.time, body))
+
+    def _sealer(self) -> Sealer:
+        return Sealer(self.head, self._info.created, self._secrets)
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        """Append, however long the store is away: the cluster's changes wait in the window.
+
+        Raises StaleLease and HeadMoved when somebody else records.
+        """
+        pause = self._bounds.pause_seconds
+        while True:
+            try:
+                self.head = await self._log.append(
+                    self._info.id, expected=self.head, events=events, leases=self._leases
+                )
+            except LogUnavailable as problem:
+                self.problem = str(problem)
+                await anyio.sleep(pause)
+                pause = min(pause * 2, self._bounds.pause_seconds_max)
+            except (HeadMoved, ChainBroken):
+                # An append whose answer was lost may have been done.
+                stored = await self._log.head(self._info.id)
+                if stored.hash != events[-1].hash:
+                    raise
+                self.head = stored
+                break
+            else:
+                break
+        self.problem = ""

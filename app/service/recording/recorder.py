@@ -1,0 +1,387 @@
+"""A recorder: begins or resumes a recording, and goes on until it is stopped.
+
+    kinds ─▶ followers ─▶ window ─▶ committer ─▶ journal ─▶ log
+                            ▲
+                          clock
+
+The followers know what is recorded of their kinds; the committer alone appends. A recorder holds a
+lease on its history, so there is one at a time, and a second takes over when the first has died.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import msgspec
+
+from app.domain.errors import InputError, LogUnavailable, StaleLease
+from app.domain.log import Head, HistoryInfo, LeaseToken, ObjectKey, chain
+from app.domain.log.records import Record
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import Clock, ClusterIdentity, ClusterSource, EventLog, Leases, ServedKind
+from app.service import making
+from app.service.recorded_events import record_of
+from app.service.recording import resuming, snapshot
+from app.service.recording.following import Follower, FollowingBounds, Start, gap
+from app.service.recording.journal import (
+    FINISHED,
+    RECORDING,
+    STOPPED,
+    Journal,
+    JournalBounds,
+    Progress,
+)
+from app.service.recording.known import KnownObjects
+from app.service.recording.snapshot import Probed, SnapshotBounds
+from app.service.recording.window import Entry, Window, WindowBounds
+
+CLOCKS = ObjectKey("redra", "clocks", "", "")
+"""Where gaps of time stand: the clock of the recorder was not the cluster's."""
+
+_LEASE = "recording"
+_STOP_SECONDS = 10.0
+_CLOCK_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingBounds:
+    """Bounds of one recorder: `batch_max` entries are appended at once, the lease lasts
+    `lease_seconds`, a clock that is off by more than `clock_seconds` is a gap."""
+
+    snapshot: SnapshotBounds = SnapshotBounds()
+    window: WindowBounds = WindowBounds()
+    following: FollowingBounds = FollowingBounds()
+    journal: JournalBounds = JournalBounds()
+    batch_max: int = 1_000
+    lease_seconds: float = 15.0
+    clock_seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingPorts:
+    """What a recorder works with."""
+
+    log: EventLog
+    leases: Leases
+    clock: Clock
+    holder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a cluster showed before anything is written: who it is and what may be read."""
+
+    identity: ClusterIdentity
+    kinds: tuple[ServedKind, ...]
+    missing: tuple[str, ...]
+    probed: Probed
+
+
+async def look(
+    source: ClusterSource, bounds: RecordingBounds, listed: frozenset[str] = frozenset()
+) -> Beginning:
+    """Ask the cluster who it is and what may be read; nothing is written.
+
+    Of the kinds that were `listed` before only that they are served. Raises Unauthorized,
+    ClusterUnreachable, and InputError when nothing may be read.
+    """
+    identity = await source.identity()
+    kinds, missing = await source.kinds()
+    unknown = [kind for kind in kinds if kind.name not in listed]
+    # A kind of the common counter goes first.
+    common = [kind for kind in kinds if kind.name in listed][:1] if unknown else []
+    probed = await snapshot.probe(source, [*common, *unknown], bounds.snapshot)
+    if not listed and not any(not start.is_denied for start in probed.starts.values()):
+        first = next(iter(probed.denied.values()), "it serves none of the kinds")
+        raise InputError(
+            f"nothing of this cluster may be read: {first}",
+            place=source.name,
+            cure="give the identity the ClusterRole that `redra record --rbac` prints",
+        )
+    return Beginning(identity=identity, kinds=tuple(kinds), missing=tuple(missing), probed=probed)
+
+
+async def begin(
+    ports: RecordingPorts,
+    source: ClusterSource,
+    beginning: Beginning,
+    *,
+    name: str,
+    settings: JsonObject,
+    secrets: Callable[[HistoryInfo], SecretCipher] | None,
+    bounds: RecordingBounds,
+    is_once: bool,
+) -> HistoryInfo:
+    """Make the history `name` with what exists now. When that fails, there is no history."""
+    now = Instant(ports.clock.now() + source.clock_offset)
+    async with making.unfinished(
+        ports.log,
+        name,
+        seed=0,
+        settings=settings,
+        created=now,
+        hash=chain.genesis(seed=0, settings=settings, created=now),
+    ) as info:
+        journal = Journal(
+            ports.log,
+            info,
+            head=await ports.log.head(info.id),
+            progress=Progress(notes=_notes(beginning), alone=_alone(beginning)),
+            clock=ports.clock,
+            secrets=None if secrets is None else secrets(info),
+            bounds=bounds.journal,
+        )
+        await journal.begin(_opening(name, source, beginning))
+        await _note_clock(source, journal, now, bounds)
+        await snapshot.take(
+            source, beginning.kinds, beginning.probed, journal, now, bounds.snapshot
+        )
+        await journal.report(FINISHED if is_once else RECORDING)
+    return info
+
+
+class Recorder:
+    """Follows a cluster into a history that `begin` made, or that an earlier recorder left."""
+
+    def __init__(
+        self,
+        ports: RecordingPorts,
+        source: ClusterSource,
+        beginning: Beginning,
+        info: HistoryInfo,
+        *,
+        secrets: SecretCipher | None,
+        bounds: RecordingBounds,
+        is_new: bool,
+    ) -> None:
+        self._ports = ports
+        self._source = source
+        self._beginning = beginning
+        self._info = info
+        self._secrets = secrets
+        self._bounds = bounds
+        self._window = Window(ports.clock, bounds.window)
+        self._denied = frozenset(beginning.probed.denied if is_new else ())
+        self._offset = 0
+        self._journal: Journal | None = None
+        self._followers: list[Follower] = []
+        self._stop = anyio.Event()
+
+    def problems(self) -> list[str]:
+        """Why something is not recorded right now, sorted."""
+        found = {f"{each.kind.name}: {each.problem}" for each in self._followers if each.problem}
+        if self._journal is not None and self._journal.problem:
+            found.add(self._journal.problem)
+        return sorted(found)
+
+    def head(self) -> Head:
+        """The end of the recording."""
+        return Head() if self._journal is None else self._journal.head
+
+    def stop(self) -> None:
+        """Let `run` end: what was seen is appended first."""
+        self._stop.set()
+
+    async def run(self, started: Callable[[], None] = lambda: None) -> None:
+        """Follow until `stop`. Raises InputError when another process records this history, or
+        the history is of another cluster."""
+        async with self._leading() as token:
+            resumed = await resuming.resume(self._ports.log, self._info)
+            resuming.check_same_cluster(resumed, self._beginning.identity, self._info.name)
+            resumed.progress.notes = _notes(self._beginning)
+            resumed.progress.alone |= _alone(self._beginning)
+            self._window = Window(
+                self._ports.clock, self._bounds.window, given=resumed.progress.newest
+            )
+            journal = self._journal = Journal(
+                self._ports.log,
+                self._info,
+                head=resumed.head,
+                progress=resumed.progress,
+                clock=self._ports.clock,
+                secrets=self._secrets,
+                bounds=self._bounds.journal,
+                leases=[token],
+            )
+            await self._check_clock()
+            started()
+            if await self._work(journal, resumed, token):
+                await journal.report(STOPPED)
+
+    async def _work(self, journal: Journal, resumed: resuming.Resumed, token: LeaseToken) -> bool:
+        """Follow until `stop`; False when not everything that was seen could be appended."""
+        done = anyio.Event()
+
+        async def commit() -> None:
+            await self._commit(journal)
+            done.set()
+
+        async with anyio.create_task_group() as committing:
+            committing.start_soon(commit)
+            committing.start_soon(self._renew, token)
+            async with anyio.create_task_group() as following:
+                for kind in self._beginning.kinds:
+                    follower = self._follower(kind, resumed)
+                    self._followers.append(follower)
+                    following.start_soon(follower.run)
+                following.start_soon(self._watch_clock)
+                await self._stop.wait()
+                # What was seen until now is given out in its order, while the watches go on.
+                with anyio.move_on_after(_STOP_SECONDS):
+                    await self._window.flush()
+                following.cancel_scope.cancel()
+            self._window.close()
+            with anyio.move_on_after(_STOP_SECONDS):
+                await done.wait()
+            committing.cancel_scope.cancel()
+        return done.is_set()
+
+    def _follower(self, kind: ServedKind, resumed: resuming.Resumed) -> Follower:
+        known = resumed.known.get((kind.group, kind.resource))
+        position = resumed.progress.positions.get(kind.name, "")
+        return Follower(
+            self._source,
+            kind,
+            self._window,
+            start=Start(
+                known=known or KnownObjects(),
+                position=position,
+                is_denied=kind.name in self._denied,
+                is_listed=resumed.progress.collector.is_listed(kind.group, kind.resource),
+                shares_counter=kind.name not in resumed.progress.alone,
+            ),
+            clock=self._ports.clock,
+            last_of=self._last_of,
+            bounds=self._bounds.following,
+        )
+
+    async def _commit(self, journal: Journal) -> None:
+        while entries := await self._window.take(self._bounds.batch_max):
+            await journal.write(entries)
+            self._window.stored(entries)
+
+    async def _last_of(self, key: ObjectKey) -> Record | None:
+        """The last recorded state of an object."""
+        head = self.head()
+        events = await self._ports.log.read_object(self._info.id, key, until=head.revision, limit=1)
+        record = record_of(events[0]) if events else None
+        return None if record is None else msgspec.structs.replace(record, object=events[0].object)
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await anyio.sleep(_CLOCK_SECONDS)
+            await self._check_clock()
+
+    async def _check_clock(self) -> None:
+        """Say it when the clocks differ by another amount than was said."""
+        offset = self._source.clock_offset
+        if abs(offset - self._offset) < self._bounds.clock_seconds * SECOND:
+            return
+        self._offset = offset
+        now = Instant(self._ports.clock.now() + offset)
+        await self._window.put(Entry(kind="", record=_clock_gap(self._source, now)))
+
+    @asynccontextmanager
+    async def _leading(self) -> AsyncIterator[LeaseToken]:
+        """The lease of this history; that of a recorder that died is waited for."""
+        token = await self._acquire()
+        try:
+            yield token
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(2.0):
+                await _if_available(self._ports.leases.release(self._info.id, token))
+
+    async def _acquire(self) -> LeaseToken:
+        seconds = self._bounds.lease_seconds
+        with anyio.move_on_after(seconds + 1.0):
+            while True:
+                token = await self._ports.leases.acquire(
+                    self._info.id, _LEASE, self._ports.holder, seconds=seconds
+                )
+                if token is not None:
+                    return token
+                await anyio.sleep(min(0.5, seconds / 4))
+        raise InputError(
+            f"another process records {self._info.name!r}",
+            place="--history",
+            cure="stop it, or choose another name",
+        )
+
+    async def _renew(self, token: LeaseToken) -> None:
+        seconds = self._bounds.lease_seconds
+        while True:
+            await anyio.sleep(seconds / 3)
+            renewed = await _if_available(
+                self._ports.leases.renew(self._info.id, token, seconds=seconds)
+            )
+            if renewed is False:
+                raise StaleLease(token.name, token.epoch)
+
+
+async def _if_available(asked: Awaitable[object]) -> object:
+    """The answer, or None while the store is away: then nothing is appended either."""
+    try:
+        return await asked
+    except LogUnavailable:
+        return None
+
+
+async def _note_clock(
+    source: ClusterSource, journal: Journal, now: Instant, bounds: RecordingBounds
+) -> None:
+    if abs(source.clock_offset) >= bounds.clock_seconds * SECOND:
+        await journal.add([_clock_gap(source, now)])
+
+
+def _clock_gap(source: ClusterSource, now: Instant) -> Record:
+    offset = source.clock_offset / SECOND
+    if not offset:
+        text = "the clocks of the server and of this machine agree again"
+    else:
+        way = "ahead of" if offset > 0 else "behind"
+        text = (
+            f"the server's clock is {abs(offset):.1f} s {way} the clock of this machine (to within "
+            f"{source.clock_spread / SECOND:.1f} s); times are the server's from here on"
+        )
+    return gap(source.name, CLOCKS, text, now)
+
+
+def _opening(name: str, source: ClusterSource, beginning: Beginning) -> JsonObject:
+    identity = beginning.identity
+    return {
+        "phase": "begun",
+        "name": name,
+        "format": resuming.FORMAT,
+        "sources": [
+            {
+                "name": source.name,
+                "format": resuming.FORMAT,
+                "server": identity.server,
+                "release": identity.release,
+                "uid": identity.uid,
+            }
+        ],
+        "sourceCount": 1,
+        "kinds": [kind.name for kind in beginning.kinds],
+    }
+
+
+def _notes(beginning: Beginning) -> tuple[str, ...]:
+    probed = beginning.probed
+    notes = []
+    if beginning.missing:
+        notes.append(f"not served by the cluster: {', '.join(beginning.missing)}")
+    if probed.denied:
+        notes.append(f"not allowed to read: {', '.join(sorted(probed.denied))}")
+    if alone := sorted(_alone(beginning)):
+        notes.append(f"resource versions of their own, so ordered by arrival: {', '.join(alone)}")
+    return tuple(notes)
+
+
+def _alone(beginning: Beginning) -> frozenset[str]:
+    """The kinds that have a counter of their own, or may have one."""
+    starts = beginning.probed.starts
+    return frozenset(name for name, start in starts.items() if not start.shares_counter)

@@ -1,0 +1,134 @@
+"""What the log says of a recording: where each kind goes on, what is known, what was counted.
+
+Positions are those of the last report, moved on by the changes that watches showed since. A kind
+with a gap since then has none: what exists is listed again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.analysis.recordings.fidelity import FidelityCollector
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, Head, HistoryInfo, ObjectKey, Revision
+from app.domain.log.records import WATCH, Op, Record
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+from app.ports import ClusterIdentity, EventLog
+from app.service.recorded_events import IMPORTS, record_of
+from app.service.recording.journal import Progress
+from app.service.recording.known import KnownObjects
+
+FORMAT = "cluster"
+"""The format of recordings of this kind, as the opening event names it."""
+
+_PAGE = 2_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Resumed:
+    """A recording as its log tells it; `known` by group and resource."""
+
+    head: Head
+    progress: Progress
+    known: dict[tuple[str, str], KnownObjects] = field(default_factory=dict)
+    opening: JsonView = field(default_factory=dict)
+
+
+def kind_name(key: ObjectKey) -> str:
+    """The name of a kind as kubectl writes it; see `ServedKind.name`."""
+    return f"{key.resource}.{key.group}" if key.group else key.resource
+
+
+async def resume(log: EventLog, info: HistoryInfo) -> Resumed:
+    """Read the log of a recording. Raises InputError for a history that is none of a cluster."""
+    head = await log.head(info.id)
+    opening, report = await _reports(log, info, head)
+    progress = _progress_of(report.object)
+    resumed = Resumed(head=head, progress=progress, opening=opening.object)
+    await _take_tail(log, info, report.revision, resumed)
+    await _take_objects(log, info, resumed)
+    return resumed
+
+
+async def listed_kinds(log: EventLog, info: HistoryInfo) -> frozenset[str]:
+    """The names of the kinds that are recorded as of the last report. Raises InputError."""
+    _, report = await _reports(log, info, await log.head(info.id))
+    return frozenset(json_tree.texts(report.object, "counted", "listed"))
+
+
+async def _reports(log: EventLog, info: HistoryInfo, head: Head) -> tuple[Event, Event]:
+    """The event that names the cluster, and the last report."""
+    opening = await log.read(info.id, after=Revision(0), limit=1)
+    if (
+        not opening
+        or opening[0].type is not EventType.HISTORY_IMPORTED
+        or (json_tree.text(opening[0].object, "format") != FORMAT)
+    ):
+        raise InputError(
+            f"the history {info.name!r} exists and is no recording of a cluster",
+            place="--history",
+            cure="choose another name",
+        )
+    reports = await log.read_object(
+        info.id, IMPORTS._replace(name=opening[0].key.name), until=head.revision, limit=1
+    )
+    return opening[0], reports[0]
+
+
+def check_same_cluster(resumed: Resumed, identity: ClusterIdentity, name: str) -> None:
+    """Raise InputError when the history is a recording of another cluster."""
+    before = json_tree.objects(resumed.opening, "sources")[0]
+    uid, server = json_tree.text(before, "uid"), json_tree.text(before, "server")
+    if (uid == identity.uid) if uid and identity.uid else (server == identity.server):
+        return
+    raise InputError(
+        f"the history {name!r} records another cluster, {server}; this one is {identity.server}",
+        place="--history",
+        cure="choose another name, or the context of that cluster",
+    )
+
+
+def _progress_of(body: JsonView) -> Progress:
+    positions: Mapping[str, str] = json_tree.mapping(body, "positions")
+    return Progress(
+        collector=FidelityCollector.counting_on(json_tree.mapping(body, "counted")),
+        positions=dict(positions),
+        newest=json_tree.text(body, "newest"),
+        alone=frozenset(json_tree.texts(body, "alone")),
+    )
+
+
+async def _take_tail(log: EventLog, info: HistoryInfo, after: Revision, resumed: Resumed) -> None:
+    while events := await log.read(info.id, after=after, limit=_PAGE):
+        for event in events:
+            record = record_of(event)
+            if record is not None:
+                resumed.progress.collector.add(record)
+                resumed.progress.note_newest(record)
+                _move(resumed.progress.positions, record)
+        after = events[-1].revision
+
+
+def _move(positions: dict[str, str], record: Record) -> None:
+    name = kind_name(record.key)
+    if record.op is not Op.GAP:
+        if record.position == WATCH:
+            positions[name] = record.resource_version
+    elif not record.name:
+        positions.pop(name, None)
+
+
+async def _take_objects(log: EventLog, info: HistoryInfo, resumed: Resumed) -> None:
+    after: ObjectKey | None = None
+    until = resumed.head.revision
+    while events := await log.objects_at(info.id, until, after=after, limit=_PAGE):
+        for event in events:
+            _note(resumed.known, event)
+        after = events[-1].key
+
+
+def _note(known: dict[tuple[str, str], KnownObjects], event: Event) -> None:
+    origin, key = event.stamp.origin, event.key
+    version = "" if origin is None else origin.resource_version
+    kind = known.setdefault((key.group, key.resource), KnownObjects())
+    kind.objects[key.namespace, key.name] = event.uid, version

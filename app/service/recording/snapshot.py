@@ -1,0 +1,157 @@
+"""The beginning of a recording: all kinds as they are at one resource version.
+
+Each kind is asked for one object first. That shows which kinds are denied, and which have a counter
+of their own: kinds of the common counter answer with versions that only rise from one question to
+the next. All these are then listed as of exactly the last of the versions, page by page, and
+followed from there, so that the recording begins with one state of the whole cluster.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from app.domain.errors import (
+    ClusterUnreachable,
+    Expired,
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+    RevisionTooLarge,
+    TooManyRequests,
+)
+from app.domain.log.records import Record, comparable_version
+from app.domain.values.timestamps import Instant
+from app.ports import ClusterSource, ListPage, ServedKind
+from app.service.recording.following import Start, gap
+from app.service.recording.journal import Journal
+from app.service.recording.known import KnownObjects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotBounds:
+    """`page_max` objects are listed at once. A question that fails is asked again up to
+    `tries_max` times, after a pause that doubles from `pause_seconds`."""
+
+    page_max: int = 500
+    tries_max: int = 5
+    pause_seconds: float = 0.5
+
+
+@dataclass(slots=True, kw_only=True)
+class Probed:
+    """What the first question to each kind showed: the common version, and where kinds begin."""
+
+    version: str = ""
+    starts: dict[str, Start] = field(default_factory=dict)
+    denied: dict[str, str] = field(default_factory=dict)
+
+
+async def probe(
+    source: ClusterSource, kinds: Sequence[ServedKind], bounds: SnapshotBounds
+) -> Probed:
+    """Ask each kind for one object. Raises Unauthorized, ClusterUnreachable."""
+    probed = Probed()
+    versions: dict[str, str] = {}
+    first: ServedKind | None = None
+    for kind in kinds:
+        probed.starts[kind.name] = start = Start(known=KnownObjects(), is_listed=False)
+        try:
+            page = await patient_page(source, kind, bounds, limit=1)
+        except (Forbidden, NotFound, MethodNotAllowed) as problem:
+            start.is_denied = True
+            probed.denied[kind.name] = str(problem)
+            continue
+        first = first or kind
+        versions[kind.name] = page.version
+    if first is None:
+        return probed
+    probed.version = (await patient_page(source, first, bounds, limit=1)).version
+    low, high = comparable_version(versions[first.name]), comparable_version(probed.version)
+    for name, version in versions.items():
+        order = comparable_version(version)
+        start = probed.starts[name]
+        start.shares_counter = bool(order) and low <= order <= high
+        low = order if low <= order <= high else low
+    return probed
+
+
+async def take(
+    source: ClusterSource,
+    kinds: Sequence[ServedKind],
+    probed: Probed,
+    journal: Journal,
+    now: Instant,
+    bounds: SnapshotBounds,
+) -> None:
+    """Append what exists; the starts then say from where each kind is followed."""
+    for kind in kinds:
+        start = probed.starts[kind.name]
+        if start.is_denied:
+            text = f"{probed.denied[kind.name]}; {kind.name} are not recorded until that is allowed"
+            await journal.add([gap(source.name, kind.key, text, now)])
+            continue
+        try:
+            await _take_kind(source, kind, start, probed.version, journal, now, bounds)
+        except (Expired, RevisionTooLarge) as problem:
+            # The state at that version is gone while it was read: it is listed anew.
+            start.position, start.is_listed, start.reason = "", True, str(problem)
+        journal.progress.positions.pop(kind.name, None)
+        if start.position:
+            journal.progress.positions[kind.name] = start.position
+
+
+async def _take_kind(
+    source: ClusterSource,
+    kind: ServedKind,
+    start: Start,
+    version: str,
+    journal: Journal,
+    now: Instant,
+    bounds: SnapshotBounds,
+) -> None:
+    token = ""
+    exact = version if start.shares_counter else ""
+    while True:
+        page = await patient_page(
+            source, kind, bounds, limit=bounds.page_max, version=exact, token=token
+        )
+        records: list[Record] = []
+        for sighting in page.sightings:
+            if sighting.record is not None:
+                start.known.note(sighting.record)
+                records.append(sighting.record)
+            elif sighting.problem:
+                records.append(gap(source.name, sighting.key or kind.key, sighting.problem, now))
+        await journal.add(records)
+        token = page.token
+        if not token:
+            break
+    start.position, start.is_listed = page.version, True
+    journal.progress.collector.note_listed(kind.group, kind.resource)
+
+
+async def patient_page(
+    source: ClusterSource,
+    kind: ServedKind,
+    bounds: SnapshotBounds,
+    *,
+    limit: int,
+    version: str = "",
+    token: str = "",
+) -> ListPage:
+    """A page, asked for again when the cluster gives no answer."""
+    pause = bounds.pause_seconds
+    for attempt in range(1, bounds.tries_max + 1):
+        try:
+            return await source.list_page(kind, limit=limit, version=version, token=token)
+        except ClusterUnreachable as problem:
+            if attempt == bounds.tries_max or problem.is_refused:
+                raise
+        except TooManyRequests as problem:
+            if attempt == bounds.tries_max:
+                raise
+            pause = max(pause, float(problem.retry_after_seconds))
+        await anyio.sleep(pause)
+        pause *= 2
+    raise AssertionError("the last attempt returns or raises")

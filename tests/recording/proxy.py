@@ -1,0 +1,101 @@
+"""A TCP proxy that treats connections badly: it delays, cuts, falls silent, loses and repeats.
+
+Losing and repeating are of whole lines of a watch, which leaves the protocol intact: nothing but
+the content can tell.
+"""
+
+import asyncio
+import random
+import re
+from contextlib import asynccontextmanager, suppress
+
+CHUNK = re.compile(rb"[0-9a-f]+\r\n\{\"type\"[^\r]*\r\n|[0-9a-f]+\r\n\{[^\r]*\"type\":[^\r]*\r\n")
+"""A line of a watch, as one chunk of the answer."""
+
+
+class Proxy:
+    """Stands before a port. All chances are 0 in the beginning."""
+
+    def __init__(self, port, seed=0):
+        self.port = 0
+        self.target = port
+        self.random = random.Random(seed)
+        self.cut = self.silent = self.repeat = self.lose = 0.0
+        self.delay_seconds = 0.0
+        self.lost_name = b""
+        self.has_lost = asyncio.Event()
+        self.acts = {"cut": 0, "silent": 0, "repeat": 0, "lose": 0}
+        self._writers = set()
+
+    async def serve(self, reader, writer):
+        """Carry one connection."""
+        try:
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.close()
+            return
+        self._writers |= {writer, up_writer}
+        ways = [
+            asyncio.ensure_future(self._carry(reader, up_writer, treats=False)),
+            asyncio.ensure_future(self._carry(up_reader, writer, treats=True)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            for each in (writer, up_writer):
+                self._writers.discard(each)
+                with suppress(RuntimeError):
+                    each.transport.abort()
+
+    def close(self):
+        """Break all connections."""
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    async def _carry(self, reader, writer, *, treats):
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                if treats:
+                    data = await self._treat(data)
+                    if data is None:
+                        return
+                writer.write(data)
+                await writer.drain()
+
+    async def _treat(self, data):
+        if self.delay_seconds:
+            await asyncio.sleep(self.random.uniform(0, self.delay_seconds))  # waits: is the fault
+        if self._happens("cut", self.cut):
+            return None
+        if self._happens("silent", self.silent):
+            await asyncio.sleep(3_600)  # waits: for the other side to notice the silence
+        return CHUNK.sub(self._treat_line, data)
+
+    def _treat_line(self, found):
+        line = found.group()
+        if self.lost_name and b'"name":"' + self.lost_name + b'"' in line and b'"ADDED"' in line:
+            self.has_lost.set()
+            return b""
+        if b'"BOOKMARK"' not in line and self._happens("lose", self.lose):
+            return b""
+        return line * 2 if self._happens("repeat", self.repeat) else line
+
+    def _happens(self, act, chance):
+        happens = self.random.random() < chance
+        self.acts[act] += happens
+        return happens
+
+
+@asynccontextmanager
+async def proxying(source, seed=0):
+    """A proxy before a source."""
+    proxy = Proxy(source.port, seed)
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.port = server.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        server.close()
+        proxy.close()

@@ -1,0 +1,178 @@
+"""A recorder in this process over a store in memory, and what its log says."""
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from app.bootstrap import stores
+from app.bootstrap.recording import recorders
+from app.bootstrap.recording.recorders import Wanted
+from app.domain.log import EventType, Revision
+from app.domain.log.records import LIST, WATCH
+from app.domain.values import json_tree
+from app.service import recorded_doubts
+from app.settings import Settings
+
+QUICK = {
+    "lease_seconds": 0.3,
+    "record_pause_seconds_max": 0.1,
+    "record_denied_seconds": 0.1,
+    "record_page_max": 7,
+    # The server of these tests shares a processor with everything else: it is late with its dates.
+    "record_clock_seconds": 10,
+}
+
+
+@dataclass
+class Recording:
+    """A history `prod` of a cluster. It may be recorded again and again."""
+
+    wanted: Wanted
+    settings: Settings
+    store: stores.Store = field(default_factory=stores.memory_store)
+    notes: list = field(default_factory=list)
+
+    @asynccontextmanager
+    async def going(self, *, is_killed=False):
+        """A recorder that runs in the block; killed at its end, or stopped well."""
+        stopped, started = anyio.Event(), anyio.Event()
+        async with (
+            recorders.open_cluster(self.store, self.settings, self.wanted) as opened,
+            anyio.create_task_group() as tasks,
+        ):
+            info = await recorders.begin(self.store, self.settings, self.wanted, opened)
+
+            async def follow():
+                await recorders.follow(
+                    self.store, self.settings, opened, info,
+                    started=started.set, note=self.notes.append, stopped=stopped,
+                )  # fmt: skip
+                stopped.set()
+
+            tasks.start_soon(follow)
+            await started.wait()
+            yield
+            if is_killed:
+                tasks.cancel_scope.cancel()
+            else:
+                stopped.set()
+
+    async def once(self):
+        async with recorders.open_cluster(self.store, self.settings, self.wanted) as opened:
+            return await recorders.begin(
+                self.store, self.settings, self.wanted, opened, is_once=True
+            )
+
+    async def info(self):
+        return await self.store.log.find_history(self.wanted.history)
+
+    async def log(self):
+        """All events of the history; none when there is no history."""
+        info = await self.info()
+        if info is None:
+            return []
+        return await self.store.log.read(info.id, after=Revision(0), limit=10**6)
+
+    async def doubts(self):
+        return await recorded_doubts.doubts_of(self.store.log, await self.info())
+
+    async def gaps(self):
+        """Kind and message of each gap."""
+        return [
+            (event.key.resource, event.object["message"])
+            for event in await self.log()
+            if event.type is EventType.GAP_OBSERVED
+        ]
+
+    async def wait_for(self, seen, seconds=20):
+        """Return when `seen(events)` is true of the log."""
+        info = await self.info()
+        with anyio.fail_after(seconds):
+            async with self.store.ports.wake_up.listen(info.id) as listener:
+                while not seen(await self.log()):
+                    await listener.wait(1.0)
+
+    async def wait_for_version(self, version):
+        """Return when a change of this resource version, or a later one, is in the log."""
+        await self.wait_for(lambda events: any(version_of(event) >= version for event in events))
+
+
+def recording_of(source, **choices):
+    """A recording of a source with small bounds."""
+    bounds = QUICK | {
+        name: choices.pop(name) for name in list(choices) if name.startswith("record_")
+    }
+    wanted = Wanted(
+        history="prod", kubeconfig=choices.pop("kubeconfig", "") or source.kubeconfig(), **choices
+    )
+    return Recording(wanted, Settings(**bounds))
+
+
+def version_of(event):
+    """The resource version that an event had in the cluster; 0 for other events."""
+    origin = event.stamp.origin
+    return int(origin.resource_version or 0) if origin is not None else 0
+
+
+def content(event):
+    """The object, without the revision that differs from log to log."""
+    tree = json_tree.copy(event.object)
+    del tree["metadata"]["resourceVersion"]
+    return tree
+
+
+def state_of(events):
+    """What exists in the end: uid and content by key."""
+    found = {}
+    for event in events:
+        if event.type is EventType.OBJECT_DELETED:
+            found.pop(event.key, None)
+        elif event.is_about_object:
+            found[event.key] = event.uid, content(event)
+    return found
+
+
+RECORDED = frozenset(
+    {("", "pods"), ("", "nodes"), ("", "namespaces"), ("resource.k8s.io", "resourceclaims")}
+)
+
+
+def check_same(happened, recorded, *, without=()):
+    """Assert that the recording is what happened: all of it in its order, or a gap is named.
+
+    With gaps the state at the end is the same, and what watches showed has its order.
+    """
+    happened = [
+        event for event in happened
+        if event.key[:2] in RECORDED and event.key.resource not in without
+    ]  # fmt: skip
+    objects = [event for event in recorded if event.is_about_object and event.key[:2] in RECORDED]
+    assert state_of(objects) == state_of(happened)
+    baseline = [event for event in objects if event.stamp.verb == "baseline"]
+    watched = [event for event in objects if event.stamp.origin.position == WATCH]
+    facts = {event.revision: event for event in happened}
+    for event in watched:
+        fact = facts[version_of(event)]
+        assert (fact.type, fact.key, fact.uid) == (event.type, event.key, event.uid)
+        assert content(fact) == content(event)
+    late = [event for event in watched if "late" in event.stamp.origin.losses]
+    in_order = [version_of(event) for event in watched if event not in late]
+    assert in_order == sorted(set(in_order)), "watched changes stand in the cluster's order, once"
+    gaps = [event for event in recorded if event.type is EventType.GAP_OBSERVED]
+    if not gaps:
+        last_listed = max((version_of(event) for event in baseline), default=0)
+        shown = {version_of(event) for event in objects}
+        missing = [
+            event for event in happened
+            if event.revision > last_listed and event.revision not in shown
+        ]  # fmt: skip
+        # Between the last change before the list and the list nothing happened unseen.
+        first = min((version_of(event) for event in watched), default=10**9)
+        assert not [event for event in missing if event.revision > first]
+        assert not late
+        assert all(event.stamp.origin.position == LIST for event in baseline)
+    times = [event.stamp.time for event in recorded]
+    assert times == sorted(times)
+    assert [event.revision for event in recorded] == list(range(1, len(recorded) + 1))
+    return gaps

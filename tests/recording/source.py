@@ -1,0 +1,196 @@
+"""A cluster to record: the API server of these tests on a port that stays the same over restarts.
+
+Its log is what really happened. `kill` breaks all connections off, as the death of a server does.
+"""
+
+import json
+import random
+import socket
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
+
+import anyio
+import httpx
+import uvicorn
+import yaml
+
+from app.adapters.memory import MemoryStore
+from app.api.server.connections import ConnectionBounds, connection_class
+from app.domain.log import Revision
+from tests.api.serving import CLAIMS, claim, pod, running_app
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+
+
+class Source:
+    """A server that can be killed and started again; `options` are those of `running_app`."""
+
+    def __init__(self, tasks, folder, tls=None, **options):
+        self.store = MemoryStore()
+        self.refusals = {}
+        self.requests = []
+        self.port = 0
+        self.histories = None
+        self._tasks = tasks
+        self._folder = folder
+        self._options = options
+        self._tls = tls
+        self._scope = None
+        self._server = None
+
+    async def start(self):
+        """Serve, and return when connections are taken."""
+        await self._tasks.start(self._serve)
+
+    async def kill(self):
+        """Break everything off."""
+        self._scope.cancel()
+        await self._ended.wait()
+
+    def renew_token(self, old, new):
+        """From the next start on another token is valid."""
+        known = self._options["credentials"]
+        self._options["credentials"] = replace(known, tokens={new: known.tokens[old]})
+
+    async def restart(self):
+        await self.kill()
+        await self.start()
+
+    def kubeconfig(self, *, port=0, user=None, name="kubeconfig", **cluster):
+        """A kubeconfig of this server, or of what stands before it."""
+        server = {"server": f"http://127.0.0.1:{port or self.port}", **cluster}
+        tree = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "prod",
+            "contexts": [{"name": "prod", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": server}],
+            "users": [{"name": "u", "user": user or {}}],
+        }
+        path = self._folder / name
+        path.write_text(yaml.safe_dump(tree))
+        return str(path)
+
+    async def events(self):
+        """All that happened to objects, in order."""
+        runtime = await self.histories.open("default")
+        return [
+            event
+            for event in await runtime.log.read(runtime.info.id, after=Revision(0), limit=10**6)
+            if event.is_about_object
+        ]
+
+    @asynccontextmanager
+    async def client(self, **headers):
+        address = f"http://127.0.0.1:{self.port}"
+        async with httpx.AsyncClient(base_url=address, headers=headers) as client:
+            yield client
+
+    def _gate(self, app):
+        """The application, which answers what `refusals` say of the end of a path."""
+
+        async def answer(scope, receive, send):
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            path = scope["path"]
+            self.requests.append((scope["method"], path))
+            code = next((c for end, c in self.refusals.items() if path.endswith(end)), 0)
+            if not code or scope["method"] != "GET":
+                await app(scope, receive, send)
+                return
+            status = {"kind": "Status", "code": code, "message": f"refused with {code}"}
+            body = json.dumps(status).encode()
+            head = {"type": "http.response.start", "status": code, "headers": []}
+            await send(head)
+            await send({"type": "http.response.body", "body": body})
+
+        return answer
+
+    async def _serve(self, *, task_status):
+        self._ended = anyio.Event()
+        with anyio.CancelScope() as self._scope, socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", self.port))
+            self.port = listener.getsockname()[1]
+            async with (
+                running_app(store=self.store, **self._options) as (app, self.histories),
+                anyio.create_task_group() as tasks,
+            ):
+                config = uvicorn.Config(
+                    self._gate(app), http=connection_class(ConnectionBounds()), lifespan="off",
+                    log_config=None, log_level="critical", timeout_graceful_shutdown=1,
+                )  # fmt: skip
+                config.load()
+                config.ssl = self._tls
+                self._server = uvicorn.Server(config)
+                self._server.capture_signals = nullcontext
+                tasks.start_soon(self._server.serve, [listener])
+                while not self._server.started:
+                    await anyio.lowlevel.checkpoint()
+                task_status.started()
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    # A server that is cancelled goes on to listen.
+                    for listening in self._server.servers:
+                        listening.close()
+                    for connection in list(self._server.server_state.connections):
+                        connection.transport.abort()
+        self._ended.set()
+
+
+@asynccontextmanager
+async def serving_source(folder, **options):
+    """A running source."""
+    async with anyio.create_task_group() as tasks:
+        source = Source(tasks, folder, **options)
+        await source.start()
+        yield source
+        tasks.cancel_scope.cancel()
+
+
+class Writer:
+    """Random writes of pods, claims and nodes over HTTP; what is refused or lost is no matter."""
+
+    def __init__(self, source, seed):
+        self._source = source
+        self._random = random.Random(seed)
+        self._names = {PODS: {}, CLAIMS: {}, NODES: {}}
+        self._number = 0
+
+    async def write(self, count):
+        """So many writes, one after another."""
+        async with self._source.client() as client:
+            for _ in range(count):
+                await self._one(client)
+
+    async def _one(self, client):
+        path = self._random.choice((PODS, CLAIMS, NODES))
+        names = self._names[path]
+        act = self._random.random()
+        if not names or act < 0.4:
+            self._number += 1
+            name = f"o{self._number}"
+            tree = {PODS: pod, CLAIMS: claim}.get(path, node)(name)
+            made = await client.post(path, json=tree)
+            assert made.status_code == 201, made.text
+            names[name] = 0
+        elif act < 0.8:
+            name = self._random.choice(sorted(names))
+            names[name] += 1
+            body = {"metadata": {"labels": {"step": str(names[name])}}}
+            headers = {"content-type": "application/merge-patch+json"}
+            changed = await client.patch(f"{path}/{name}", json=body, headers=headers)
+            assert changed.status_code == 200, changed.text
+        else:
+            name = self._random.choice(sorted(names))
+            del names[name]
+            gone = await client.delete(f"{path}/{name}?gracePeriodSeconds=0")
+            assert gone.status_code == 200, gone.text
+
+
+def node(name):
+    """A node without anything."""
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}

@@ -1,0 +1,153 @@
+"""Credentials as kubectl has them; what is wrong with them is one sentence, and leaves nothing."""
+
+import base64
+import json
+import socket
+import ssl
+import sys
+
+import pytest
+
+from app.adapters.certificates import CertificateFolder
+from app.adapters.clock import SystemClock
+from app.api.identity.authentication import Credentials
+from app.domain.errors import InputError
+from app.domain.log import Actor
+from tests.recording.recording import check_same, recording_of
+from tests.recording.source import serving_source
+
+READER = Actor(user="reader", groups=("system:authenticated",))
+LOCKED = Credentials(tokens={"good": READER}, uids={}, anonymous=None)
+
+
+async def fails(recording, match):
+    """Recording ends with one sentence and leaves no history, finished or not."""
+    with pytest.raises(InputError, match=match) as caught:
+        await recording.once()
+    assert "\n" not in str(caught.value).strip()
+    assert await recording.store.log.histories() == []
+    assert await recording.store.log.unfinished() == []
+
+
+async def test_token_of_the_kubeconfig_is_sent(tmp_path):
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        recording = recording_of(source, kubeconfig=source.kubeconfig(user={"token": "good"}))
+        await recording.once()
+        assert not check_same(await source.events(), await recording.log())
+
+
+async def test_token_of_a_file_is_read_again_when_it_is_refused(tmp_path):
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        token = tmp_path / "token"
+        token.write_text("good")
+        path = source.kubeconfig(user={"tokenFile": str(token)})
+        recording = recording_of(source, kubeconfig=path, record_watch_seconds_max=1)
+        async with recording.going():
+            source.renew_token("good", "better")
+            token.write_text("better")
+            await source.restart()
+            async with source.client(authorization="Bearer better") as client:
+                made = await client.post("/api/v1/nodes", json={
+                    "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+                })  # fmt: skip
+                assert made.status_code == 201, made.text
+            await recording.wait_for_version(int(made.json()["metadata"]["resourceVersion"]))
+        assert not check_same(await source.events(), await recording.log())
+
+
+async def test_expired_token_is_one_sentence(tmp_path):
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        path = source.kubeconfig(user={"token": "old"})
+        await fails(recording_of(source, kubeconfig=path), "does not accept the credentials")
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_exec_plugin_gives_the_token(tmp_path, version):
+    api_version = f"client.authentication.k8s.io/{version}"
+    program = tmp_path / "plugin.py"
+    program.write_text(
+        "import json, os\n"
+        "info = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "status = {'token': os.environ['GIVES']}\n"
+        "print(json.dumps({'apiVersion': info['apiVersion'], 'kind': 'ExecCredential', "
+        "'status': status}))\n"
+    )
+    plugin = {
+        "apiVersion": api_version,
+        "command": sys.executable,
+        "args": [str(program)],
+        "env": [{"name": "GIVES", "value": "good"}],
+        "interactiveMode": "Never",
+    }
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        recording = recording_of(source, kubeconfig=source.kubeconfig(user={"exec": plugin}))
+        await recording.once()
+        assert not check_same(await source.events(), await recording.log())
+        plugin["env"][0]["value"] = "bad"
+        path = source.kubeconfig(user={"exec": plugin}, name="bad")
+        await fails(recording_of(source, kubeconfig=path), "does not accept the credentials")
+        plugin["command"] = str(tmp_path / "missing")
+        path = source.kubeconfig(user={"exec": plugin}, name="missing-plugin")
+        await fails(recording_of(source, kubeconfig=path), "missing")
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (None, "there is no such kubeconfig"),
+        ("", "kubeconfig"),
+        ("[]", "kubeconfig"),
+        ("a: [", "kubeconfig"),
+        (json.dumps({"apiVersion": "v1", "kind": "Config"}), "current-context"),
+        (json.dumps({"current-context": "prod", "contexts": []}), "prod|clusters|contexts"),
+    ],
+)
+async def test_kubeconfig_that_cannot_be_used_is_one_sentence(tmp_path, text, match):
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text)
+    await fails(recording_of(None, kubeconfig=str(path)), match)
+
+
+async def test_context_that_is_not_there_is_one_sentence(tmp_path):
+    async with serving_source(tmp_path) as source:
+        await fails(recording_of(source, context="elsewhere"), "elsewhere")
+
+
+async def test_server_that_cannot_be_reached_is_one_sentence(tmp_path):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        async with serving_source(tmp_path) as source:
+            path = source.kubeconfig(port=unused.getsockname()[1])
+            await fails(recording_of(source, kubeconfig=path), "127.0.0.1")
+
+
+async def test_certificates_say_who_is_who(tmp_path):
+    """The CA of the kubeconfig counts, and the client's certificate reaches the server."""
+    folder = CertificateFolder(tmp_path / "pki", now=SystemClock().now())
+    other = CertificateFolder(tmp_path / "other", now=SystemClock().now())
+    served, own = folder.server(["127.0.0.1"]), folder.client("own", user="reader", groups=["g"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder.authority))
+    context.load_cert_chain(served.certificate, served.key)
+    context.verify_mode = ssl.CERT_REQUIRED
+    user = {
+        "client-certificate-data": base64.b64encode(own.certificate.read_bytes()).decode(),
+        "client-key": str(own.key),
+    }
+    async with serving_source(tmp_path, tls=context) as source:
+
+        def kubeconfig(name, who=user, **cluster):
+            server = f"https://127.0.0.1:{source.port}"
+            return source.kubeconfig(user=who, name=name, server=server, **cluster)
+
+        right = {"certificate-authority": str(folder.authority)}
+        recording = recording_of(source, kubeconfig=kubeconfig("right", **right))
+        await recording.once()
+        assert not check_same(await source.events(), await recording.log())
+        trusting = kubeconfig("trusting", **{"insecure-skip-tls-verify": True})
+        await recording_of(source, kubeconfig=trusting).once()
+        wrong = kubeconfig("wrong", **{"certificate-authority": str(other.authority)})
+        await fails(recording_of(source, kubeconfig=wrong), "not trusted.*certificate")
+        await fails(recording_of(source, kubeconfig=kubeconfig("none")), "not trusted.*certificate")
+        nobody = kubeconfig("nobody", who={}, **right)
+        await fails(recording_of(source, kubeconfig=nobody), "(?i)certificate|reset|disconnected")

@@ -1,0 +1,189 @@
+"""Where something may be missing, the history says what: gaps, doubts, and what follows them."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.adapters.clock import SystemClock
+from app.api.server.limits import ApiLimits
+from app.domain.errors import InputError
+from app.domain.log import EventType
+from app.domain.values.timestamps import SECOND
+from tests.api.serving import CLAIMS, claim
+from tests.recording.proxy import proxying
+from tests.recording.recording import check_same, recording_of
+from tests.recording.source import NODES, PODS, Writer, node, serving_source
+from tests.recording.test_following import last_version
+
+
+async def test_compacted_changes_are_a_gap_and_what_exists_is_listed(tmp_path):
+    async with serving_source(tmp_path, limits=ApiLimits(retained_revisions=15)) as source:
+        writer = Writer(source, 7)
+        await writer.write(20)
+        recording = recording_of(source)
+        async with recording.going():
+            await writer.write(10)
+            await recording.wait_for_version(await last_version(source))
+        before = len(await recording.log())
+        await writer.write(60)
+        async with recording.going():
+            await recording.wait_for(
+                lambda events: {
+                    event.key.resource
+                    for event in events
+                    if event.type is EventType.GAP_OBSERVED
+                } >= {"pods", "nodes", "resourceclaims"}
+            )  # fmt: skip
+            await writer.write(5)
+            await recording.wait_for_version(await last_version(source))
+        events = await recording.log()
+        gaps = check_same(await source.events(), events)
+        assert {gap.key.resource for gap in gaps} >= {"pods", "nodes", "resourceclaims"}
+        assert "what exists then is listed" in gaps[0].object["message"]
+        shown = {event.type for event in events[before:] if event.stamp.origin is not None}
+        assert EventType.OBJECT_DELETED in shown
+        codes = {(doubt.kind, doubt.code) for doubt in await recording.doubts()}
+        assert ("resourceclaims.resource.k8s.io", "gap") in codes
+        assert ("pods", "gap") in codes
+
+
+async def test_history_says_of_its_gap_before_anything_else_is_known(tmp_path):
+    """A reader between the gap and the next report never sees an answer without its doubt."""
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source)
+        async with recording.going():
+            source.refusals["/pods"] = 403
+            await source.restart()
+            await recording.wait_for(
+                lambda events: any(event.type is EventType.GAP_OBSERVED for event in events)
+            )
+            events = await recording.log()
+            place = next(
+                index for index, event in enumerate(events)
+                if event.type is EventType.GAP_OBSERVED
+            )  # fmt: skip
+            assert any(event.type is EventType.HISTORY_IMPORTED for event in events[place:])
+            assert "gap" in {doubt.code for doubt in await recording.doubts()}
+
+
+async def test_denied_kind_is_named_and_recorded_once_it_is_allowed(tmp_path):
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 8)
+        await writer.write(20)
+        source.refusals["/pods"] = 403
+        recording = recording_of(source)
+        async with recording.going():
+            await writer.write(10)
+            await recording.wait_for_version(
+                max(e.revision for e in await source.events() if e.key.resource != "pods")
+            )
+            assert not check_same(await source.events(), await recording.log(), without=["pods"])[
+                1:
+            ]
+            (gap,) = await recording.gaps()
+            assert gap[0] == "pods"
+            assert "refused with 403; pods are not recorded until that is allowed" in gap[1]
+            codes = {(doubt.kind, doubt.code) for doubt in await recording.doubts()}
+            assert {("pods", "gap"), ("pods", "never_seen")} <= codes
+            source.refusals.clear()
+            async with source.client() as client:
+                listed = await client.get(PODS)
+            names = {pod["metadata"]["name"] for pod in listed.json()["items"]}
+            await recording.wait_for(
+                lambda events: names <= {e.key.name for e in events if e.key.resource == "pods"}
+            )
+        check_same(await source.events(), await recording.log())
+
+
+async def test_kind_that_is_not_served_is_noted(tmp_path):
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source, include=("widgets.example.com",))
+        await recording.once()
+        report = (await recording.log())[-1].object["report"]
+        assert report["notes"] == ["not served by the cluster: widgets.example.com"]
+        assert not await recording.gaps()
+
+
+async def test_nothing_that_may_be_read_is_an_error_and_leaves_nothing(tmp_path):
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source)
+        kinds = await source_kinds(recording)
+        source.refusals |= {f"/{name.partition('.')[0]}": 403 for name in kinds}
+        with pytest.raises(InputError, match="nothing of this cluster may be read"):
+            await recording.once()
+        assert await recording.store.log.histories() == []
+        assert await recording.store.log.unfinished() == []
+
+
+async def source_kinds(recording):
+    from app.bootstrap.recording import recorders
+
+    async with recorders.open_cluster(
+        recording.store, recording.settings, recording.wanted
+    ) as opened:
+        return opened.kinds
+
+
+class ShiftedClock(SystemClock):
+    """A clock that is wrong."""
+
+    def now(self):
+        return super().now() - 3_600 * SECOND
+
+
+async def test_clock_that_is_off_is_a_gap_and_times_are_the_servers(tmp_path):
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source)
+        store = recording.store
+        recording.store = replace(store, ports=replace(store.ports, clock=ShiftedClock()))
+        await Writer(source, 9).write(10)
+        async with recording.going():
+            await Writer(source, 10).write(0)
+            async with source.client() as client:
+                await client.post(CLAIMS, json=claim("late"))
+            await recording.wait_for_version(await last_version(source))
+        (gap,) = [gap for gap in await recording.gaps() if gap[0] == "clocks"][:1]
+        assert "the server's clock is 3600." in gap[1] or "3599." in gap[1]
+        happened = {event.key: event.stamp.time for event in await source.events()}
+        for event in await recording.log():
+            if event.is_about_object and event.stamp.origin.position == "watch":
+                assert abs(event.stamp.time - happened[event.key]) < 10 * SECOND
+        # It is about times: nothing is missing for it.
+        assert not [doubt for doubt in await recording.doubts() if doubt.code == "gap"]
+
+
+async def test_only_reads_reach_the_cluster(tmp_path):
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source, include=("secrets",))
+        async with recording.going():
+            pass
+        assert {method for method, _ in source.requests} == {"GET"}
+        paths = " ".join(path for _, path in source.requests)
+        assert "secrets" in paths
+        assert "configmaps" not in paths
+
+
+async def test_secrets_and_config_maps_are_not_even_asked_for(tmp_path):
+    async with serving_source(tmp_path) as source:
+        await recording_of(source).once()
+        paths = " ".join(path for _, path in source.requests)
+        assert "secrets" not in paths
+        assert "configmaps" not in paths
+
+
+async def test_watch_that_lost_a_change_is_noticed_at_the_next_that_does_not_follow(tmp_path):
+    """A line that never came shows when its object is changed or deleted."""
+    async with serving_source(tmp_path) as source, proxying(source) as proxy:
+        recording = recording_of(source, kubeconfig=source.kubeconfig(port=proxy.port))
+        proxy.lost_name = b"lost"
+        async with recording.going(), source.client() as client:
+            await client.post(NODES, json=node("lost"))
+            await proxy.has_lost.wait()
+            await client.post(NODES, json=node("seen"))
+            await recording.wait_for_version(await last_version(source))
+            await client.delete(f"{NODES}/lost")
+            await recording.wait_for(
+                lambda events: any(e.type is EventType.GAP_OBSERVED for e in events)
+            )
+        gaps = check_same(await source.events(), await recording.log())
+        assert "a watch lost changes: nodes/lost was deleted" in gaps[0].object["message"]
