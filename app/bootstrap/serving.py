@@ -3,7 +3,7 @@
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ from app.bootstrap.histories import (
     views_of,
 )
 from app.bootstrap.projecting import keep_process, start_each
+from app.bootstrap.recording.attaching import Attachments
+from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
@@ -110,8 +112,9 @@ async def serve(
     workers: bool,
     ready: Callable[[str, Path], None],
     note: Callable[[str], None],
+    attached: Sequence[Wanted] = (),
 ) -> None:
-    """`redra up`: store, histories, API and workers, until a signal to stop."""
+    """`redra up`: store, histories, API, workers and recorders, until a signal to stop."""
     garbage_collection.expect_large_heap()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
@@ -119,6 +122,8 @@ async def serve(
         stack.callback(listener.close)
         store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
         await _open_secrets(store, note)
+        attachments = Attachments(store, settings, attached, note)
+        await attachments.open(stack)
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(
@@ -160,12 +165,14 @@ async def serve(
                 histories,
                 tending_bounds(settings),
                 adopts=workers,
-                kept=(DEFAULT_HISTORY,),
+                kept=(DEFAULT_HISTORY, *attachments.names),
             )
             tasks.start_soon(tend)
+            attachments.start(tasks)
             if workers and settings.projector == "process":
                 tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))
             await server.serve(sockets=[listener])
+            await attachments.stop()
             for runtime in histories.open_runtimes():
                 await runtime.save_snapshot()
             tasks.cancel_scope.cancel()

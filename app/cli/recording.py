@@ -5,15 +5,8 @@ from typing import Annotated
 import typer
 
 from app.cli import console
-from app.cli.serving import DataOption, GateOption, QuirkOption
+from app.cli.serving import DataOption, GateOption, KubeconfigOption, QuirkOption
 from app.domain.errors import InputError
-
-KubeconfigOption = Annotated[
-    str,
-    typer.Option(
-        "--kubeconfig", help="Kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config]."
-    ),
-]
 
 
 def register(root: typer.Typer) -> None:
@@ -59,8 +52,9 @@ def record(
     """
     from app.bootstrap import process_settings
     from app.bootstrap.recording import process, recorders
+    from app.bootstrap.recording.wanted import Wanted
 
-    wanted = recorders.Wanted(
+    wanted = Wanted(
         history=history,
         kubeconfig=kubeconfig,
         context=context,

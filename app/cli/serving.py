@@ -17,6 +17,26 @@ GateOption = Annotated[
     list[str] | None,
     typer.Option("--gate", metavar="NAME=true|false", help="Switch a feature gate; repeatable."),
 ]
+KubeconfigOption = Annotated[
+    str,
+    typer.Option(
+        "--kubeconfig",
+        help="Kubeconfig of the clusters to record [default: KUBECONFIG, ~/.kube/config].",
+    ),
+]
+AttachOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HISTORY[=CONTEXT]",
+        help="Record a real cluster into this history and serve it; may be repeated.",
+    ),
+]
+CompactOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--compact-like-etcd", help="Answer 410 for old revisions, to test clients with it."
+    ),
+]
 QuirkOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -61,20 +81,19 @@ def up(
     policy: Annotated[
         Path | None, typer.Option(help="File of rules for users and groups, instead of roles.")
     ] = None,
-    compact: Annotated[
-        bool | None,
-        typer.Option(
-            "--compact-like-etcd", help="Answer 410 for old revisions, to test clients with it."
-        ),
-    ] = None,
+    compact: CompactOption = None,
+    attach: AttachOption = None,
+    kubeconfig: KubeconfigOption = "",
 ) -> None:
     """Serve: embedded database, migrations, API and controllers in one process.
 
     Prints the URL when ready and writes DIR/kubeconfig, a second server on the same data
     DIR/kubeconfig-PORT. Stops cleanly on SIGTERM and SIGINT. Other addresses than loopback need
-    --tls; docs/how-to/secure.md tells who is let in then.
+    --tls; docs/how-to/secure.md tells who is let in then. A cluster that is attached is recorded as
+    `redra record` does, and served at /h/HISTORY/ as it goes; nothing in it is changed.
     """
     from app.bootstrap import process_settings, serving
+    from app.bootstrap.recording import wanted
 
     settings = process_settings.settings(
         listen=listen,
@@ -88,16 +107,20 @@ def up(
         compact=compact,
     )
 
-    def ready(url: str, kubeconfig: Path) -> None:
+    attached = wanted.wanted_of(attach or (), kubeconfig)
+
+    def announce(url: str, own_kubeconfig: Path) -> None:
         console.say(f"redra serves at {url}")
-        console.say(f"try: kubectl --kubeconfig {kubeconfig} get resourceslices")
+        console.say(f"try: kubectl --kubeconfig {own_kubeconfig} get resourceslices")
         typer.get_text_stream("stdout").flush()
 
     if not settings.tls and (settings.authorization == "rbac" or settings.policy_file):
         console.note("redra: kubectl sends no credentials without TLS; add --tls to use it")
 
     async def serve() -> None:
-        await serving.serve(settings, workers=workers, ready=ready, note=console.note)
+        await serving.serve(
+            settings, workers=workers, ready=announce, note=console.note, attached=attached
+        )
 
     console.run(serve)
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import anyio
 
 from app.bootstrap.recording import recorders
-from app.bootstrap.recording.recorders import Opened, Wanted
+from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.stores import open_store
-from app.domain.log import HistoryInfo
 from app.settings import Settings
 
 
@@ -33,7 +32,7 @@ async def record(
             info = await recorders.begin(store, settings, wanted, opened, is_once=is_once)
             if is_once:
                 head = await store.log.head(info.id)
-                say(f"history {info.name}: {head.revision} events, {_what(opened)}")
+                say(f"history {info.name}: {head.revision} events, {opened.what}")
             else:
                 following.set()
                 await recorders.follow(
@@ -41,20 +40,11 @@ async def record(
                     settings,
                     opened,
                     info,
-                    started=lambda: say(_recording(info, opened)),
+                    started=lambda: say(recorders.recording_text(info, opened)),
                     note=note,
                     stopped=stopped,
                 )
             tasks.cancel_scope.cancel()
-
-
-def _recording(info: HistoryInfo, opened: Opened) -> str:
-    return f"recording {opened.beginning.identity.server} into {info.name}, {_what(opened)}"
-
-
-def _what(opened: Opened) -> str:
-    release = opened.beginning.identity.release
-    return f"{len(opened.kinds)} kinds of a cluster {release}"
 
 
 async def _stop_on_signal(

@@ -12,6 +12,7 @@ from app.adapters.cluster import discovery
 from app.adapters.cluster.cluster import Cluster, open_requests
 from app.adapters.cluster.requests import RequestBounds
 from app.bootstrap.history_settings import history_settings
+from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.recordings import RULES_GATE
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store
@@ -34,18 +35,6 @@ _PROBLEMS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to record and where to: a context of a kubeconfig, in all namespaces or in one."""
-
-    history: str
-    kubeconfig: str = ""
-    context: str = ""
-    namespace: str = ""
-    include: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """A cluster that answered: what it is, what is recorded of it, and the history so far."""
 
@@ -63,6 +52,11 @@ class Opened:
     def kinds(self) -> list[str]:
         """The kinds that may be read."""
         return [each.name for each in self.beginning.kinds if each.name not in self.denied]
+
+    @property
+    def what(self) -> str:
+        """For people: how much is read of what."""
+        return f"{len(self.kinds)} kinds of a cluster {self.beginning.identity.release}"
 
 
 @asynccontextmanager
@@ -108,10 +102,10 @@ async def begin(
     store: Store, settings: Settings, wanted: Wanted, opened: Opened, *, is_once: bool = False
 ) -> HistoryInfo:
     """The history to record into, made of what exists when there is none. Raises InputError."""
-    if opened.info is not None:
-        if is_once:
-            await importing.check_name_is_free(store.log, wanted.history)
-        return opened.info
+    if is_once:
+        await importing.check_name_is_free(store.log, wanted.history)
+    elif (info := await store.log.find_history(wanted.history)) is not None:
+        return info
     try:
         return await recorder.begin(
             _ports(store),
@@ -152,6 +146,11 @@ async def follow(
         tasks.start_soon(_stop_when, stopped, following)
         await following.run(started)
         tasks.cancel_scope.cancel()
+
+
+def recording_text(info: HistoryInfo, opened: Opened) -> str:
+    """For people: what is recorded into which history."""
+    return f"recording {opened.beginning.identity.server} into {info.name}, {opened.what}"
 
 
 async def _stop_when(stopped: anyio.Event, following: Recorder) -> None:

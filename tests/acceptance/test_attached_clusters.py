@@ -1,0 +1,148 @@
+"""`redra up --attach` and `redra record` as processes, with another redra as the real cluster."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.acceptance.server_process import ROOT, ServerProcess, following
+
+pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+
+PODS = "/api/v1/namespaces/default/pods"
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "waiting"},
+    "spec": {
+        "containers": [{"name": "c", "image": "i"}],
+        "nodeSelector": {"disk": "ssd"},
+    },
+}
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    server = ServerProcess(tmp_path / "cluster")
+    server.folder.mkdir()
+    server.start()
+    with server.client() as client:
+        client.post("/api/v1/namespaces", json={"metadata": {"name": "default"}})
+        made = client.post("/api/v1/nodes", json={
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+        })  # fmt: skip
+        assert made.status_code == 201
+    yield server
+    server.end()
+
+
+def redra(data, *arguments, code=0):
+    ended = subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments, "--data", str(data)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    return ended
+
+
+def wait_for_history(client, path):
+    """The list at a path of the recorded history, once it is there; each try is a request."""
+    for _ in range(600):
+        answer = client.get(path)
+        if answer.status_code == 200:
+            return answer.json()
+    raise AssertionError(answer.text)
+
+
+def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path, cluster):
+    folder = tmp_path / "redra"
+    folder.mkdir()
+    server = ServerProcess(
+        folder, "--attach", "prod", "--kubeconfig", str(cluster.kubeconfig), REDRA_LEASE_SECONDS="2"
+    )
+    server.start()
+    with server.client() as client, cluster.client() as real:
+        listed = wait_for_history(client, f"/h/prod{PODS}")
+        version = listed["metadata"]["resourceVersion"]
+        with following(client, f"/h/prod{PODS}", resourceVersion=version) as events:
+            assert real.post(PODS, json=POD).status_code == 201
+            assert next(events)["object"]["metadata"]["name"] == "waiting"
+        refused = client.delete(f"/h/prod{PODS}/waiting")
+        assert refused.status_code == 405
+        why = redra(folder / "data", "why", "pod/waiting", "-n", "default", "--history", "prod")
+        assert "waiting" in why.stdout
+        assert "unsure" not in why.stdout
+    cluster.restart(signal.SIGKILL)
+    server.end(signal.SIGKILL)
+    with cluster.client() as real:
+        changed = real.patch(f"{PODS}/waiting", json={"metadata": {"labels": {"a": "b"}}}, headers={
+            "content-type": "application/merge-patch+json",
+        })  # fmt: skip
+        assert changed.status_code == 200
+    server.start()
+    with server.client() as client:
+        parameters = {"labelSelector": "a=b"}
+        with following(client, f"/h/prod{PODS}", **parameters) as events:
+            assert next(events)["object"]["metadata"]["labels"] == {"a": "b"}
+    server.end()
+    log = [json.loads(line) for line in redra(folder / "data", "log", "prod").stdout.splitlines()]
+    assert not [event for event in log if event["type"] == "GapObserved"]
+    assert log[-1]["payload"]["object"]["phase"] == "stopped"
+    assert "Traceback" not in server.log.read_text()
+    redra(folder / "data", "head", "prod")
+
+
+def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
+    data = tmp_path / "data"
+    command = [
+        sys.executable, "-m", "app.cli", "record", "--history", "prod",
+        "--kubeconfig", str(cluster.kubeconfig), "--data", str(data),
+    ]  # fmt: skip
+    for name in ("a", "b"):
+        process = subprocess.Popen(
+            command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert "recording http://127.0.0.1" in process.stdout.readline()
+        with cluster.client() as real:
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+            assert real.post("/api/v1/nodes", json=node).status_code == 201
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, "")
+    lines = redra(data, "timeline", "prod", "-o", "json").stdout
+    assert json.loads(lines)
+    listed = redra(data, "log", "prod").stdout
+    names = [json.loads(line)["payload"]["name"] for line in listed.splitlines()]
+    assert {"a", "b", "n1"} <= set(names)
+
+
+def test_what_cannot_be_recorded_is_one_sentence_and_code_2(tmp_path, cluster):
+    data = tmp_path / "data"
+    missing = tmp_path / "missing"
+    for arguments in (
+        ("record", "--history", "prod", "--kubeconfig", str(missing)),
+        ("record", "--history", "prod", "--kubeconfig", str(cluster.kubeconfig), "--context", "x"),
+        ("record", "--history", "NOT A NAME", "--kubeconfig", str(cluster.kubeconfig)),
+        ("record", "--kubeconfig", str(cluster.kubeconfig)),
+        ("record", "--history", "prod", "--kubeconfig", str(cluster.kubeconfig),
+         "--include", "gadgets"),
+        ("up", "--listen", "127.0.0.1:0", "--attach", "prod", "--kubeconfig", str(missing)),
+    ):  # fmt: skip
+        ended = redra(data, *arguments, code=2)
+        assert ended.stderr.count("\n") == 1, ended.stderr
+        assert ended.stderr.startswith("redra: ")
+    assert "prod" not in redra(data, "histories").stdout
+
+
+def test_role_that_is_printed_allows_reading_and_nothing_else():
+    printed = subprocess.run(
+        [sys.executable, "-m", "app.cli", "record", "--rbac", "--without", "events"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "kind: ClusterRole" in printed
+    assert "resourceslices" in printed
+    assert "secrets" not in printed
+    assert "- events" not in printed
+    assert not {"create", "update", "patch", "delete", "'*'"} & set(printed.split())
