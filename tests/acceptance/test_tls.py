@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.command_line import redra
 from tests.prepared_data import prepare
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,13 +63,8 @@ class Cluster:
     told: str = ""
 
     def redra(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "app.cli", *arguments, "--data", str(self.data)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        code, out, error = redra(*arguments, data=self.data)
+        return subprocess.CompletedProcess(arguments, code, out, error)
 
     def kubectl(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """As the administrator, by client certificate."""

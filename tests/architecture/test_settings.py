@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 from app.settings import Settings
+from tests.architecture.syntax import nodes
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "settings.md"
 
@@ -17,7 +18,7 @@ def test_every_setting_is_read_somewhere() -> None:
     read = {
         node.attr
         for path in (PAGE.parent.parent.parent / "app").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute)
     }
     assert sorted(set(Settings.described()) - read) == []

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.architecture.syntax import nodes, tree
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("app", "projections")
 MODULE_LINES_MAX = 500
@@ -57,7 +59,7 @@ def code_of(path: Path) -> str:
     """The source with comments and strings blanked, so that prose is not taken for code."""
     text = path.read_text()
     lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         last = node.end_lineno or node.lineno
@@ -67,7 +69,7 @@ def code_of(path: Path) -> str:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -93,9 +95,7 @@ def test_functions_fit_a_screen() -> None:
 
 def test_modules_begin_with_what_they_are_for() -> None:
     silent = [
-        name(path)
-        for path in sources(*OURS, "migrations")
-        if not ast.get_docstring(ast.parse(path.read_text()))
+        name(path) for path in sources(*OURS, "migrations") if not ast.get_docstring(tree(path))
     ]
     assert not silent, silent
 
@@ -125,7 +125,7 @@ def test_public_functions_say_what_they_promise() -> None:
     missing = [
         f"{name(path)}: {node.name}"
         for path in sources(*OURS)
-        for node in ast.parse(path.read_text()).body
+        for node in tree(path).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
         and not ast.get_docstring(node)

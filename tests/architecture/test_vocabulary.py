@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.domain.values import api_groups, api_resources, well_known
+from tests.architecture.syntax import nodes
 from tests.architecture.test_tidy import OURS, name, sources
 
 JUDGES = (
@@ -23,7 +24,7 @@ GROUPS = {
 
 
 def literals(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
 
@@ -42,7 +43,7 @@ def test_groups_are_named_in_one_module() -> None:
 
 def pairs(path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
     """Two-element tuples of a group, by its text or by its name, and a text."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if not isinstance(node, ast.Tuple) or len(node.elts) != 2:
             continue
         match node.elts:

@@ -10,8 +10,11 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 Lines = list[dict[str, Any]]
 Alter = Callable[[Lines, random.Random], str]
@@ -19,13 +22,18 @@ Alter = Callable[[Lines, random.Random], str]
 
 def read(path: Path) -> Lines:
     """The lines of an audit log."""
-    with gzip.open(path, "rt") as stream:
-        return [json.loads(line) for line in stream]
+    return [msgspec.json.decode(line) for line in _texts(path)]
+
+
+@lru_cache(maxsize=4)
+def _texts(path: Path) -> list[bytes]:
+    with gzip.open(path) as stream:
+        return stream.readlines()
 
 
 def write(lines: Lines, path: Path) -> Path:
     """The altered log as a file."""
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return path
 
 
