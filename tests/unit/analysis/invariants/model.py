@@ -550,18 +550,20 @@ class Judge:
     def event_of(self, index, key):
         return [event for each, event in self.states[index].touched if each == key][-1]
 
+    @remembered
+    def reserving(self, index, key):
+        """Names and uids of the pods that a claim is reserved for at a state."""
+        return {
+            (text(each, "name"), text(each, "uid"))
+            for each in items(self.states[index].objects[key], "status", "reservedFor")
+            if text(each, "resource") == "pods" and not text(each, "apiGroup")
+        }
+
     def is_stranger(self, number, key, pod, uid):
         """Whether the pod was gone for long, or never there, when the claim was reserved for it."""
 
         def has_entry(index):
-            reserved = items(self.states[index].objects[key], "status", "reservedFor")
-            return any(
-                text(each, "name") == pod.name
-                and text(each, "uid") == uid
-                and text(each, "resource") == "pods"
-                and not text(each, "apiGroup")
-                for each in reserved
-            )
+            return (pod.name, uid) in self.reserving(index, key)
 
         added = number
         for index in self.life(number, key):
