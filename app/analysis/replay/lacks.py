@@ -8,7 +8,7 @@ as it was; and whatever is about such an object at any time. Parity: design 8.
 
 from collections.abc import Collection, Sequence
 
-from app.domain.log import Event, EventType, ObjectKey, doubts
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.records import Loss
 from app.domain.values.timestamps import Instant
@@ -34,13 +34,20 @@ class Lacks:
     def note(self, event: Event, known: Instant) -> None:
         """Take an event in that others could see from instant `known` on."""
         key = event.key
-        if not key.resource or key.resource in _ALONE:
+        if not key.resource or key.resource in _ALONE or key == CLOCKS:
             return
+        for kind in doubts.whole_kinds(event) if self._unseen else ():
+            self._note_whole(ObjectKey(*kind, "", ""), known)
         if event.type is EventType.GAP_OBSERVED:
             self._unseen.setdefault(key, known)
             self._why.setdefault(key, _text(doubts.of_event(event)))
         elif event.is_about_object:
             self._note_object(event, known)
+
+    def _note_whole(self, key: ObjectKey, known: Instant) -> None:
+        """Something is known as it is again."""
+        if key in self._unseen:
+            self._stretches.append((self._unseen.pop(key), known))
 
     @property
     def kinds(self) -> str:
@@ -70,8 +77,8 @@ class Lacks:
         elif codes:
             self._unseen.setdefault(event.key, known)
             self._why.setdefault(event.uid, _text(codes))
-        elif event.key in self._unseen:
-            self._stretches.append((self._unseen.pop(event.key), known))
+        else:
+            self._note_whole(event.key, known)
 
 
 def _text(codes: Sequence[str]) -> str:

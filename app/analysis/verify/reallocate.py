@@ -21,7 +21,7 @@ from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups
 from app.domain.values.fields import dra, meta
@@ -183,10 +183,12 @@ class AllocationChecker:
     def _note_unseen(self, event: Event) -> None:
         """Remember what is not known as it is: an allocation may depend on it."""
         if event.type is EventType.GAP_OBSERVED:
-            if event.key.resource not in _WITHOUT_DEVICES:
+            if event.key.resource not in _WITHOUT_DEVICES and event.key != CLOCKS:
                 self._unseen.add(event.key)
         elif self._unseen and event.is_about_object:
             self._unseen.discard(event.key)
+        elif self._unseen:
+            self._unseen -= {ObjectKey(*kind, "", "") for kind in doubts.whole_kinds(event)}
 
     def _held(self, event: Event) -> JsonObject | None:
         """The allocation that the claim has before the event."""

@@ -6,6 +6,7 @@ formats. Does not belong here: where events are kept (adapters) and what they me
 """
 
 from app.domain.log.event import (
+    CLOCKS,
     DECISION,
     Actor,
     Draft,
@@ -23,6 +24,7 @@ from app.domain.log.event import (
 )
 
 __all__ = [
+    "CLOCKS",
     "DECISION",
     "Actor",
     "Draft",

@@ -13,6 +13,7 @@ import msgspec
 
 from app.domain.log.event import Event, EventType
 from app.domain.log.records import Loss, Quality
+from app.domain.values import json_tree
 
 
 class Affects(StrEnum):
@@ -94,6 +95,15 @@ def of_event(event: Event) -> tuple[str, ...]:
         return ()
     codes = [loss for loss in origin.losses if loss in _CONTENT]
     return (PARTIAL, *codes) if origin.quality in _INCOMPLETE else tuple(codes)
+
+
+def whole_kinds(event: Event) -> frozenset[tuple[str, str]]:
+    """Groups and resources that are known as they are, as the report of a recorder says."""
+    if event.type is not EventType.HISTORY_IMPORTED:
+        return frozenset()
+    positions = json_tree.mapping(event.object, "positions")
+    names = (name.partition(".") for name in positions)
+    return frozenset((group, resource) for resource, _, group in names)
 
 
 def text_of(code: str) -> str:

@@ -68,6 +68,10 @@ DECISION = ObjectKey("redra", "decisions", "", "")
 """Where decisions stand in the log; namespace and name are those of the subject."""
 
 
+CLOCKS = ObjectKey("redra", "clocks", "", "")
+"""Where gaps of time stand: the clock of a recorder was not the cluster's. No change is missing."""
+
+
 class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who asked: user name, groups, program."""
 

@@ -101,7 +101,7 @@ class Follower:
         self._is_listed = start.is_listed
         self._has_gap = False
         self._shares_counter = start.shares_counter
-        self._alive = Instant(0)
+        self._alive = -BACKLOG_AFTER
         self._backlog_until = 0
         self._turns = 0
         self._clock = clock
@@ -127,8 +127,6 @@ class Follower:
                 seconds = self._bounds.denied_seconds
             except (Rejected, ClusterUnreachable, InputError) as problem:
                 self.problem = str(problem)
-                if self._position and self._shares_counter:
-                    self._window.wait_for(self.kind.name)
                 seconds = self._next_pause()
                 if isinstance(problem, TooManyRequests):
                     seconds = max(seconds, float(problem.retry_after_seconds))
@@ -147,14 +145,16 @@ class Follower:
             self.problem, self._is_denied = "", False
             if self._shares_counter:
                 self._window.follow(name, self._position)
-            async for sighting in sightings:
-                self._pause = self._bounds.pause_seconds
-                await self._take(sighting)
-                self._alive = Instant(self._clock.steady())
-                if not self._position:
-                    return
-        if self._shares_counter:
-            self._window.wait_for(name)
+            try:
+                async for sighting in sightings:
+                    self._pause = self._bounds.pause_seconds
+                    await self._take(sighting)
+                    self._alive = self._clock.steady()
+                    if not self._position:
+                        return
+            finally:
+                if self._shares_counter and self._position:
+                    self._window.wait_for(name)
         if self._clock.steady() - began < SECOND:
             # A server that ends each watch at once is not asked without end.
             await anyio.sleep(self._next_pause())

@@ -16,7 +16,7 @@ import anyio
 import msgspec
 
 from app.domain.errors import InputError, LogUnavailable, StaleLease
-from app.domain.log import Head, HistoryInfo, LeaseToken, ObjectKey, chain
+from app.domain.log import CLOCKS, Head, HistoryInfo, LeaseToken, ObjectKey, chain
 from app.domain.log.records import Record
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
@@ -37,9 +37,6 @@ from app.service.recording.journal import (
 from app.service.recording.known import KnownObjects
 from app.service.recording.snapshot import Probed, SnapshotBounds
 from app.service.recording.window import Entry, Window, WindowBounds
-
-CLOCKS = ObjectKey("redra", "clocks", "", "")
-"""Where gaps of time stand: the clock of the recorder was not the cluster's."""
 
 _LEASE = "recording"
 _STOP_SECONDS = 10.0

@@ -78,12 +78,11 @@ class Window:
         self._reached: dict[str, str] = {}
         self._newest = ""
         self._given = comparable_version(given)
-        self._given_version = given
         self._away: dict[str, int] = {}
-        self._held_until = 0
+        self._began: dict[str, int] = {}
+        self._read: dict[str, int] = {}
         self._number = 0
         self._stored = 0
-        self._taken = 0
         self._changed = anyio.Event()
         self._is_closed = False
 
@@ -92,26 +91,22 @@ class Window:
         """How many entries are in the window."""
         return len(self._heap)
 
-    @property
-    def given(self) -> str:
-        """The newest version of the common counter that was given out."""
-        return self._given_version
-
     def follow(self, kind: str, version: str) -> None:
-        """Wait for this kind from now on: it has come to `version` of the common counter."""
+        """A watch of this kind begins, which has come to `version` of the common counter."""
         self._reached[kind] = comparable_version(version)
+        self._began[kind] = self._tick()
         self._away.pop(kind, None)
-        # What it has to tell of the time before comes first.
-        self._held_until = self._tick() + self._micros
 
     def wait_for(self, kind: str) -> None:
-        """Wait for this kind to be followed again, for a bounded time."""
+        """No watch of this kind runs now; another is about to begin."""
+        self._read[kind] = self._read_until(kind)
+        self._began.pop(kind, None)
         self._away.setdefault(kind, self._clock.steady())
 
     def leave(self, kind: str) -> None:
         """Wait for this kind no more."""
-        self._reached.pop(kind, None)
-        self._away.pop(kind, None)
+        for known in (self._reached, self._began, self._read, self._away):
+            known.pop(kind, None)
         self._wake()
 
     async def put(self, entry: Entry, *, version: str = "") -> None:
@@ -138,7 +133,6 @@ class Window:
         while not self._is_closed:
             found = self._due(limit)
             if found:
-                self._taken += len(found)
                 return found
             with anyio.move_on_after(self._seconds_left()):
                 await self._wait()
@@ -164,13 +158,12 @@ class Window:
         # Of a kind that was not followed yet nobody knows how far it has come.
         is_known = self._away.keys() <= self._reached.keys()
         floor = min(self._reached.values(), default="") if is_known else ""
-        over = self._tick() - self._micros
+        over = self._over()
         found: list[Entry] = []
         while self._heap and len(found) < limit:
             while self._arrivals and self._arrivals[0].is_out:
                 self._arrivals.popleft()
             is_over = bool(self._arrivals) and self._arrivals[0].arrived <= over
-            is_over = is_over and not self._is_held()
             if not is_over and self._heap[0].order > floor:
                 break
             place = heapq.heappop(self._heap)
@@ -188,16 +181,24 @@ class Window:
             place.entry.record = msgspec.structs.replace(record, losses=losses)
         if place.order > self._given and record is not None:
             self._given = place.order
-            self._given_version = record.resource_version
 
-    def _is_held(self) -> bool:
-        """Whether a kind that was followed a moment ago is still to come back."""
-        if self._age < self._held_until:
-            return True
-        oldest = self._clock.steady() - int(self._bounds.away_seconds * SECOND)
+    def _over(self) -> int:
+        """What arrived until then waits no more: all watches were read long enough after it."""
+        steady, seconds = self._clock.steady(), self._bounds.away_seconds
+        oldest = steady - seconds * SECOND
         for kind in [kind for kind, since in self._away.items() if since < oldest]:
             self.leave(kind)
-        return bool(self._away)
+        now = self._tick()
+        kinds = self._began.keys() | self._away.keys()
+        read = min((self._read_until(kind) for kind in kinds), default=now - self._micros)
+        # Watches that end again and again before they are read hold nothing up for longer.
+        return max(read, now - int(seconds * SECOND))
+
+    def _read_until(self, kind: str) -> int:
+        """What happened in this kind until then has been shown, if the window's time is enough."""
+        over = self._age - self._micros
+        is_read = kind in self._began and over >= self._began[kind]
+        return over if is_read else self._read.get(kind, -1)
 
     def _seconds_left(self) -> float | None:
         """How long until something is due by time."""
@@ -205,8 +206,7 @@ class Window:
             self._arrivals.popleft()
         if not self._arrivals:
             return None
-        left = max(self._arrivals[0].arrived + self._micros, self._held_until) - self._age
-        return max(min(left, self._slice) / SECOND, SECONDS_MIN)
+        return max(self._slice / SECOND, SECONDS_MIN)
 
     def _tick(self) -> int:
         """The time of the window in microseconds, which stands still while this process does.

@@ -1,7 +1,7 @@
 """What a recording lacks, and for which differences it speaks."""
 
 from app.analysis.replay.lacks import BASELINE, Lacks
-from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
 from app.domain.log.records import Loss
@@ -70,3 +70,17 @@ def test_object_that_was_first_seen_late_was_unknown_until_then():
 def test_what_no_decision_rests_on_lacks_nobody():
     lacks = lacks_after((10, event(REPORT, EventType.GAP_OBSERVED)), (11, event(POD)))
     assert between(lacks, 1, 20) == ""
+
+
+def test_kind_that_a_recorder_lists_again_is_known_from_its_report_on():
+    gap = event(SLICE._replace(name=""), EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    report = event(ObjectKey("redra", "imports", "", "prod"), EventType.HISTORY_IMPORTED)
+    report.body = b'{"positions":{"resourceslices.resource.k8s.io":"7"}}'
+    lacks = lacks_after((10, gap), (20, report))
+    spans = ((1, 9), (11, 12), (19, 30), (21, 30))
+    assert [bool(between(lacks, *span)) for span in spans] == [False, True, True, False]
+
+
+def test_clock_that_was_off_hides_no_change():
+    lacks = lacks_after((10, event(CLOCKS, EventType.GAP_OBSERVED, losses=[Loss.GAP])))
+    assert not between(lacks, 1, 30)

@@ -1,0 +1,38 @@
+"""Between recorder and cluster stands a proxy that delays, cuts, is silent, repeats and loses."""
+
+import random
+
+import pytest
+
+from tests.recording.proxy import proxying
+from tests.recording.recording import check_same, recording_of
+from tests.recording.source import Writer, serving_source
+from tests.recording.test_following import last_version
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_connections_that_are_slow_cut_silent_and_repeat_lose_nothing(tmp_path, seed):
+    chance = random.Random(seed)
+    async with serving_source(tmp_path) as source, proxying(source, seed) as proxy:
+        writer = Writer(source, seed)
+        await writer.write(20)
+        recording = recording_of(
+            source,
+            kubeconfig=source.kubeconfig(port=proxy.port),
+            record_silence_seconds=0.5,
+            record_answer_seconds=0.5,
+        )
+        async with recording.going():
+            proxy.delay_seconds, proxy.cut, proxy.silent, proxy.repeat = 0.02, 0.05, 0.02, 0.2
+            for _ in range(8):
+                await writer.write(chance.randrange(25))
+                if chance.random() < 0.3:
+                    proxy.close()
+            proxy.cut = proxy.silent = 0.0
+            await writer.write(1)
+            await recording.wait_for_version(await last_version(source))
+        # A connection that is silent for longer than the window shows its changes late.
+        events = await recording.log()
+        assert not check_same(await source.events(), events, may_be_late=True)
+        assert proxy.acts["cut"]
+        assert proxy.acts["repeat"]
