@@ -4,54 +4,26 @@ Parity: api.md 6, "Columns"; the printers of the real server.
 """
 
 from app.domain.objects.printing import cells
-from app.domain.objects.printing.tables import Cells, Row
+from app.domain.objects.printing.cells import Row
+from app.domain.objects.printing.tables import UNSET, Cell
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-_UNSET = "<unset>"
+
+def _kind(tree: JsonObject, _: Instant) -> Cell:
+    kind = json_tree.mapping(tree, "spec", "paramKind")
+    shown = f"{json_tree.text(kind, 'apiVersion')}/{json_tree.text(kind, 'kind')}"
+    return shown if "paramKind" in json_tree.mapping(tree, "spec") else UNSET
 
 
-def _configuration(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), len(json_tree.objects(tree, "webhooks")), cells.age(tree, now)]
-
-
-def _validating_policy(tree: JsonObject, now: Instant) -> Cells:
-    return _policy(tree, "validations", now)
-
-
-def _mutating_policy(tree: JsonObject, now: Instant) -> Cells:
-    return _policy(tree, "mutations", now)
-
-
-def _policy(tree: JsonObject, steps: str, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    kind = json_tree.mapping(spec, "paramKind")
-    parameters = f"{json_tree.text(kind, 'apiVersion')}/{json_tree.text(kind, 'kind')}"
-    return [
-        cells.name(tree),
-        len(json_tree.objects(spec, steps)),
-        parameters if "paramKind" in spec else _UNSET,
-        cells.age(tree, now),
-    ]
-
-
-def _binding(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    return [
-        cells.name(tree),
-        json_tree.text(spec, "policyName"),
-        _parameters(json_tree.mapping(spec, "paramRef")),
-        cells.age(tree, now),
-    ]
-
-
-def _parameters(reference: JsonView) -> str:
+def _parameters(tree: JsonObject, _: Instant) -> Cell:
     """The parameters that a binding names; whether they have a namespace cannot be told here."""
+    reference = json_tree.mapping(tree, "spec", "paramRef")
     name = json_tree.text(reference, "name")
     if name:
         return f"{json_tree.text(reference, 'namespace') or '*'}/{name}"
-    return _printed(json_tree.mapping(reference, "selector")) if "selector" in reference else _UNSET
+    return _printed(json_tree.mapping(reference, "selector")) if "selector" in reference else UNSET
 
 
 def _printed(selector: JsonView) -> str:
@@ -70,43 +42,27 @@ def _printed(selector: JsonView) -> str:
     )
 
 
-_BINDING_COLUMNS = "Name, PolicyName, ParamRef, Age"
+_BINDING = cells.table(
+    "Name, PolicyName=.spec.policyName, ParamRef, Age", {"ParamRef": _parameters}
+)
+_CONFIGURATION = cells.table("Name, #Webhooks=+webhooks, Age")
 
-ROWS: tuple[Row, ...] = (
-    (
-        api_groups.ADMISSION_REGISTRATION,
-        "mutatingadmissionpolicies",
-        "Name, #Mutations, ParamKind, Age",
-        _mutating_policy,
-    ),
-    (
-        api_groups.ADMISSION_REGISTRATION,
-        "mutatingadmissionpolicybindings",
-        _BINDING_COLUMNS,
-        _binding,
-    ),
-    (
-        api_groups.ADMISSION_REGISTRATION,
-        "mutatingwebhookconfigurations",
-        "Name, #Webhooks, Age",
-        _configuration,
-    ),
-    (
-        api_groups.ADMISSION_REGISTRATION,
-        "validatingadmissionpolicies",
-        "Name, #Validations, ParamKind, Age",
-        _validating_policy,
-    ),
-    (
-        api_groups.ADMISSION_REGISTRATION,
-        "validatingadmissionpolicybindings",
-        _BINDING_COLUMNS,
-        _binding,
-    ),
-    (
-        api_groups.ADMISSION_REGISTRATION,
-        "validatingwebhookconfigurations",
-        "Name, #Webhooks, Age",
-        _configuration,
-    ),
+ROWS: tuple[Row, ...] = tuple(
+    (api_groups.ADMISSION_REGISTRATION, resource, printer)
+    for resource, printer in (
+        (
+            "mutatingadmissionpolicies",
+            cells.table("Name, #Mutations=+spec.mutations, ParamKind, Age", {"ParamKind": _kind}),
+        ),
+        (
+            "validatingadmissionpolicies",
+            cells.table(
+                "Name, #Validations=+spec.validations, ParamKind, Age", {"ParamKind": _kind}
+            ),
+        ),
+        ("mutatingadmissionpolicybindings", _BINDING),
+        ("validatingadmissionpolicybindings", _BINDING),
+        ("mutatingwebhookconfigurations", _CONFIGURATION),
+        ("validatingwebhookconfigurations", _CONFIGURATION),
+    )
 )

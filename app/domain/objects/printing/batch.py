@@ -1,59 +1,20 @@
 """Tables of jobs. Parity: api.md 6, "Columns"; printers of batch/v1."""
 
 from app.domain.objects.printing import cells
+from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.durations import age_text, duration_text
-from app.domain.objects.printing.tables import NONE, Cells
-from app.domain.values import condition_types, json_tree, timestamps
+from app.domain.objects.printing.tables import NONE, UNKNOWN, Cell
+from app.domain.values import api_groups, condition_types, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-
-JOB = "Name, Status, Completions, Duration, Age [Containers, Images, Selector]"
-CRON_JOB = (
-    "Name, Schedule, Timezone, ?Suspend, #Active, Last Schedule, Age [Containers, Images, Selector]"
-)
 
 _OVER = ("Complete", "Failed")
 _ON_THE_WAY = ("Suspended", condition_types.FAILURE_TARGET, condition_types.SUCCESS_CRITERIA_MET)
 
 
-def job(tree: JsonObject, now: Instant) -> Cells:
-    """The row of a job."""
-    return [
-        cells.name(tree),
-        _phase(tree),
-        _completions(tree),
-        _duration(tree, now),
-        cells.age(tree, now),
-        *cells.template(tree),
-        cells.label_selector(tree),
-    ]
-
-
-def cron_job(tree: JsonObject, now: Instant) -> Cells:
-    """The row of a job that runs by the clock."""
-    spec = json_tree.mapping(tree, "spec")
-    last = json_tree.text(tree, "status", "lastScheduleTime")
-    inner = ("spec", "jobTemplate", "spec")
-    return [
-        cells.name(tree),
-        json_tree.text(spec, "schedule"),
-        json_tree.text(spec, "timeZone") or NONE,
-        "True" if spec.get("suspend") is True else "False",
-        len(json_tree.objects(tree, "status", "active")),
-        age_text(last, now) if last else NONE,
-        cells.age(tree, now),
-        *cells.template(tree, *inner, "template"),
-        cells.label_selector(tree, *inner, "selector"),
-    ]
-
-
-def _phase(tree: JsonObject) -> str:
-    held = {
-        json_tree.text(condition, "type")
-        for condition in meta.condition_trees(tree)
-        if json_tree.text(condition, "status") == "True"
-    }
+def _phase(tree: JsonObject, _: Instant) -> Cell:
+    held = {condition.type for condition in meta.conditions(tree) if condition.status == "True"}
     for phase in _OVER:
         if phase in held:
             return phase
@@ -62,7 +23,7 @@ def _phase(tree: JsonObject) -> str:
     return next((phase for phase in _ON_THE_WAY if phase in held), "Running")
 
 
-def _completions(tree: JsonObject) -> str:
+def _completions(tree: JsonObject, _: Instant) -> Cell:
     done = json_tree.integer(tree, "status", "succeeded") or 0
     wanted = json_tree.integer(tree, "spec", "completions")
     if wanted is not None:
@@ -71,7 +32,7 @@ def _completions(tree: JsonObject) -> str:
     return f"{done}/1 of {together}" if together > 1 else f"{done}/1"
 
 
-def _duration(tree: JsonObject, now: Instant) -> str:
+def _duration(tree: JsonObject, now: Instant) -> Cell:
     started = json_tree.text(tree, "status", "startTime")
     ended = json_tree.text(tree, "status", "completionTime")
     if not started:
@@ -81,4 +42,37 @@ def _duration(tree: JsonObject, now: Instant) -> str:
     try:
         return duration_text(timestamps.parse(ended) - timestamps.parse(started))
     except timestamps.TimestampError:
-        return "<unknown>"
+        return UNKNOWN
+
+
+def _last_schedule(tree: JsonObject, now: Instant) -> Cell:
+    last = json_tree.text(tree, "status", "lastScheduleTime")
+    return age_text(last, now) if last else NONE
+
+
+_OF_JOBS = ("spec", "jobTemplate", "spec")
+
+ROWS: tuple[Row, ...] = (
+    (
+        api_groups.BATCH,
+        "jobs",
+        cells.table(
+            "Name, Status, Completions, Duration, Age [Containers, Images, Selector]",
+            {"Status": _phase, "Completions": _completions, "Duration": _duration},
+        ),
+    ),
+    (
+        api_groups.BATCH,
+        "cronjobs",
+        cells.table(
+            "Name, Schedule=.spec.schedule, Timezone=.spec.timeZone|<none>, ?Suspend, "
+            "#Active=+status.active, Last Schedule, Age [Containers, Images, Selector]",
+            {
+                "Suspend": lambda tree, _: str(json_tree.flag(tree, "spec", "suspend")),
+                "Last Schedule": _last_schedule,
+                "Selector": cells.labels(*_OF_JOBS, "selector", "matchLabels"),
+                **cells.template(*_OF_JOBS, "template"),
+            },
+        ),
+    ),
+)

@@ -1,48 +1,73 @@
 """Cells that several tables have: name, age, containers of a template, selectors."""
 
-from app.domain.objects.printing.durations import age_of
-from app.domain.objects.printing.tables import NONE
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
+
+from app.domain.objects.printing import tables
+from app.domain.objects.printing.durations import age_text
+from app.domain.objects.printing.tables import NONE, Cell, CellOf, Printer
 from app.domain.values import json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
+Row: TypeAlias = tuple[str, str, Printer]
+"""Group, resource and the printer of its tables."""
 
-def name(tree: JsonView) -> str:
-    """The object's name."""
-    return meta.name(tree)
+
+def table(declared: str, functions: Mapping[str, CellOf] | None = None) -> Printer:
+    """The printer of the declared columns (`tables.table`), with the standard ones."""
+    return tables.table(declared, {**STANDARD, **(functions or {})})
 
 
 def age(tree: JsonView, now: Instant) -> str:
     """The time since it was made."""
-    return age_of(tree, now, "metadata", "creationTimestamp")
+    return age_text(meta.creation_timestamp(tree), now)
 
 
-def created_at(tree: JsonView) -> str:
-    """When it was made."""
-    return meta.creation_timestamp(tree)
-
-
-def replicas(tree: JsonView) -> int:
+def replicas(tree: JsonView, _: Instant) -> Cell:
     """How many replicas are wanted; 1 when it is not said."""
     found = core.replicas(tree)
     return 1 if found is None else found
 
 
-def template(tree: JsonView, *path: str) -> tuple[str, str]:
-    """Names and images of the containers in a pod template, by default `spec.template`."""
-    place = path or ("spec", "template")
-    containers = json_tree.objects(tree, *place, "spec", "containers")
-    names = ",".join(json_tree.text(container, "name") for container in containers)
-    images = ",".join(json_tree.text(container, "image") for container in containers)
-    return names, images
+def ready(tree: JsonView, now: Instant) -> str:
+    """How many replicas are ready, of how many."""
+    return f"{json_tree.integer(tree, 'status', 'readyReplicas') or 0}/{replicas(tree, now)}"
 
 
-def selector(labels: dict[str, str]) -> str:
+def ingress(tree: JsonView) -> list[str]:
+    """The addresses or host names of a load balancer."""
+    places = json_tree.objects(tree, "status", "loadBalancer", "ingress")
+    return [json_tree.text(place, "ip") or json_tree.text(place, "hostname") for place in places]
+
+
+def template(*path: str) -> dict[str, CellOf]:
+    """Names and images of the containers in a pod template."""
+
+    def joined(field: str, tree: JsonView, _: Instant) -> str:
+        containers = json_tree.objects(tree, *path, "spec", "containers")
+        return ",".join(json_tree.text(container, field) for container in containers)
+
+    return {"Containers": partial(joined, "name"), "Images": partial(joined, "image")}
+
+
+def labels(*path: str) -> CellOf:
     """Labels as `a=b,c=d`."""
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
+
+    def joined(tree: JsonView, _: Instant) -> str:
+        found = sorted(json_tree.labels(tree, *path).items())
+        return ",".join(f"{key}={value}" for key, value in found) or NONE
+
+    return joined
 
 
-def label_selector(tree: JsonView, *path: str) -> str:
-    """The labels of a selector, by default `spec.selector`."""
-    return selector(json_tree.labels(tree, *(path or ("spec", "selector")), "matchLabels"))
+STANDARD: Mapping[str, CellOf] = {
+    "Name": lambda tree, _: meta.name(tree),
+    "Age": age,
+    "Created At": lambda tree, _: meta.creation_timestamp(tree),
+    **template("spec", "template"),
+    "Selector": labels("spec", "selector", "matchLabels"),
+}
+"""The cells of titles that mean the same in every table."""

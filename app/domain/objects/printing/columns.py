@@ -4,13 +4,25 @@ Pure: the present is a parameter, ages are computed from it. Parity: api.md 6, "
 Pods and nodes have modules of their own beside this one.
 """
 
-from app.domain.objects.printing import admission as printing_reviews
-from app.domain.objects.printing import batch, cells, custom, networks, nodes, pods, stored, volumes
+from dataclasses import replace
+
+from app.domain.objects.printing import (
+    admission,
+    batch,
+    cells,
+    custom,
+    networks,
+    nodes,
+    pods,
+    stored,
+    tables,
+    volumes,
+)
 from app.domain.objects.printing.durations import age_text
-from app.domain.objects.printing.tables import NONE, Cells, Printer, TableColumn
+from app.domain.objects.printing.tables import NONE, Cell, CellOf, Cells, Printer
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, api_resources, json_tree
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -22,148 +34,77 @@ def printer(kind: Kind, version: str) -> Printer:
     return _PRINTERS.get((kind.group, kind.plural), _NAME_AND_AGE)
 
 
-_TYPES = {"#": "integer", "?": "boolean", "@": "date"}
-
-
-def _columns(text: str) -> tuple[TableColumn, ...]:
-    """Columns from `Name, Age [Wide, #Count, ?Flag, @Time, =Name]`: brackets hold the wide ones."""
-    shown, _, wide = text.partition("[")
-    found: list[TableColumn] = []
-    for priority, part in ((0, shown), (1, wide.rstrip("]"))):
-        for name in filter(None, (piece.strip() for piece in part.split(","))):
-            bare = name.lstrip("#?@=")
-            is_name = name[0] == "=" or (bare == "Name" and not found)
-            found.append(
-                TableColumn(
-                    name=bare,
-                    type=_TYPES.get(name[0], "string"),
-                    format="name" if is_name else "",
-                    description=_DESCRIPTIONS.get(bare, ""),
-                    priority=priority,
-                )
-            )
-    return tuple(found)
-
-
-def _name_and_age(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), cells.age(tree, now)]
-
-
-def _resource_claim(tree: JsonObject, now: Instant) -> Cells:
-    states = []
-    if meta.deletion_timestamp(tree):
-        states.append("deleted")
-    if dra.allocation(tree) is None:
-        if not states:
-            states.append("pending")
-    else:
+def _claim_state(tree: JsonObject, _: Instant) -> Cell:
+    states = ["deleted"] if meta.deletion_timestamp(tree) else []
+    if dra.allocation(tree) is not None:
         states.append("allocated")
         if json_tree.get(tree, "status", "reservedFor"):
             states.append("reserved")
-    return [cells.name(tree), ",".join(states), cells.age(tree, now)]
+    return ",".join(states) or "pending"
 
 
-def _resource_slice(tree: JsonObject, now: Instant) -> Cells:
-    return [
-        cells.name(tree),
-        dra.node_name(tree),
-        dra.driver(tree),
-        dra.pool_name(tree),
-        cells.age(tree, now),
-    ]
-
-
-def _taint_rule(tree: JsonObject, now: Instant) -> Cells:
-    taint = dra.taint(tree)
-    added = json_tree.text(taint, "timeAdded")
-    return [
-        cells.name(tree),
-        json_tree.text(taint, "key"),
-        json_tree.text(taint, "value"),
-        json_tree.text(taint, "effect"),
-        age_text(added, now) if added else "",
-        cells.age(tree, now),
-    ]
+def _time_added(tree: JsonObject, now: Instant) -> Cell:
+    added = json_tree.text(tree, "spec", "taint", "timeAdded")
+    return age_text(added, now) if added else ""
 
 
 def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
     driver = dra.driver(tree)
     if json_tree.get(tree, "status") is None:
-        return [cells.name(tree), driver, *"-----", 0, "Pending", NONE]
+        return [meta.name(tree), driver, *"-----", 0, "Pending", NONE]
     pools = json_tree.objects(tree, "status", "pools")
     fields = ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices")
     sums = [str(sum(json_tree.integer(pool, name) or 0 for pool in pools)) for name in fields]
     errors = sum("validationError" in pool for pool in pools)
     state, since = "Pending", ""
-    for held in meta.condition_trees(tree):
-        if held.get("status") == "True":
-            state, since = json_tree.text(held, "type"), json_tree.text(held, "lastTransitionTime")
+    for condition in meta.conditions(tree):
+        if condition.status == "True":
+            state, since = condition.type, condition.last_transition_time
     completed = age_text(since, now) if since else NONE
-    return [cells.name(tree), driver, *sums, str(errors), len(pools), state, completed]
-
-
-def _namespace(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), meta.phase(tree), cells.age(tree, now)]
+    return [meta.name(tree), driver, *sums, str(errors), len(pools), state, completed]
 
 
 def _event(tree: JsonObject, now: Instant) -> Cells:
-    first = json_tree.text(tree, "firstTimestamp") or json_tree.text(tree, "eventTime")
-    last = json_tree.text(tree, "lastTimestamp") or first
-    count = json_tree.integer(tree, "count") or 0
-    if json_tree.get(tree, "series") is not None:
-        last = json_tree.text(tree, "series", "lastObservedTime") or last
-        count = json_tree.integer(tree, "series", "count") or count
+    event = core.event_object(tree)
+    first = event.first_timestamp or event.event_time
+    last, count = event.last_timestamp or first, event.count
+    if event.series is not None:
+        last = event.series.last_observed_time or last
+        count = event.series.count or count
     seen = age_text(last, now)
     if count > 1:
         seen = f"{seen} (x{count} over {age_text(first, now)})"
-    target = json_tree.mapping(tree, "involvedObject")
-    kind = json_tree.text(target, "kind").lower()
-    name = json_tree.text(target, "name")
+    target = event.involved_object
+    kind = target.kind.lower()
     parts = [json_tree.text(tree, "source", part) for part in ("component", "host")]
-    source = ", ".join(filter(None, parts)) or json_tree.text(tree, "reportingComponent")
     return [
         seen,
-        json_tree.text(tree, "type"),
-        json_tree.text(tree, "reason"),
-        f"{kind}/{name}" if name else kind,
-        json_tree.text(target, "fieldPath"),
-        source,
-        json_tree.text(tree, "message").strip(),
+        event.type,
+        event.reason,
+        f"{kind}/{target.name}" if target.name else kind,
+        target.field_path,
+        ", ".join(filter(None, parts)) or event.reporting_component,
+        event.message.strip(),
         age_text(first, now),
         count or 1,
-        cells.name(tree),
+        meta.name(tree),
     ]
 
 
-def _config_map(tree: JsonObject, now: Instant) -> Cells:
-    size = len(json_tree.mapping(tree, "data")) + len(json_tree.mapping(tree, "binaryData"))
-    return [cells.name(tree), size, cells.age(tree, now)]
+def _data(*fields: str) -> CellOf:
+    return lambda tree, _: sum(len(json_tree.mapping(tree, field)) for field in fields)
 
 
-def _secret(tree: JsonObject, now: Instant) -> Cells:
-    size = len(json_tree.mapping(tree, "data"))
-    return [cells.name(tree), json_tree.text(tree, "type"), size, cells.age(tree, now)]
-
-
-def _service(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
+def _ports(tree: JsonObject, _: Instant) -> Cell:
     ports = []
-    for port in json_tree.objects(spec, "ports"):
+    for port in json_tree.objects(tree, "spec", "ports"):
         number, node_port = json_tree.integer(port, "port"), json_tree.integer(port, "nodePort")
         protocol = json_tree.text(port, "protocol") or "TCP"
         ports.append(f"{number}:{node_port}/{protocol}" if node_port else f"{number}/{protocol}")
-    return [
-        cells.name(tree),
-        json_tree.text(spec, "type") or "ClusterIP",
-        json_tree.text(spec, "clusterIP") or NONE,
-        _external(tree),
-        ",".join(ports) or NONE,
-        cells.age(tree, now),
-        cells.selector(json_tree.labels(spec, "selector")),
-    ]
+    return ",".join(ports) or NONE
 
 
-def _external(tree: JsonObject) -> str:
+def _external(tree: JsonObject, _: Instant) -> Cell:
     """Where a service is reached from outside."""
     spec = json_tree.mapping(tree, "spec")
     places = json_tree.texts(spec, "externalIPs")
@@ -171,187 +112,142 @@ def _external(tree: JsonObject) -> str:
         case "ExternalName":
             return json_tree.text(spec, "externalName")
         case "LoadBalancer":
-            ingress = json_tree.objects(tree, "status", "loadBalancer", "ingress")
-            found = [json_tree.text(i, "ip") or json_tree.text(i, "hostname") for i in ingress]
-            return ",".join([*filter(None, found), *places]) or "<pending>"
+            return ",".join([*filter(None, cells.ingress(tree)), *places]) or "<pending>"
     return ",".join(places) or NONE
 
 
-def _service_account(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), cells.age(tree, now)]
+def _bound(field: str) -> CellOf:
+    """A limit of a disruption budget, a number or a percentage."""
+
+    def shown(tree: JsonObject, _: Instant) -> Cell:
+        limit = json_tree.get(tree, "spec", field)
+        return "N/A" if limit is None else str(limit)
+
+    return shown
 
 
-def _lease(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), json_tree.text(tree, "spec", "holderIdentity"), cells.age(tree, now)]
+_NAME_AND_AGE = cells.table("Name, Age")
 
+_WIDE = {"Subobject", "Source", "First Seen", "Count", "Name"}
+"""Columns of wide output, which stand among the others in tables of Events."""
 
-def _disruption_budget(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
-    return [
-        cells.name(tree),
-        "N/A" if least is None else str(least),
-        "N/A" if most is None else str(most),
-        json_tree.integer(tree, "status", "disruptionsAllowed") or 0,
-        cells.age(tree, now),
-    ]
-
-
-def _deployment(tree: JsonObject, now: Instant) -> Cells:
-    ready = json_tree.integer(tree, "status", "readyReplicas") or 0
-    return [
-        cells.name(tree),
-        f"{ready}/{cells.replicas(tree)}",
-        json_tree.integer(tree, "status", "updatedReplicas") or 0,
-        json_tree.integer(tree, "status", "availableReplicas") or 0,
-        cells.age(tree, now),
-        *cells.template(tree),
-        cells.label_selector(tree),
-    ]
-
-
-def _replica_set(tree: JsonObject, now: Instant) -> Cells:
-    return [
-        cells.name(tree),
-        cells.replicas(tree),
-        json_tree.integer(tree, "status", "replicas") or 0,
-        json_tree.integer(tree, "status", "readyReplicas") or 0,
-        cells.age(tree, now),
-        *cells.template(tree),
-        cells.label_selector(tree),
-    ]
-
-
-def _stateful_set(tree: JsonObject, now: Instant) -> Cells:
-    ready = json_tree.integer(tree, "status", "readyReplicas") or 0
-    return [
-        cells.name(tree),
-        f"{ready}/{cells.replicas(tree)}",
-        cells.age(tree, now),
-        *cells.template(tree),
-    ]
-
-
-def _daemon_set(tree: JsonObject, now: Instant) -> Cells:
-    status = json_tree.mapping(tree, "status")
-    numbers = (
-        "desiredNumberScheduled",
-        "currentNumberScheduled",
-        "numberReady",
-        "updatedNumberScheduled",
-        "numberAvailable",
-    )
-    node_selector = json_tree.labels(tree, "spec", "template", "spec", "nodeSelector")
-    return [
-        cells.name(tree),
-        *(json_tree.integer(status, number) or 0 for number in numbers),
-        cells.selector(node_selector),
-        cells.age(tree, now),
-        *cells.template(tree),
-        cells.label_selector(tree),
-    ]
-
-
-_DESCRIPTIONS = {
-    "Name": "Name of the object, unique within its namespace and kind",
-    "Age": "Time since the object was created",
-    "State": "What has become of the claim: pending, allocated, reserved, deleted",
-    "Node": "Node that the object belongs to or runs on",
-    "Driver": "Driver that publishes the devices",
-    "Pool": "Pool that the slice is part of",
-    "TimeAdded": "Time since the taint was added",
-    "Status": "Present state",
-    "Ready": "How many parts are ready, of how many",
-    "Restarts": "How often containers were started again, and when last",
-    "Last Seen": "Time since it was last observed",
-    "Object": "Kind and name of the object concerned",
-}
-
-_NAME_AND_AGE = Printer(columns=_columns("Name, Age"), cells=_name_and_age)
-
+_EVENT = Printer(
+    columns=tuple(
+        replace(column, priority=1 if column.name in _WIDE else 0)
+        for column in tables.columns(
+            "Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, =Name"
+        )
+    ),
+    cells=_event,
+)
 
 _PRINTERS: dict[tuple[str, str], Printer] = {
-    (group, resource): Printer(columns=_columns(titles), cells=row)
-    for group, resource, titles, row in (
-        (api_groups.RESOURCE, "resourceclaims", "Name, State, Age", _resource_claim),
-        (api_groups.RESOURCE, "resourceslices", "Name, Node, Driver, Pool, Age", _resource_slice),
+    (group, resource): printer
+    for group, resource, printer in (
+        (
+            api_groups.RESOURCE,
+            "resourceclaims",
+            cells.table("Name, State, Age", {"State": _claim_state}),
+        ),
+        (
+            api_groups.RESOURCE,
+            "resourceslices",
+            cells.table(
+                "Name, Node=.spec.nodeName, Driver=.spec.driver, Pool=.spec.pool.name, Age"
+            ),
+        ),
         (
             api_groups.RESOURCE,
             "devicetaintrules",
-            "Name, Key, Value, Effect, TimeAdded, Age",
-            _taint_rule,
+            cells.table(
+                "Name, Key=.spec.taint.key, Value=.spec.taint.value, Effect=.spec.taint.effect, "
+                "TimeAdded, Age",
+                {"TimeAdded": _time_added},
+            ),
         ),
         (
             api_groups.RESOURCE,
             "resourcepoolstatusrequests",
-            "Name, Driver, Total, Available, Allocated, Unavailable, Errors, #Pools, Status, "
-            "Completed",
-            _pool_status_request,
+            Printer(
+                columns=tables.columns(
+                    "Name, Driver, Total, Available, Allocated, Unavailable, Errors, #Pools, "
+                    "Status, Completed"
+                ),
+                cells=_pool_status_request,
+            ),
         ),
-        ("", "pods", pods.COLUMNS, pods.cells),
-        ("", "nodes", nodes.COLUMNS, nodes.cells),
-        ("", "namespaces", "Name, Status, Age", _namespace),
-        ("", "configmaps", "Name, #Data, Age", _config_map),
-        ("", "secrets", "Name, Type, Data, Age", _secret),
+        ("", "pods", pods.TABLE),
+        ("", "nodes", nodes.TABLE),
+        ("", "namespaces", cells.table("Name, Status=.status.phase, Age")),
+        ("", "configmaps", cells.table("Name, #Data, Age", {"Data": _data("data", "binaryData")})),
+        ("", "secrets", cells.table("Name, Type=.type, Data, Age", {"Data": _data("data")})),
         (
             "",
             "services",
-            "Name, Type, Cluster-IP, External-IP, Port(s), Age [Selector]",
-            _service,
+            cells.table(
+                "Name, Type=.spec.type|ClusterIP, Cluster-IP=.spec.clusterIP|<none>, External-IP, "
+                "Port(s), Age [Selector]",
+                {
+                    "External-IP": _external,
+                    "Port(s)": _ports,
+                    "Selector": cells.labels("spec", "selector"),
+                },
+            ),
         ),
-        ("", "serviceaccounts", "Name, Age", _service_account),
-        (api_groups.COORDINATION, "leases", "Name, Holder, Age", _lease),
+        ("", "serviceaccounts", _NAME_AND_AGE),
+        (*api_resources.EVENTS, _EVENT),
+        (api_groups.EVENTS, "events", _EVENT),
+        (api_groups.COORDINATION, "leases", cells.table("Name, Holder=.spec.holderIdentity, Age")),
         (
             api_groups.POLICY,
             "poddisruptionbudgets",
-            "Name, Min Available, Max Unavailable, #Allowed Disruptions, Age",
-            _disruption_budget,
+            cells.table(
+                "Name, Min Available, Max Unavailable, "
+                "#Allowed Disruptions=#status.disruptionsAllowed, Age",
+                {
+                    "Min Available": _bound("minAvailable"),
+                    "Max Unavailable": _bound("maxUnavailable"),
+                },
+            ),
         ),
         (
             api_groups.APPS,
             "deployments",
-            "Name, Ready, Up-to-date, Available, Age [Containers, Images, Selector]",
-            _deployment,
+            cells.table(
+                "Name, Ready, Up-to-date=#status.updatedReplicas, "
+                "Available=#status.availableReplicas, Age [Containers, Images, Selector]",
+                {"Ready": cells.ready},
+            ),
         ),
         (
             api_groups.APPS,
             "replicasets",
-            "Name, #Desired, #Current, #Ready, Age [Containers, Images, Selector]",
-            _replica_set,
+            cells.table(
+                "Name, #Desired, #Current=#status.replicas, #Ready=#status.readyReplicas, Age "
+                "[Containers, Images, Selector]",
+                {"Desired": cells.replicas},
+            ),
         ),
-        (api_groups.APPS, "statefulsets", "Name, Ready, Age [Containers, Images]", _stateful_set),
+        (
+            api_groups.APPS,
+            "statefulsets",
+            cells.table("Name, Ready, Age [Containers, Images]", {"Ready": cells.ready}),
+        ),
         (
             api_groups.APPS,
             "daemonsets",
-            "Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age "
-            "[Containers, Images, Selector]",
-            _daemon_set,
+            cells.table(
+                "Name, #Desired=#status.desiredNumberScheduled, "
+                "#Current=#status.currentNumberScheduled, #Ready=#status.numberReady, "
+                "#Up-to-date=#status.updatedNumberScheduled, #Available=#status.numberAvailable, "
+                "Node Selector, Age [Containers, Images, Selector]",
+                {"Node Selector": cells.labels("spec", "template", "spec", "nodeSelector")},
+            ),
         ),
-        (api_groups.BATCH, "jobs", batch.JOB, batch.job),
-        (api_groups.BATCH, "cronjobs", batch.CRON_JOB, batch.cron_job),
+        *batch.ROWS,
         *stored.ROWS,
         *networks.ROWS,
         *volumes.ROWS,
-        *printing_reviews.ROWS,
+        *admission.ROWS,
     )
 }
-
-
-def _event_columns() -> tuple[TableColumn, ...]:
-    """Events mix wide columns among the others."""
-    wide = {"Subobject", "Source", "First Seen", "Count", "Name"}
-    names = "Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, Name"
-    return tuple(
-        TableColumn(
-            name=column.name,
-            type=column.type,
-            format="name" if column.name == "Name" else "",
-            description=column.description,
-            priority=1 if column.name in wide else 0,
-        )
-        for column in _columns(names)
-    )
-
-
-_PRINTERS[api_resources.EVENTS] = Printer(columns=_event_columns(), cells=_event)
-_PRINTERS[api_groups.EVENTS, "events"] = _PRINTERS[api_resources.EVENTS]

@@ -1,7 +1,6 @@
 """Durations and ages as kubectl's users read them: two units at most. Parity: api.md 6."""
 
-from app.domain.values import json_tree, timestamps
-from app.domain.values.json_tree import JsonView
+from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 UNKNOWN = "<unknown>"
@@ -40,11 +39,6 @@ def age_text(moment: str, now: Instant) -> str:
         return duration_text(now - timestamps.parse(moment))
     except TimestampError:
         return UNKNOWN
-
-
-def age_of(tree: JsonView, now: Instant, *path: str) -> str:
-    """The age of the moment at `path`."""
-    return age_text(json_tree.text(tree, *path), now)
 
 
 def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:

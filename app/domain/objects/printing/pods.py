@@ -1,18 +1,14 @@
 """The table row of a pod: which of its many states is the one to show. Parity: api.md 6."""
 
-from app.domain.objects.printing.durations import age_of, age_text
-from app.domain.objects.printing.tables import Cells
+from app.domain.objects.printing.durations import age_text
+from app.domain.objects.printing.tables import NONE, Cells, Printer, columns
 from app.domain.values import condition_types, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-COLUMNS = "Name, Ready, Status, Restarts, Age [IP, Node, Nominated Node, Readiness Gates]"
 
-_NONE = "<none>"
-
-
-def cells(tree: JsonObject, now: Instant) -> Cells:
+def _cells(tree: JsonObject, now: Instant) -> Cells:
     """One row."""
     spec, status = json_tree.mapping(tree, "spec"), json_tree.mapping(tree, "status")
     sidecars = _sidecar_names(spec)
@@ -37,10 +33,10 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
         f"{ready}/{total}",
         reason,
         _restarts(counted, now),
-        age_of(tree, now, "metadata", "creationTimestamp"),
-        json_tree.text(status, "podIP") or _NONE,
-        json_tree.text(spec, "nodeName") or _NONE,
-        json_tree.text(status, "nominatedNodeName") or _NONE,
+        age_text(meta.creation_timestamp(tree), now),
+        json_tree.text(status, "podIP") or NONE,
+        json_tree.text(spec, "nodeName") or NONE,
+        json_tree.text(status, "nominatedNodeName") or NONE,
         _readiness_gates(spec, status),
     ]
 
@@ -131,7 +127,7 @@ def _restarts(statuses: list[JsonObject], now: Instant) -> str:
 def _readiness_gates(spec: JsonView, status: JsonView) -> str:
     gates = json_tree.objects(spec, "readinessGates")
     if not gates:
-        return _NONE
+        return NONE
     met = {
         json_tree.text(condition, "type")
         for condition in json_tree.objects(status, "conditions")
@@ -139,3 +135,11 @@ def _readiness_gates(spec: JsonView, status: JsonView) -> str:
     }
     done = sum(1 for gate in gates if json_tree.text(gate, "conditionType") in met)
     return f"{done}/{len(gates)}"
+
+
+TABLE = Printer(
+    columns=columns(
+        "Name, Ready, Status, Restarts, Age [IP, Node, Nominated Node, Readiness Gates]"
+    ),
+    cells=_cells,
+)

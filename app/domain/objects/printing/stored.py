@@ -4,14 +4,14 @@ Parity: api.md 6, "Columns"; the printers of the real server.
 """
 
 from app.domain.objects.printing import cells
-from app.domain.objects.printing.tables import NONE, Cells, Row
+from app.domain.objects.printing.cells import Row
+from app.domain.objects.printing.tables import NONE, Cell, CellOf, Cells, Printer, cell_at, columns
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import meta, records
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 ENDPOINTS_SHOWN = 3
-UNSET = "<unset>"
 
 _MODES = {
     "ReadWriteOnce": "RWO",
@@ -21,34 +21,25 @@ _MODES = {
 }
 
 
-def _created(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), cells.created_at(tree)]
+def _subjects(kind: str) -> CellOf:
+    """The names of the subjects of a kind that a binding has."""
+
+    def shown(tree: JsonObject, _: Instant) -> Cell:
+        subjects = [
+            subject
+            for subject in map(_reference, json_tree.objects(tree, "subjects"))
+            if subject.kind == kind
+        ]
+        if kind == "ServiceAccount":
+            return ", ".join(f"{subject.namespace}/{subject.name}" for subject in subjects)
+        return ", ".join(subject.name for subject in subjects)
+
+    return shown
 
 
-def _binding(tree: JsonObject, now: Instant) -> Cells:
-    role = json_tree.mapping(tree, "roleRef")
-    found: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
-    for subject in json_tree.objects(tree, "subjects"):
-        kind, name = json_tree.text(subject, "kind"), json_tree.text(subject, "name")
-        place = json_tree.text(subject, "namespace")
-        shown = f"{place}/{name}" if kind == "ServiceAccount" else name
-        found.setdefault(kind, []).append(shown)
-    return [
-        cells.name(tree),
-        f"{json_tree.text(role, 'kind')}/{json_tree.text(role, 'name')}",
-        cells.age(tree, now),
-        *(", ".join(found[kind]) for kind in ("User", "Group", "ServiceAccount")),
-    ]
-
-
-def _priority_class(tree: JsonObject, now: Instant) -> Cells:
-    return [
-        cells.name(tree),
-        json_tree.integer(tree, "value") or 0,
-        tree.get("globalDefault") is True,
-        cells.age(tree, now),
-        json_tree.text(tree, "preemptionPolicy"),
-    ]
+def _role(tree: JsonObject, _: Instant) -> Cell:
+    role = _reference(tree.get("roleRef"))
+    return f"{role.kind}/{role.name}"
 
 
 def _quota(tree: JsonObject, now: Instant) -> Cells:
@@ -58,56 +49,36 @@ def _quota(tree: JsonObject, now: Instant) -> Cells:
     for name, amount in sorted(json_tree.mapping(tree, "status", "hard").items()):
         text = f"{name}: {used.get(name, '0')}/{amount}"
         (limits if name.startswith("limits.") else requests).append(text)
-    return [cells.name(tree), ", ".join(requests), ", ".join(limits), cells.age(tree, now)]
+    return [meta.name(tree), ", ".join(requests), ", ".join(limits), cells.age(tree, now)]
 
 
-def _volume(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    claim = json_tree.mapping(spec, "claimRef")
-    owner = f"{json_tree.text(claim, 'namespace')}/{json_tree.text(claim, 'name')}"
-    return [
-        cells.name(tree),
-        json_tree.text(spec, "capacity", "storage"),
-        _modes(spec),
-        json_tree.text(spec, "persistentVolumeReclaimPolicy"),
-        _phase(tree),
-        owner if claim else "",
-        json_tree.text(spec, "storageClassName"),
-        json_tree.text(spec, "volumeAttributesClassName") or UNSET,
-        core.status_reason(tree),
-        cells.age(tree, now),
-        json_tree.text(spec, "volumeMode") or UNSET,
-    ]
+def _claim(tree: JsonObject, _: Instant) -> Cell:
+    claim = json_tree.mapping(tree, "spec", "claimRef")
+    return _place(claim) if claim else ""
 
 
-def _volume_claim(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    volume = json_tree.text(spec, "volumeName")
-    status = json_tree.mapping(tree, "status")
-    return [
-        cells.name(tree),
-        _phase(tree),
-        volume,
-        json_tree.text(status, "capacity", "storage") if volume else "",
-        _modes(status) if volume else "",
-        json_tree.text(spec, "storageClassName"),
-        json_tree.text(spec, "volumeAttributesClassName") or UNSET,
-        cells.age(tree, now),
-        json_tree.text(spec, "volumeMode") or UNSET,
-    ]
+def _place(reference: JsonView) -> str:
+    return f"{json_tree.text(reference, 'namespace')}/{json_tree.text(reference, 'name')}"
 
 
-def _phase(tree: JsonView) -> str:
-    is_ending = meta.deletion_timestamp(tree)
-    return "Terminating" if is_ending else meta.phase(tree)
+def _modes(*path: str) -> CellOf:
+    def shown(tree: JsonObject, _: Instant) -> Cell:
+        present = json_tree.texts(tree, *path, "accessModes")
+        return ",".join(short for mode, short in _MODES.items() if mode in present)
+
+    return shown
 
 
-def _modes(holder: JsonView) -> str:
-    present = json_tree.texts(holder, "accessModes")
-    return ",".join(short for mode, short in _MODES.items() if mode in present)
+def _if_bound(cell: CellOf) -> CellOf:
+    """A cell that stays empty until the claim has its volume."""
+    return lambda tree, now: cell(tree, now) if json_tree.text(tree, "spec", "volumeName") else ""
 
 
-def _endpoints(tree: JsonObject, now: Instant) -> Cells:
+def _phase(tree: JsonObject, _: Instant) -> Cell:
+    return "Terminating" if meta.deletion_timestamp(tree) else meta.phase(tree)
+
+
+def _endpoints(tree: JsonObject, _: Instant) -> Cell:
     found = []
     for subset in json_tree.objects(tree, "subsets"):
         ports = json_tree.objects(subset, "ports") or [{}]
@@ -119,96 +90,123 @@ def _endpoints(tree: JsonObject, now: Instant) -> Cells:
     shown = ",".join(found[:ENDPOINTS_SHOWN]) or NONE
     if len(found) > ENDPOINTS_SHOWN:
         shown += f" + {len(found) - ENDPOINTS_SHOWN} more..."
-    return [cells.name(tree), shown, cells.age(tree, now)]
+    return shown
 
 
-def _pod_template(tree: JsonObject, now: Instant) -> Cells:
-    labels = json_tree.labels(tree, "template", "metadata", "labels")
-    return [cells.name(tree), *cells.template(tree, "template"), cells.selector(labels)]
+def _controller(tree: JsonObject, _: Instant) -> Cell:
+    owner = meta.controller(tree)
+    if owner is None:
+        return NONE
+    group, slash, _version = owner.api_version.partition("/")
+    kind = owner.kind.lower()
+    return f"{kind}.{group}/{owner.name}" if slash else f"{kind}/{owner.name}"
 
 
-def _replication_controller(tree: JsonObject, now: Instant) -> Cells:
-    return [
-        cells.name(tree),
-        cells.replicas(tree),
-        json_tree.integer(tree, "status", "replicas") or 0,
-        json_tree.integer(tree, "status", "readyReplicas") or 0,
-        cells.age(tree, now),
-        *cells.template(tree),
-        cells.selector(json_tree.labels(tree, "spec", "selector")),
-    ]
-
-
-def _controller_revision(tree: JsonObject, now: Instant) -> Cells:
-    owner: JsonView = next(
-        (found for found in meta.owner_references(tree) if found.get("controller") is True),
-        {},
-    )
-    group, slash, _ = json_tree.text(owner, "apiVersion").partition("/")
-    kind = json_tree.text(owner, "kind").lower()
-    qualified = f"{kind}.{group}" if slash else kind
-    return [
-        cells.name(tree),
-        f"{qualified}/{json_tree.text(owner, 'name')}" if owner else NONE,
-        json_tree.integer(tree, "revision") or 0,
-        cells.age(tree, now),
-    ]
-
-
-def _api_service(tree: JsonObject, now: Instant) -> Cells:
+def _service(tree: JsonObject, _: Instant) -> Cell:
     service = json_tree.mapping(tree, "spec", "service")
-    place = f"{json_tree.text(service, 'namespace')}/{json_tree.text(service, 'name')}"
+    return _place(service) if service else "Local"
+
+
+def _available(tree: JsonObject, _: Instant) -> Cell:
     state = "Unknown"
-    for held in meta.condition_trees(tree):
-        if held.get("type") == "Available":
-            state = json_tree.text(held, "status")
-            state += "" if state == "True" else f" ({json_tree.text(held, 'reason')})"
-    return [cells.name(tree), place if service else "Local", state, cells.age(tree, now)]
+    for condition in meta.conditions(tree):
+        if condition.type == "Available":
+            state = condition.status
+            state += "" if state == "True" else f" ({condition.reason})"
+    return state
 
 
-_BINDING = "Name, Role, Age [Users, Groups, ServiceAccounts]"
+_reference = records.of_tree(meta.Reference)
+
+_CREATED = cells.table("Name, @Created At")
+_BINDING = cells.table(
+    "Name, Role, Age [Users, Groups, ServiceAccounts]",
+    {
+        "Role": _role,
+        "Users": _subjects("User"),
+        "Groups": _subjects("Group"),
+        "ServiceAccounts": _subjects("ServiceAccount"),
+    },
+)
 
 ROWS: tuple[Row, ...] = (
-    (api_groups.RBAC, "clusterroles", "Name, @Created At", _created),
-    (api_groups.RBAC, "roles", "Name, @Created At", _created),
-    (api_groups.RBAC, "clusterrolebindings", _BINDING, _binding),
-    (api_groups.RBAC, "rolebindings", _BINDING, _binding),
-    (api_groups.API_EXTENSIONS, "customresourcedefinitions", "Name, @Created At", _created),
+    (api_groups.RBAC, "clusterroles", _CREATED),
+    (api_groups.RBAC, "roles", _CREATED),
+    (api_groups.RBAC, "clusterrolebindings", _BINDING),
+    (api_groups.RBAC, "rolebindings", _BINDING),
+    (api_groups.API_EXTENSIONS, "customresourcedefinitions", _CREATED),
     (
         api_groups.SCHEDULING,
         "priorityclasses",
-        "Name, #Value, ?Global-Default, Age, PreemptionPolicy",
-        _priority_class,
+        cells.table(
+            "Name, #Value=#value, ?Global-Default=?globalDefault, Age, "
+            "PreemptionPolicy=.preemptionPolicy"
+        ),
     ),
-    ("", "resourcequotas", "Name, Request, Limit, Age", _quota),
-    ("", "limitranges", "Name, @Created At", _created),
+    (
+        "",
+        "resourcequotas",
+        Printer(columns=columns("Name, Request, Limit, Age"), cells=_quota),
+    ),
+    ("", "limitranges", _CREATED),
     (
         "",
         "persistentvolumes",
-        "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, "
-        "VolumeAttributesClass, Reason, Age [VolumeMode]",
-        _volume,
+        cells.table(
+            "Name, Capacity=.spec.capacity.storage, Access Modes, "
+            "Reclaim Policy=.spec.persistentVolumeReclaimPolicy, Status, Claim, "
+            "StorageClass=.spec.storageClassName, "
+            "VolumeAttributesClass=.spec.volumeAttributesClassName|<unset>, "
+            "Reason=.status.reason, Age [VolumeMode=.spec.volumeMode|<unset>]",
+            {"Access Modes": _modes("spec"), "Status": _phase, "Claim": _claim},
+        ),
     ),
     (
         "",
         "persistentvolumeclaims",
-        "Name, Status, Volume, Capacity, Access Modes, StorageClass, VolumeAttributesClass, Age "
-        "[VolumeMode]",
-        _volume_claim,
+        cells.table(
+            "Name, Status, Volume=.spec.volumeName, Capacity, Access Modes, "
+            "StorageClass=.spec.storageClassName, "
+            "VolumeAttributesClass=.spec.volumeAttributesClassName|<unset>, Age "
+            "[VolumeMode=.spec.volumeMode|<unset>]",
+            {
+                "Status": _phase,
+                "Capacity": _if_bound(cell_at(".status.capacity.storage")),
+                "Access Modes": _if_bound(_modes("status")),
+            },
+        ),
     ),
-    ("", "endpoints", "Name, Endpoints, Age", _endpoints),
-    ("", "podtemplates", "Name, Containers, Images, Pod Labels", _pod_template),
+    ("", "endpoints", cells.table("Name, Endpoints, Age", {"Endpoints": _endpoints})),
+    (
+        "",
+        "podtemplates",
+        cells.table(
+            "Name, Containers, Images, Pod Labels",
+            {
+                "Pod Labels": cells.labels("template", "metadata", "labels"),
+                **cells.template("template"),
+            },
+        ),
+    ),
     (
         "",
         "replicationcontrollers",
-        "Name, #Desired, #Current, #Ready, Age [Containers, Images, Selector]",
-        _replication_controller,
+        cells.table(
+            "Name, #Desired, #Current=#status.replicas, #Ready=#status.readyReplicas, Age "
+            "[Containers, Images, Selector]",
+            {"Desired": cells.replicas, "Selector": cells.labels("spec", "selector")},
+        ),
     ),
-    (api_groups.API_REGISTRATION, "apiservices", "Name, Service, Available, Age", _api_service),
+    (
+        api_groups.API_REGISTRATION,
+        "apiservices",
+        cells.table(
+            "Name, Service, Available, Age", {"Service": _service, "Available": _available}
+        ),
+    ),
     (
         api_groups.APPS,
         "controllerrevisions",
-        "Name, Controller, Revision, Age",
-        _controller_revision,
+        cells.table("Name, Controller, Revision=#revision, Age", {"Controller": _controller}),
     ),
 )

@@ -1,19 +1,30 @@
-"""What a table for people is made of: columns, and the function that fills them."""
+"""Tables for people: columns, and how the cells of one object are made.
 
-from collections.abc import Callable
+A table is declared by its columns, `Name, Node=.spec.nodeName, #Pools, Age [Selector]`:
+
+- Before a title: `#` integers, `?` flags, `@` times, `=` names; others are texts. Brackets hold the
+  columns of wide output.
+- After a title: the path of its cell, `.path` a text, `#path` an integer or 0, `?path` a flag,
+  `*path` the texts of a list, `+path` how many entries a list has. `|` is followed by what stands
+  for nothing.
+- A title without a path has a function of the object and the present, or one of `cells.STANDARD`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 Cell: TypeAlias = str | int | float | bool | None
 Cells: TypeAlias = list[Cell]
+CellOf: TypeAlias = Callable[[JsonObject, Instant], Cell]
 
 NONE = "<none>"
-
-Row: TypeAlias = tuple[str, str, str, Callable[[JsonObject, Instant], Cells]]
-"""Group and resource, the columns as text, the function that fills them."""
+UNSET = "<unset>"
+UNKNOWN = "<unknown>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +54,70 @@ class Printer:
 
     columns: tuple[TableColumn, ...]
     cells: Callable[[JsonObject, Instant], Cells]
+
+
+def table(declared: str, functions: Mapping[str, CellOf]) -> Printer:
+    """The printer of the declared columns; `functions` are those of titles without a path."""
+    row = [cell_at(path) if path else functions[title] for _, title, path, _ in _declared(declared)]
+    return Printer(
+        columns=columns(declared), cells=lambda tree, now: [cell(tree, now) for cell in row]
+    )
+
+
+def columns(declared: str) -> tuple[TableColumn, ...]:
+    """The columns alone, for tables that make a whole row at once."""
+    return tuple(
+        TableColumn(
+            name=title,
+            type=_TYPES.get(sort, "string"),
+            format="name" if sort == "=" or (title == "Name" and not number) else "",
+            description=_DESCRIPTIONS.get(title, ""),
+            priority=priority,
+        )
+        for number, (sort, title, _, priority) in enumerate(_declared(declared))
+    )
+
+
+def _declared(declared: str) -> Iterator[tuple[str, str, str, int]]:
+    """Sort, title, path and priority of each column."""
+    shown, _, wide = declared.partition("[")
+    for priority, part in ((0, shown), (1, wide.rstrip("]"))):
+        for piece in filter(None, (piece.strip() for piece in part.split(","))):
+            sort = piece[0] if piece[0] in _SORTS else ""
+            title, _, path = piece.removeprefix(sort).partition("=")
+            yield sort, title, path, priority
+
+
+def cell_at(declared: str) -> CellOf:
+    """The function of a cell with a path, as it stands after a title."""
+    place, _, otherwise = declared.partition("|")
+    path = place[1:].split(".")
+    match place[0]:
+        case "#":
+            return lambda tree, _: json_tree.integer(tree, *path) or 0
+        case "?":
+            return lambda tree, _: json_tree.flag(tree, *path)
+        case "*":
+            return lambda tree, _: ",".join(json_tree.texts(tree, *path)) or otherwise
+        case "+":
+            return lambda tree, _: len(json_tree.objects(tree, *path))
+        case _:
+            return lambda tree, _: json_tree.text(tree, *path) or otherwise
+
+
+_SORTS = "#?@="
+_TYPES = {"#": "integer", "?": "boolean", "@": "date"}
+_DESCRIPTIONS = {
+    "Name": "Name of the object, unique within its namespace and kind",
+    "Age": "Time since the object was created",
+    "State": "What has become of the claim: pending, allocated, reserved, deleted",
+    "Node": "Node that the object belongs to or runs on",
+    "Driver": "Driver that publishes the devices",
+    "Pool": "Pool that the slice is part of",
+    "TimeAdded": "Time since the taint was added",
+    "Status": "Present state",
+    "Ready": "How many parts are ready, of how many",
+    "Restarts": "How often containers were started again, and when last",
+    "Last Seen": "Time since it was last observed",
+    "Object": "Kind and name of the object concerned",
+}

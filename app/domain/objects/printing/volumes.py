@@ -1,13 +1,14 @@
 """Tables of storage, runtime classes and signing requests. Parity: api.md 6, "Columns"."""
 
 from app.domain.objects.printing import cells
+from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.durations import duration_text
-from app.domain.objects.printing.tables import NONE, Cells, Row
+from app.domain.objects.printing.tables import NONE, UNSET, Cell, CellOf
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-UNSET = "<unset>"
 _DEFAULT_CLASS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -16,117 +17,88 @@ _DEFAULT_ATTRIBUTES = "volumeattributesclass.alpha.kubernetes.io/is-default-clas
 _MICROSECONDS = 1_000_000
 
 
-def _storage_class(tree: JsonObject, now: Instant) -> Cells:
-    name, marks = cells.name(tree), json_tree.mapping(tree, "metadata", "annotations")
-    is_default = any(marks.get(mark) == "true" for mark in _DEFAULT_CLASS)
-    return [
-        f"{name} (default)" if is_default else name,
-        json_tree.text(tree, "provisioner"),
-        json_tree.text(tree, "reclaimPolicy") or "Delete",
-        json_tree.text(tree, "volumeBindingMode") or "Immediate",
-        tree.get("allowVolumeExpansion") is True,
-        cells.age(tree, now),
-    ]
+def _name(*marks: str) -> CellOf:
+    """The name, and whether the class is the default one, as one of the annotations says."""
+
+    def shown(tree: JsonObject, _: Instant) -> Cell:
+        is_default = any(meta.annotations(tree).get(mark) == "true" for mark in marks)
+        return f"{meta.name(tree)} (default)" if is_default else meta.name(tree)
+
+    return shown
 
 
-def _attributes_class(tree: JsonObject, now: Instant) -> Cells:
-    name, marks = cells.name(tree), json_tree.mapping(tree, "metadata", "annotations")
-    return [
-        f"{name} (default)" if marks.get(_DEFAULT_ATTRIBUTES) == "true" else name,
-        json_tree.text(tree, "driverName"),
-        cells.age(tree, now),
-    ]
+def _audiences(tree: JsonObject, _: Instant) -> Cell:
+    requests = json_tree.objects(tree, "spec", "tokenRequests")
+    return ",".join([json_tree.text(request, "audience") for request in requests]) or UNSET
 
 
-def _driver(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    audiences = [
-        json_tree.text(request, "audience") for request in json_tree.objects(spec, "tokenRequests")
-    ]
-    return [
-        cells.name(tree),
-        spec.get("attachRequired") is not False,
-        spec.get("podInfoOnMount") is True,
-        spec.get("storageCapacity") is True,
-        ",".join(audiences) or UNSET,
-        spec.get("requiresRepublish") is True,
-        ",".join(json_tree.texts(spec, "volumeLifecycleModes")) or NONE,
-        cells.age(tree, now),
-    ]
+def _attaches(tree: JsonObject, _: Instant) -> Cell:
+    return json_tree.get(tree, "spec", "attachRequired") is not False
 
 
-def _node(tree: JsonObject, now: Instant) -> Cells:
-    drivers = json_tree.objects(tree, "spec", "drivers")
-    return [cells.name(tree), len(drivers), cells.age(tree, now)]
-
-
-def _capacity(tree: JsonObject, now: Instant) -> Cells:
-    amount = json_tree.text(tree, "capacity") or UNSET
-    return [cells.name(tree), json_tree.text(tree, "storageClassName"), amount]
-
-
-def _attachment(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
-    return [
-        cells.name(tree),
-        json_tree.text(spec, "attacher"),
-        json_tree.text(spec, "source", "persistentVolumeName"),
-        json_tree.text(spec, "nodeName"),
-        json_tree.get(tree, "status", "attached") is True,
-        cells.age(tree, now),
-    ]
-
-
-def _runtime_class(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), json_tree.text(tree, "handler"), cells.age(tree, now)]
-
-
-def _signing_request(tree: JsonObject, now: Instant) -> Cells:
-    spec, status = json_tree.mapping(tree, "spec"), json_tree.mapping(tree, "status")
-    seconds = json_tree.integer(spec, "expirationSeconds")
-    held = {json_tree.text(found, "type") for found in json_tree.objects(status, "conditions")}
+def _condition(tree: JsonObject, _: Instant) -> Cell:
+    held = {condition.type for condition in meta.conditions(tree)}
     # A denial outweighs an approval.
     states = ["Denied"] if "Denied" in held else ["Approved"] if "Approved" in held else ["Pending"]
     states += ["Failed"] if "Failed" in held else []
-    states += ["Issued"] if json_tree.text(status, "certificate") else []
-    return [
-        cells.name(tree),
-        cells.age(tree, now),
-        json_tree.text(spec, "signerName") or NONE,
-        json_tree.text(spec, "username"),
-        NONE if seconds is None else duration_text(seconds * _MICROSECONDS),
-        ",".join(states),
-    ]
+    states += ["Issued"] if json_tree.text(tree, "status", "certificate") else []
+    return ",".join(states)
+
+
+def _duration(tree: JsonObject, _: Instant) -> Cell:
+    seconds = json_tree.integer(tree, "spec", "expirationSeconds")
+    return NONE if seconds is None else duration_text(seconds * _MICROSECONDS)
 
 
 ROWS: tuple[Row, ...] = (
     (
         api_groups.STORAGE,
         "storageclasses",
-        "Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age",
-        _storage_class,
+        cells.table(
+            "Name, Provisioner=.provisioner, ReclaimPolicy=.reclaimPolicy|Delete, "
+            "VolumeBindingMode=.volumeBindingMode|Immediate, "
+            "AllowVolumeExpansion=?allowVolumeExpansion, Age",
+            {"Name": _name(*_DEFAULT_CLASS)},
+        ),
     ),
     (
         api_groups.STORAGE,
         "csidrivers",
-        "Name, ?AttachRequired, ?PodInfoOnMount, ?StorageCapacity, TokenRequests, "
-        "?RequiresRepublish, Modes, Age",
-        _driver,
+        cells.table(
+            "Name, ?AttachRequired, ?PodInfoOnMount=?spec.podInfoOnMount, "
+            "?StorageCapacity=?spec.storageCapacity, TokenRequests, "
+            "?RequiresRepublish=?spec.requiresRepublish, Modes=*spec.volumeLifecycleModes|<none>, "
+            "Age",
+            {"AttachRequired": _attaches, "TokenRequests": _audiences},
+        ),
     ),
-    (api_groups.STORAGE, "volumeattributesclasses", "Name, DriverName, Age", _attributes_class),
-    (api_groups.STORAGE, "csinodes", "Name, #Drivers, Age", _node),
-    (api_groups.STORAGE, "csistoragecapacities", "Name, StorageClassName, Capacity", _capacity),
+    (
+        api_groups.STORAGE,
+        "volumeattributesclasses",
+        cells.table("Name, DriverName=.driverName, Age", {"Name": _name(_DEFAULT_ATTRIBUTES)}),
+    ),
+    (api_groups.STORAGE, "csinodes", cells.table("Name, #Drivers=+spec.drivers, Age")),
+    (
+        api_groups.STORAGE,
+        "csistoragecapacities",
+        cells.table("Name, StorageClassName=.storageClassName, Capacity=.capacity|<unset>"),
+    ),
     (
         api_groups.STORAGE,
         "volumeattachments",
-        "Name, =Attacher, PV, Node, ?Attached, Age",
-        _attachment,
+        cells.table(
+            "Name, =Attacher=.spec.attacher, PV=.spec.source.persistentVolumeName, "
+            "Node=.spec.nodeName, ?Attached=?status.attached, Age"
+        ),
     ),
-    (api_groups.NODE, "runtimeclasses", "Name, Handler, Age", _runtime_class),
+    (api_groups.NODE, "runtimeclasses", cells.table("Name, Handler=.handler, Age")),
     (
         api_groups.CERTIFICATES,
         "certificatesigningrequests",
-        "Name, Age, SignerName, Requestor, RequestedDuration, Condition",
-        _signing_request,
+        cells.table(
+            "Name, Age, SignerName=.spec.signerName|<none>, Requestor=.spec.username, "
+            "RequestedDuration, Condition",
+            {"RequestedDuration": _duration, "Condition": _condition},
+        ),
     ),
 )
