@@ -7,7 +7,7 @@ type, has the default: `text` for `str`, `integer` for `int | None`, `flag` for 
 
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -23,13 +23,13 @@ class Record(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 def of_tree(form: type[_T]) -> Callable[[object], _T]:
     """A reader of one record from a tree; of something else it is the default."""
     convert = msgspec.convert
-    default = form()
+    lenient = _lenient(form)
 
     def read(tree: object) -> _T:
         try:
             return convert(tree, form)
         except msgspec.ValidationError:
-            record: _T = lenient(form, tree, default)
+            record: _T = lenient(tree)
             return record
 
     return read
@@ -62,38 +62,57 @@ def of_list(form: type[_T], items_of: Callable[[JsonView], Any]) -> Callable[[Js
 def of_bytes(form: type[_T]) -> Callable[[bytes], _T]:
     """A reader of one record from stored bytes; the rest of the object is not decoded."""
     decode = msgspec.json.Decoder(form).decode
-    default = form()
+    lenient = _lenient(form)
 
     def read(body: bytes) -> _T:
         try:
             return decode(body)
         except msgspec.ValidationError:
-            record: _T = lenient(form, msgspec.json.decode(body), default)
+            record: _T = lenient(msgspec.json.decode(body))
             return record
 
     return read
 
 
-def lenient(form: Any, value: Any, default: Any) -> Any:
-    """`value` as `form`; what does not fit is `default`, below an object field by field."""
-    try:
-        return msgspec.convert(value, form)
-    except msgspec.ValidationError:
-        pass
-    if get_origin(form) in (Union, UnionType):
+_Read: TypeAlias = Callable[[Any], Any]
+
+
+def _lenient(form: Any) -> _Read:
+    """A reader of a record from a tree that does not fit; what does not fit has its default."""
+    empty = form()
+    fields = [
+        (field.name, field.encode_name, _reader(field.type, getattr(empty, field.name)))
+        for field in msgspec.structs.fields(form)
+    ]
+
+    def read(tree: Any) -> Any:
+        if not isinstance(tree, Mapping):
+            return empty
+        return form(**{name: part(tree[key]) for name, key, part in fields if key in tree})
+
+    return read
+
+
+def _reader(form: Any, default: Any) -> _Read:
+    """A reader of one field, by its type."""
+    if get_origin(form) is UnionType:
         form = next(part for part in get_args(form) if part is not NoneType)
     if isinstance(form, type) and issubclass(form, msgspec.Struct):
-        if not isinstance(value, Mapping):
-            return default
-        empty = form()
-        parts = {
-            field.name: lenient(field.type, value[field.encode_name], getattr(empty, field.name))
-            for field in msgspec.structs.fields(form)
-            if field.encode_name in value
-        }
-        return form(**parts)
-    if get_origin(form) is tuple and isinstance(value, list):
+        read = _lenient(form)
+        return lambda value: read(value) if isinstance(value, Mapping) else default
+    if get_origin(form) is tuple:
         item = get_args(form)[0]
-        kind = get_origin(item) or (str if item is str else dict)
-        return tuple(lenient(item, part, None) for part in value if isinstance(part, kind))
-    return default
+        kind = str if item is str else dict
+        part = _reader(item, None)
+        return lambda value: (
+            tuple(part(one) for one in value if isinstance(one, kind))
+            if isinstance(value, list)
+            else default
+        )
+    if get_origin(form) is dict:
+        return lambda value: dict(value) if isinstance(value, Mapping) else default
+    if form is int:
+        return lambda value: (
+            value if isinstance(value, int) and value.__class__ is not bool else default
+        )
+    return lambda value: value if isinstance(value, form) else default
