@@ -38,8 +38,8 @@ from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
-from app.domain.values import api_resources, condition_types, json_tree, timestamps
-from app.domain.values.fields import core, dra, meta
+from app.domain.values import api_resources, condition_types, timestamps
+from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -167,7 +167,7 @@ class Explainer:
         else:
             said += preemption_reasons.awaited(self._views.objects, tree)
             found = await self._findings(tree, decision, question)
-        outcome = json_tree.text(body or {}, "outcome") or "Pending"
+        outcome = decision_body.read(body).outcome or "Pending"
         return ObjectExplanation(
             subject=subject,
             outcome="Scheduled" if node else outcome,
@@ -342,7 +342,7 @@ class Explainer:
             )
         return ObjectExplanation(
             subject=questions.named(key),
-            outcome=json_tree.text(decision.object, "outcome"),
+            outcome=decision_body.read(decision.object).outcome,
             revision=self._views.revision,
             text="",
             reason=Reason(
@@ -368,7 +368,7 @@ class Explainer:
         if decision is not None:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
         children += await self._disruption(key)
-        outcome = json_tree.text(decision.object, "outcome") if decision is not None else "Deleted"
+        outcome = decision_body.read(decision.object).outcome if decision is not None else "Deleted"
         return ObjectExplanation(
             subject=questions.named(key),
             outcome=outcome,

@@ -22,7 +22,8 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, well_known
-from app.domain.values.fields import core, dra
+from app.domain.values.fields import core, decision_body, dra
+from app.domain.values.fields.decision_body import Decision
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -186,31 +187,31 @@ class HistoryMeter:
         )
 
     def _fold_decision(self, event: Event, objects: ObjectsReader) -> None:
-        body = event.object
-        controller, outcome = json_tree.text(body, "controller"), json_tree.text(body, "outcome")
+        decision = decision_body.read(event.object)
         self._meter.count(
-            "redra_decisions_total", history=self._history, controller=controller, outcome=outcome
+            "redra_decisions_total",
+            history=self._history,
+            controller=decision.controller,
+            outcome=decision.outcome,
         )
-        if controller == "eviction" and outcome == "Evicted":
-            due = json_tree.integer(body, "inputs", "due") or event.stamp.time
+        if decision.controller == "eviction" and decision.outcome == "Evicted":
+            due = decision.inputs.due or event.stamp.time
             name = "device_taint_eviction_controller_pod_deletion_duration_seconds"
             late = max(0, event.stamp.time - due) / SECOND
             self._meter.count(
                 "device_taint_eviction_controller_pod_deletions_total", history=self._history
             )
             self._meter.observe(name, late, history=self._history)
-        elif controller == "scheduling":
-            self._fold_attempt(event, body, outcome, objects)
+        elif decision.controller == "scheduling":
+            self._fold_attempt(event, decision, objects)
 
-    def _fold_attempt(
-        self, event: Event, body: JsonView, outcome: str, objects: ObjectsReader
-    ) -> None:
-        if body.get("key") == repeated_attempts.KEY:
-            for found in repeated_attempts.read(json_tree.mapping(body, "inputs")):
+    def _fold_attempt(self, event: Event, decision: Decision, objects: ObjectsReader) -> None:
+        if decision.key == repeated_attempts.KEY:
+            for found in repeated_attempts.read(json_tree.mapping(event.object, "inputs")):
                 pod = objects.get(pod_key(found.namespace, found.name))
                 self._count_attempt(_RESULTS.get(found.outcome, "error"), pod)
             return
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        place, outcome = decision.place, decision.outcome
         pod = objects.get(pod_key(*place))
         if outcome in _RESULTS:
             self._count_attempt(_RESULTS[outcome], pod)
@@ -219,7 +220,7 @@ class HistoryMeter:
             return
         began = self._waits.pop(place, None)
         if began is not None and pod is not None:
-            status = _wait_status(outcome, json_tree.text(body, "summary", "message"))
+            status = _wait_status(outcome, decision_body.summary_of(event.object).message)
             seconds = (event.stamp.time - began) / SECOND
             for driver in sorted(_drivers(objects, pod)):
                 labels = {"profile": _profile(pod), "driver": driver, "status": status}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.values import json_tree
-from app.domain.values.fields import core, dra, meta, paths, records
+from app.domain.values.fields import core, decision_body, dra, meta, paths, records
 from app.domain.values.json_tree import JsonObject
 
 KEYS = (
@@ -58,6 +58,8 @@ FORMS = (
     dra.DeviceRequest,
     core.Requirement,
     core.EventObject,
+    decision_body.Decision,
+    decision_body.Summary,
 )
 
 

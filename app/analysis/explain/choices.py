@@ -9,7 +9,7 @@ from app.analysis.explain.trees import claim_reasons
 from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values import json_tree
-from app.domain.values.fields import core, dra
+from app.domain.values.fields import core, decision_body, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -55,10 +55,10 @@ def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
     The claims of a pod are written one after the other behind their decision.
     """
     for event in decisions:
-        body = event.object
-        if body.get("resource") == "pods" and json_tree.text(body, "outcome") in _SUCCESSES:
+        decision = decision_body.read(event.object)
+        if decision.resource == "pods" and decision.outcome in _SUCCESSES:
             first = event.revision
-            if first < moment <= first + (json_tree.integer(body, "commands") or 0):
+            if first < moment <= first + decision.commands:
                 return Revision(first - 1)
             break
     return Revision(moment - 1)

@@ -7,6 +7,8 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import devices_text, nodes_text
 from app.domain.log import Event
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import decision_body
+from app.domain.values.fields.decision_body import Summary
 from app.domain.values.json_tree import JsonView
 
 _TOLD_ELSEWHERE = frozenset(
@@ -27,32 +29,32 @@ _TOLD_ELSEWHERE = frozenset(
 
 def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
     """Who decided what, when and having seen what; the counted causes only when they are wanted."""
-    body = event.object
+    decision = decision_body.read(event.object)
     when = timestamps.micro_text(event.stamp.time)
-    lines = list(_lines(json_tree.mapping(body, "summary"), with_causes=with_causes))
+    lines = list(_lines(json_tree.mapping(event.object, "summary"), with_causes=with_causes))
     return Reason(
         text=(
-            f"{json_tree.text(body, 'controller')} decided {json_tree.text(body, 'outcome')} at "
+            f"{decision.controller} decided {decision.outcome} at "
             f"{when} (revision {event.revision}, having seen {event.stamp.observed})"
         ),
         children=tuple(lines),
     )
 
 
-def _lines(summary: JsonView, *, with_causes: bool) -> Iterator[Reason]:
-    if message := json_tree.text(summary, "message"):
-        yield Reason(text=message)
-    if victims := preemption.chosen_text(summary):
+def _lines(tree: JsonView, *, with_causes: bool) -> Iterator[Reason]:
+    summary = decision_body.summary(tree)
+    if summary.message:
+        yield Reason(text=summary.message)
+    if victims := preemption.chosen_text(summary.preemption):
         yield Reason(text=victims)
-    if node := json_tree.text(summary, "node"):
-        text = f"node {node}"
-        feasible = json_tree.integer(summary, "feasible")
-        if feasible is not None:
-            looked_at = json_tree.integer(summary, "lookedAt") or 0
-            text += f"; {feasible} of {nodes_text(looked_at)} looked at would have taken it"
+    if summary.node:
+        text = f"node {summary.node}"
+        if summary.feasible is not None:
+            looked_at = nodes_text(summary.looked_at)
+            text += f"; {summary.feasible} of {looked_at} looked at would have taken it"
         yield Reason(text=text)
-    is_scheduling = bool("lookedAt" in summary)
-    for name, value in summary.items():
+    is_scheduling = bool("lookedAt" in tree)
+    for name, value in tree.items():
         told = name in _TOLD_ELSEWHERE if is_scheduling else name == "message" or name == "node"
         if told or name.startswith("causes") or name.endswith("Count"):
             continue
@@ -62,22 +64,21 @@ def _lines(summary: JsonView, *, with_causes: bool) -> Iterator[Reason]:
         yield from _causes(summary)
 
 
-def _causes(summary: JsonView) -> Iterator[Reason]:
-    for cause in json_tree.objects(summary, "causes"):
-        devices = json_tree.integer(cause, "devices") or 0
-        text = f"{devices_text(devices)} on {nodes_text(json_tree.integer(cause, 'nodes') or 0)}"
-        examples = json_tree.texts(cause, "examples")
-        if examples:
-            text += f", such as {listed(examples, len(examples))}"
-        about = json_tree.text(cause, "about")
-        said = f"{json_tree.text(cause, 'cause')}{f' ({about})' if about else ''}"
-        request = f"{json_tree.text(cause, 'claim')} request {json_tree.text(cause, 'request')}"
-        yield Reason(text=f"{request}: {text}: {said}", count=devices)
-    if cut := json_tree.integer(summary, "causesCut"):
-        devices = json_tree.integer(summary, "causesDevicesCut") or 0
-        yield Reason(text=f"{cut} rarer causes for {devices_text(devices)}", count=devices)
-    if cut := json_tree.integer(summary, "causesNodesCut"):
-        yield Reason(text=f"{nodes_text(cut)} more were refused and not counted here")
+def _causes(summary: Summary) -> Iterator[Reason]:
+    for cause in summary.causes:
+        text = f"{devices_text(cause.devices)} on {nodes_text(cause.nodes)}"
+        if cause.examples:
+            text += f", such as {listed(cause.examples, len(cause.examples))}"
+        said = f"{cause.cause}{f' ({cause.about})' if cause.about else ''}"
+        request = f"{cause.claim} request {cause.request}"
+        yield Reason(text=f"{request}: {text}: {said}", count=cause.devices)
+    if summary.causes_cut:
+        devices = summary.causes_devices_cut
+        text = f"{summary.causes_cut} rarer causes for {devices_text(devices)}"
+        yield Reason(text=text, count=devices)
+    if summary.causes_nodes_cut:
+        text = f"{nodes_text(summary.causes_nodes_cut)} more were refused and not counted here"
+        yield Reason(text=text)
 
 
 def _short(value: object) -> str:

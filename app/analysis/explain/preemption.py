@@ -8,22 +8,22 @@ from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values import api_resources
+from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.fields.decision_body import Preemption
+from app.domain.values.json_tree import JsonView
 
 EFFECTS_MAX = 512
 """Events before a victim's condition among which its decision is looked for."""
 
 
-def chosen_text(summary: JsonView) -> str:
+def chosen_text(found: Preemption) -> str:
     """What a decision says about its victims; empty when it has none."""
-    found = json_tree.mapping(summary, "preemption")
-    victims = json_tree.texts(found, "victims")
+    victims = found.victims
     if not victims:
         return ""
-    count = json_tree.integer(found, "victimsCount") or len(victims)
-    text = f"evicted {listed(victims, count)} on node {json_tree.text(found, 'node')} for it: "
+    count = found.victims_count or len(victims)
+    text = f"evicted {listed(victims, count)} on node {found.node} for it: "
     text += _cost_text(found)
     return text
 
@@ -54,12 +54,9 @@ def decision_about(events: Sequence[Event], victim: JsonView) -> Event | None:
     for event in reversed(events):
         if event.type is not EventType.DECISION_RECORDED:
             continue
-        found = json_tree.mapping(event.object, "summary", "preemption")
-        if not found:
-            continue
-        named = json_tree.texts(found, "victims")
-        is_cut = (json_tree.integer(found, "victimsCount") or 0) > len(named)
-        if wanted in named or is_cut:
+        found = decision_body.summary_of(event.object).preemption
+        is_cut = found.victims_count > len(found.victims)
+        if wanted in found.victims or is_cut:
             return event
     return None
 
@@ -71,19 +68,19 @@ def evicted_for(
     if decision is None:
         yield from _said(objects, victim)
         return
-    body = decision.object
-    namespace, name = json_tree.text(body, "namespace"), json_tree.text(body, "name")
+    summary = decision_body.summary_of(decision.object)
+    namespace, name = decision_body.read(decision.object).place
     other = objects.get(pod_key(namespace, name)) or {}
     yield Reason(
         text=f"for pod {namespace}/{name} of priority {_priority(other)}; "
         f"its own is {_priority(victim)}",
-        children=(Reason(text=json_tree.text(body, "summary", "message")),),
+        children=(Reason(text=summary.message),),
     )
-    found = json_tree.mapping(body, "summary", "preemption")
-    others = [name for name in json_tree.texts(found, "victims") if name != _place(victim)]
-    count = (json_tree.integer(found, "victimsCount") or 1) - 1
+    found = summary.preemption
+    others = [name for name in found.victims if name != _place(victim)]
+    count = (found.victims_count or 1) - 1
     also = f"with {listed(others, count)}; " if others else ""
-    yield Reason(text=f"on node {json_tree.text(found, 'node')}: {also}{_cost_text(found)}")
+    yield Reason(text=f"on node {found.node}: {also}{_cost_text(found)}")
 
 
 def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
@@ -91,18 +88,16 @@ def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
     uid = meta.uid(victim)
     namespace = meta.namespace(victim)
     for key in objects.keys(*api_resources.EVENTS, namespace):
-        tree: JsonObject = objects.get(key) or {}
-        is_about = json_tree.text(tree, "involvedObject", "uid") == uid
-        if is_about and json_tree.text(tree, "reason") == "Preempted":
-            yield Reason(text=json_tree.text(tree, "message"))
+        said = core.event_object(objects.get(key) or {})
+        if said.involved_object.uid == uid and said.reason == "Preempted":
+            yield Reason(text=said.message)
 
 
-def _cost_text(found: JsonView) -> str:
-    candidates = json_tree.integer(found, "candidates") or 1
-    violations = json_tree.integer(found, "violations") or 0
+def _cost_text(found: Preemption) -> str:
+    violations = found.violations
     text = "no other node would fit by evictions"
-    if candidates > 1:
-        text = f"the cheapest of {nodes_text(candidates)} that would fit by evictions"
+    if found.candidates > 1:
+        text = f"the cheapest of {nodes_text(found.candidates)} that would fit by evictions"
     if violations:
         budgets = "a disruption budget" if violations == 1 else "disruption budgets"
         text += f"; {violations} against {budgets}"

@@ -24,7 +24,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import Command, RecordDecision
-from app.domain.values import json_tree
+from app.domain.values.fields import decision_body
 
 
 class DecisionChecker:
@@ -240,11 +240,11 @@ def _record_of(plan: Plan) -> bytes | None:
 
 
 def _controller_of(decision: Event) -> str:
-    return json_tree.text(decision.object, "controller")
+    return decision_body.read(decision.object).controller
 
 
 def _subject(decision: Event) -> str:
-    resource = json_tree.text(decision.object, "resource")
+    resource = decision_body.read(decision.object).resource
     key = decision.key
     name = f"{key.namespace}/{key.name}" if key.namespace else key.name
     return f"{resource}/{name}" if resource else name

@@ -16,7 +16,7 @@ from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, ViewsT
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.write.commands import Command
-from app.domain.values import json_tree
+from app.domain.values.fields import decision_body
 from app.domain.values.timestamps import Instant
 
 Key = TypeVar("Key", bound=tuple[str, ...])
@@ -169,9 +169,9 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
 
 def decided_at(decision: Event) -> Instant:
     """The instant at which a recorded decision was made."""
-    return Instant(json_tree.integer(decision.object, "inputs", "now") or decision.stamp.time)
+    return Instant(decision_body.read(decision.object).inputs.now or decision.stamp.time)
 
 
 def decided_cause(decision: Event) -> Revision:
     """The revision that provoked a recorded decision."""
-    return Revision(json_tree.integer(decision.object, "cause") or 0)
+    return Revision(decision_body.read(decision.object).cause)

@@ -26,7 +26,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
 from app.domain.values import api_resources, json_tree, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -191,25 +191,22 @@ class ClaimsReconciler:
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """Make the plan of a recorded decision again; only releases are recorded."""
-        body = decision.object
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
-        now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
-        cause = Revision(json_tree.integer(body, "cause") or 0)
-        acts = tuple(Act(act) for act in json_tree.texts(body, "inputs", "acts"))
-        return self._plan_release(views, place, now, cause, acts)
+        recorded = decision_body.read(decision.object)
+        now = Instant(recorded.inputs.now or decision.stamp.time)
+        acts = tuple(Act(act) for act in recorded.inputs.acts)
+        return self._plan_release(views, recorded.place, now, Revision(recorded.cause), acts)
 
     def _fold_decision(self, event: Event) -> None:
-        body = event.object
-        if body.get("controller") != NAME:
+        if event.object.get("controller") != NAME:
             return
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        decision = decision_body.read(event.object)
+        place = decision.place
         self._going.pop(place, None)
         known = {act.value for act in Act}
-        follows = json_tree.texts(body, "inputs", "follows")
-        acts = tuple(Act(act) for act in follows if act in known)
+        acts = tuple(Act(act) for act in decision.inputs.follows if act in known)
         if not acts:
             return
-        now = json_tree.integer(body, "inputs", "now") or event.stamp.time
+        now = decision.inputs.now or event.stamp.time
         due = Instant(now + (self._apart or 0))
         own = event.revision + 1
         self._going[place] = _Going(acts=acts, due=due, own=own)

@@ -29,7 +29,7 @@ from app.domain.objects.write.commands import (
     PatchType,
 )
 from app.domain.values import api_resources, condition_types, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -156,13 +156,12 @@ class EvictionReconciler:
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again, from the state as folded up to what the decision observed."""
-        body = decision.object
-        inputs = json_tree.mapping(body, "inputs")
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
-        pod_id = (*place, json_tree.text(inputs, "uid"))
-        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
-        cause = Revision(json_tree.integer(body, "cause") or 0)
-        if json_tree.text(body, "outcome") == "Cancelled":
+        recorded = decision_body.read(decision.object)
+        place = recorded.place
+        pod_id = (*place, recorded.inputs.uid)
+        now = Instant(recorded.inputs.now or decision.stamp.time)
+        cause = Revision(recorded.cause)
+        if recorded.outcome == "Cancelled":
             return self._plan_cancel(views.objects, pod_id, now, cause)
         # Parity: C20, a pod may have been put back by a later look; then its stored eviction holds.
         eviction = self._delete_at.get(pod_id) or self.state.pod_eviction(place)
@@ -184,16 +183,16 @@ class EvictionReconciler:
                 self._cancelled.add(pod_id, revision)
 
     def _fold_decision(self, event: Event) -> None:
-        body = event.object
-        if body.get("controller") != NAME:
+        if event.object.get("controller") != NAME:
             return
-        uid = json_tree.text(body, "inputs", "uid")
-        pod_id = (json_tree.text(body, "namespace"), json_tree.text(body, "name"), uid)
+        decision = decision_body.read(event.object)
+        uid = decision.inputs.uid
+        pod_id = (*decision.place, uid)
         observed = Revision(event.stamp.observed)
-        if json_tree.text(body, "outcome") == "Cancelled":
+        if decision.outcome == "Cancelled":
             self._cancelled.drop(pod_id, observed)
             return
-        if json_tree.text(body, "outcome") in ENDED:
+        if decision.outcome in ENDED:
             self._delete_at.pop(pod_id, None)
             self._queue.drop(pod_id, observed)
             self._note_evicted(uid)

@@ -21,7 +21,7 @@ from app.domain.controllers.resources import is_of, pod_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import api_resources, condition_types, json_tree, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -112,10 +112,8 @@ class PodGcReconciler(KeyedController[_Key, Views]):
 
     def decided_key(self, decision: Event) -> _Key:
         """The pod that was removed, and why."""
-        body = decision.object
-        reason = json_tree.text(body, "inputs", "reason") or ORPHANED
-        uid = json_tree.text(body, "inputs", "uid")
-        return reason, decision.key.namespace, decision.key.name, uid
+        inputs = decision_body.read(decision.object).inputs
+        return inputs.reason or ORPHANED, decision.key.namespace, decision.key.name, inputs.uid
 
     def text_of(self, key: _Key) -> str:
         """The pod."""

@@ -23,7 +23,7 @@ from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import api_resources, condition_types, json_tree, timestamps, well_known
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -108,11 +108,12 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again from the node as it was."""
         body = decision.object
-        name, outcome = json_tree.text(body, "name"), json_tree.text(body, "outcome")
+        recorded = decision_body.read(body)
+        name, outcome = recorded.name, recorded.outcome
         now = decided_at(decision)
         work: Work | None
         if outcome == "Removed":
-            work = self._say_gone(views, name, json_tree.text(body, "inputs", "uid"), now)
+            work = self._say_gone(views, name, recorded.inputs.uid, now)
         else:
             refused = {name} if json_tree.flag(body, "inputs", "refused") else set()
             # After a restart nobody knows of nodes whose Events have ended: they are registered
@@ -128,7 +129,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             return
         name, observed = decision.key.name, Revision(decision.stamp.observed)
         if body.get("outcome") == "Removed":
-            self._gone.drop((name, json_tree.text(body, "inputs", "uid")), observed)
+            self._gone.drop((name, decision_body.read(body).inputs.uid), observed)
         else:
             self.queue.drop((name,), observed)
 

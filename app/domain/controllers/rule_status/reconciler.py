@@ -20,6 +20,7 @@ from app.domain.controllers.rule_status import condition
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, WriteOptions
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -81,8 +82,8 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
 
     def decided_key(self, decision: Event) -> _RuleId:
         """The rule that was looked at."""
-        body = decision.object
-        return json_tree.text(body, "name"), json_tree.text(body, "inputs", "uid")
+        recorded = decision_body.read(decision.object)
+        return recorded.name, recorded.inputs.uid
 
     def text_of(self, key: _RuleId) -> str:
         """The rule by its name."""
@@ -123,7 +124,7 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
             # Parity: the item of ten seconds after a pod's eviction was planned is another one.
             key, observed = self.decided_key(decision), Revision(decision.stamp.observed)
             self.queue.drop(key, observed, decided_at(decision))
-        elif body.get("controller") == EVICTION and json_tree.text(body, "outcome") in ENDED:
+        elif body.get("controller") == EVICTION and decision_body.read(body).outcome in ENDED:
             for name, uid in _rules_of(body):
                 rule = self._state.rules.get(name)
                 if rule is None or rule.uid != uid:

@@ -23,7 +23,7 @@ from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
-from app.domain.values.fields import dra
+from app.domain.values.fields import decision_body, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -82,16 +82,17 @@ def plan_of(
 
 def turn_again(tree: JsonObject, body: JsonView, now: Instant) -> Turn:
     """The circumstances of an attempt from its recorded decision."""
-    inputs = json_tree.mapping(body, "inputs")
+    decision = decision_body.read(body)
+    inputs = decision.inputs
     return Turn(
         pod=pod_spec.read(tree),
         tree=tree,
         now=now,
-        cause=Revision(json_tree.integer(body, "cause") or 0),
-        start=json_tree.integer(inputs, "start") or 0,
-        number=json_tree.integer(inputs, "attempt") or 1,
-        batch=json_tree.integer(inputs, "batch") or 0,
-        bounds=bounds_of(inputs),
+        cause=Revision(decision.cause),
+        start=inputs.start,
+        number=inputs.attempt or 1,
+        batch=inputs.batch,
+        bounds=bounds_of(json_tree.mapping(body, "inputs")),
     )
 
 
@@ -116,13 +117,13 @@ def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -
     return _plan(objects, turn, commands, "Skipped", _inputs(turn), {"message": text})
 
 
-def wait_of(turn: Turn, inputs: JsonView) -> waiting_binding.Wait:
+def wait_of(turn: Turn, inputs: decision_body.Inputs) -> waiting_binding.Wait:
     """The wait for binding conditions that a recorded decision was about."""
     facts = turn.pod.facts
     return waiting_binding.Wait(
         place=(facts.namespace, facts.name),
-        uid=json_tree.text(inputs, "uid"),
-        node=json_tree.text(inputs, "bindingNode"),
+        uid=inputs.uid,
+        node=inputs.binding_node,
         started=turn.now,
         next_look=turn.now,
         cause=turn.cause,

@@ -36,7 +36,7 @@ from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -160,8 +160,8 @@ class SchedulingReconciler:
         inputs = json_tree.mapping(body, "inputs")
         if body.get("key") == repeated_attempts.KEY:
             return self._redecide_quiet(views, body, inputs)
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
-        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
+        recorded = decision_body.read(body)
+        place, now = recorded.place, Instant(recorded.inputs.now or decision.stamp.time)
         if delayed_binding.WRITES_CLAIMS in inputs:
             held = delayed_binding.held_then(self._bindings, place, inputs)
             return None if held is None else self._act(views, held, now)
@@ -170,8 +170,8 @@ class SchedulingReconciler:
             return None
         turn = planning.turn_again(tree, body, now)
         if "bindingNode" in inputs:
-            return self._act(views, planning.wait_of(turn, inputs), now)
-        if body.get("outcome") == "Skipped":
+            return self._act(views, planning.wait_of(turn, recorded.inputs), now)
+        if recorded.outcome == "Skipped":
             return planning.skip_plan(views.objects, self._series, turn)
         if turn.batch == 0:
             self._assumed.clear()
@@ -186,7 +186,8 @@ class SchedulingReconciler:
         return plan
 
     def _redecide_quiet(self, views: DeviceViews, body: JsonView, inputs: JsonView) -> Plan | None:
-        now = Instant(json_tree.integer(inputs, "now") or 0)
+        recorded = decision_body.read(body)
+        now = Instant(recorded.inputs.now)
         again: list[RepeatedAttempt] = []
         for found in repeated_attempts.read(inputs):
             tree = views.objects.get(pod_key(found.namespace, found.name))
@@ -210,8 +211,8 @@ class SchedulingReconciler:
         return repeated_attempts.plan_of(
             again,
             now=now,
-            following=json_tree.integer(inputs, "next") or 0,
-            cause=json_tree.integer(body, "cause") or 0,
+            following=recorded.inputs.next or 0,
+            cause=recorded.cause,
             observed=views.objects.revision,
         )
 
@@ -310,19 +311,18 @@ class SchedulingReconciler:
 
     def _fold_decision(self, event: Event, objects: ObjectsReader) -> None:
         body = event.object
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
-        inputs = json_tree.mapping(body, "inputs")
-        outcome = json_tree.text(body, "outcome")
-        if (following := json_tree.integer(inputs, "next")) is not None:
-            self._start = following
-        now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
+        decision = decision_body.read(body)
+        place, outcome, inputs = decision.place, decision.outcome, decision.inputs
+        if inputs.next is not None:
+            self._start = inputs.next
+        now = Instant(inputs.now or event.stamp.time)
         self._moved.pop(place, None)
-        if body.get("key") == repeated_attempts.KEY:
-            self._fold_quiet(event, inputs, now, objects)
+        if decision.key == repeated_attempts.KEY:
+            self._fold_quiet(event, json_tree.mapping(body, "inputs"), now, objects)
             return
         self._end_binding(place)
         pod = self.queue.get(place)
-        if pod is None or pod.spec.facts.uid != inputs.get("uid"):
+        if pod is None or pod.spec.facts.uid != inputs.uid:
             return
         if outcome in waiting_binding.UNDER_WAY:
             self.queue.hold(pod)
@@ -332,8 +332,7 @@ class SchedulingReconciler:
             if held.assumed is not None:
                 self._assumed.hold(place, held.assumed.in_flight(place[0]))
         elif outcome in ("Unschedulable", "Error"):
-            plugins = frozenset(json_tree.texts(body, "inputs", "plugins"))
-            self.queue.settle_failure(pod, outcome, plugins, now)
+            self.queue.settle_failure(pod, outcome, frozenset(inputs.plugins), now)
             self._waker.replay(pod, objects, Revision(event.stamp.observed), event.stamp.time)
         elif outcome == "Skipped":
             self._forget(place)

@@ -10,7 +10,8 @@ from app.domain.controllers.plan import DECISIONS, Decision, DeviceViews, Plan, 
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.devices.model import PatchProblem
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values import api_groups, api_resources
+from app.domain.values.fields import decision_body
 from app.domain.values.timestamps import Instant
 
 NAME = "slice-patches"
@@ -50,8 +51,8 @@ class PatchWarningReconciler:
         key = event.key
         if event.type is EventType.DECISION_RECORDED:
             if key.resource == DECISION.resource and event.object.get("controller") == NAME:
-                inputs = json_tree.mapping(event.object, "inputs")
-                self._told.add((json_tree.text(inputs, "uid"), json_tree.text(inputs, "problem")))
+                inputs = decision_body.read(event.object).inputs
+                self._told.add((inputs.uid, inputs.problem))
         elif key.group == api_groups.RESOURCE and key.resource in _LOOKED_AT:
             self._has_patches = self._has_patches or key.resource == "resourceslicepatches"
             self._changed_at = event.revision
@@ -79,9 +80,9 @@ class PatchWarningReconciler:
 
     def redecide(self, views: DeviceViews, decision: Event) -> Plan | None:
         """The same warning from the same devices."""
-        inputs = json_tree.mapping(decision.object, "inputs")
-        wanted = (json_tree.text(inputs, "uid"), json_tree.text(inputs, "problem"))
-        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
+        inputs = decision_body.read(decision.object).inputs
+        wanted = (inputs.uid, inputs.problem)
+        now = Instant(inputs.now or decision.stamp.time)
         for patch, uid, problem, devices in _problems(views):
             if (uid, problem) == wanted:
                 self._changed_at = Revision(decision.stamp.cause)

@@ -35,7 +35,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import Revision
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -118,20 +118,19 @@ def read(body: JsonView, place: Place, now: Instant, revision: Revision) -> Wait
     A delayed binding goes on at the instants that its decision names; a look at binding conditions
     follows at once.
     """
-    inputs = json_tree.mapping(body, "inputs")
-    outcome = json_tree.text(body, "outcome")
+    decision = decision_body.read(body)
     assumed = None
     due = now
-    if outcome == ASSUMED:
-        assumed = placements.read(inputs)
+    if decision.outcome == ASSUMED:
+        assumed = placements.read(json_tree.mapping(body, "inputs"))
         due = assumed.bind_at if assumed.claims_at is None else assumed.claims_at
         assumed = assumed if assumed.claims_at is not None else None
-    elif outcome == RESERVED:
-        due = Instant(json_tree.integer(inputs, "bindAt") or now)
+    elif decision.outcome == RESERVED:
+        due = Instant(decision.inputs.bind_at or now)
     return Wait(
         place=place,
-        uid=json_tree.text(inputs, "uid"),
-        node=json_tree.text(body, "summary", "node"),
+        uid=decision.inputs.uid,
+        node=decision_body.summary_of(body).node,
         started=now,
         next_look=Instant(max(due, now)),
         cause=revision,

@@ -1,0 +1,83 @@
+"""The fields of recorded decisions, as the bodies of DecisionRecorded events have them."""
+
+from app.domain.values.fields import paths, records
+from app.domain.values.fields.records import Record
+
+
+class Inputs(Record, frozen=True):
+    """What a decision depended on beside the views; each controller sets what it needs."""
+
+    now: int = 0
+    uid: str = ""
+    reason: str = ""
+    problem: str = ""
+    attempt: int = 0
+    start: int = 0
+    batch: int = 0
+    next: int | None = None
+    due: int = 0
+    bind_at: int = 0
+    binding_node: str = ""
+    acts: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+
+
+class Preemption(Record, frozen=True):
+    """Why pods were evicted for another one."""
+
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    victims_count: int = 0
+    candidates: int = 0
+    violations: int = 0
+
+
+class Cause(Record, frozen=True):
+    """One counted cause of devices that could not be had."""
+
+    claim: str = ""
+    request: str = ""
+    cause: str = ""
+    about: str = ""
+    devices: int = 0
+    nodes: int = 0
+    examples: tuple[str, ...] = ()
+
+
+class Summary(Record, frozen=True):
+    """What a decision says of itself."""
+
+    message: str = ""
+    node: str = ""
+    feasible: int | None = None
+    looked_at: int = 0
+    preemption: Preemption = Preemption()
+    causes: tuple[Cause, ...] = ()
+    causes_cut: int = 0
+    causes_devices_cut: int = 0
+    causes_nodes_cut: int = 0
+
+
+class Decision(Record, frozen=True):
+    """A recorded decision. `cause` is the revision that provoked it, `key` the key in its queue."""
+
+    controller: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    key: str = ""
+    outcome: str = ""
+    cause: int = 0
+    commands: int = 0
+    inputs: Inputs = Inputs()
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Namespace and name of the object that it is about."""
+        return (self.namespace, self.name)
+
+
+read = records.of_tree(Decision)
+summary = records.of_tree(Summary)
+summary_of = records.of_value(Summary, paths.get("summary"))
