@@ -56,7 +56,7 @@ FORMS = (
     dra.Pool,
     dra.DeviceStatus,
     dra.DeviceRequest,
-    core.Requirement,
+    core.SelectorRequirement,
     core.EventObject,
     decision_body.Decision,
     decision_body.Summary,
@@ -80,6 +80,9 @@ def walked(form: Any, tree: json_tree.JsonView) -> Any:
             fields[field.name] = tuple(json_tree.texts(tree, key))
         elif kind == tuple[JsonObject, ...]:
             fields[field.name] = tuple(json_tree.objects(tree, key))
+        elif kind == str | None:
+            text = json_tree.get(tree, key)
+            fields[field.name] = text if isinstance(text, str) else None
         elif kind == JsonObject:
             fields[field.name] = dict(json_tree.mapping(tree, key))
         elif kind == bool | None:

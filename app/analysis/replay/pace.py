@@ -358,7 +358,8 @@ class RecordedPace:
         said = core.event_object(act.event.object)
         if said.reason != "FailedScheduling":
             return
-        when = (said.series.last_observed_time if said.series else "") or said.event_time
+        last = said.series.last_observed_time if said.series else ""
+        when = last or said.event_time or ""
         try:
             instant = Instant(min(timestamps.parse(when), act.known))
         except TimestampError:

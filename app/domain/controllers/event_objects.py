@@ -23,7 +23,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -49,15 +49,16 @@ class Reporter:
         """Take note of the component's own Event objects."""
         if not is_of(event.key, api_resources.EVENTS):
             return
-        tree = event.object
-        if json_tree.text(tree, "source", "component") != self.component:
+        said = core.event_object(event.object)
+        if said.source.component != self.component:
             return
-        fact = _fact_of(tree)
+        subject = said.involved_object
+        fact: _Fact = (subject.uid, subject.name, said.type, said.reason, said.message)
         if event.type is EventType.OBJECT_DELETED:
             self._said.pop(fact, None)
             return
         self._said.pop(fact, None)
-        self._said[fact] = (event.key, json_tree.integer(tree, "count") or 1)
+        self._said[fact] = (event.key, said.count or 1)
 
     def report(
         self,
@@ -170,14 +171,3 @@ def _is_refused(objects: ObjectsReader, command: Command) -> bool:
     except Rejected:
         return True
     return False
-
-
-def _fact_of(tree: JsonView) -> _Fact:
-    subject = json_tree.mapping(tree, "involvedObject")
-    return (
-        json_tree.text(subject, "uid"),
-        json_tree.text(subject, "name"),
-        json_tree.text(tree, "type"),
-        json_tree.text(tree, "reason"),
-        json_tree.text(tree, "message"),
-    )

@@ -5,11 +5,13 @@ SelectorError. Parity: allocator.md 2.1 for node selectors, api.md for list para
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.domain.values import json_tree
+from app.domain.values.fields import core
+from app.domain.values.fields.core import SelectorRequirement
 from app.domain.values.json_tree import JsonView
 
 Labels: TypeAlias = Mapping[str, str]
@@ -204,22 +206,31 @@ def node_selector_of(tree: JsonView) -> NodeSelector:
 
 def node_selector_text(tree: JsonView) -> str:
     """The selector as it appears in error texts of the scheduler."""
-
-    def requirements(term: JsonView, field: str) -> str:
-        shown = [
-            f"NodeSelectorRequirement{{Key:{json_tree.text(found, 'key')},"
-            f"Operator:{json_tree.text(found, 'operator')},"
-            f"Values:[{' '.join(json_tree.texts(found, 'values'))}],}},"
-            for found in json_tree.objects(term, field)
-        ]
-        return "[]NodeSelectorRequirement{" + "".join(shown) + "}"
-
-    terms = [
-        f"NodeSelectorTerm{{MatchExpressions:{requirements(term, 'matchExpressions')},"
-        f"MatchFields:{requirements(term, 'matchFields')},}},"
+    terms = "".join(
+        f"NodeSelectorTerm{{MatchExpressions:{_go_text('Node', core.requirements(term))},"
+        f"MatchFields:{_go_text('Node', core.field_requirements(term))},}},"
         for term in json_tree.objects(tree, "nodeSelectorTerms")
-    ]
-    return "&NodeSelector{NodeSelectorTerms:[]NodeSelectorTerm{" + "".join(terms) + "},}"
+    )
+    return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{terms}}},}}"
+
+
+def label_selector_text(tree: JsonView) -> str:
+    """The selector as the Go type prints itself, in tables and Events."""
+    labels = json_tree.labels(tree, "matchLabels")
+    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:{_go_text('Label', core.requirements(tree))},}}"
+    )
+
+
+def _go_text(kind: str, requirements: Iterable[SelectorRequirement]) -> str:
+    form = f"{kind}SelectorRequirement"
+    shown = "".join(
+        f"{form}{{Key:{one.key},Operator:{one.operator},Values:[{' '.join(one.values)}],}},"
+        for one in requirements
+    )
+    return f"[]{form}{{{shown}}}"
 
 
 def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
@@ -281,12 +292,13 @@ def _split_unescaped(text: str) -> list[str]:
 
 
 def _expression_requirement(tree: JsonView, path: str = "") -> Requirement:
-    key = json_tree.text(tree, "key")
-    written = json_tree.text(tree, "operator")
-    values = json_tree.texts(tree, "values")
-    operator = _OPERATORS.get(written)
+    written = core.requirement(tree)
+    key, values = written.key, written.values
+    operator = _OPERATORS.get(written.operator)
     if operator is None:
-        raise SelectorError(_at(path, "operator", f'"{written}" is not a valid selector operator'))
+        raise SelectorError(
+            _at(path, "operator", f'"{written.operator}" is not a valid selector operator')
+        )
     _check_key(key, path)
     if operator in ("in", "notin") and not values:
         raise SelectorError(
@@ -308,15 +320,13 @@ def _expression_requirement(tree: JsonView, path: str = "") -> Requirement:
 
 
 def _node_field(tree: JsonView, path: str) -> FieldRequirement:
-    operator = json_tree.text(tree, "operator")
-    values = json_tree.texts(tree, "values")
+    written = core.requirement(tree)
+    operator, values = written.operator, written.values
     if operator not in ("In", "NotIn"):
         raise SelectorError(_at(path, "operator", f'"{operator}" is not a valid selector operator'))
     if len(values) != 1:
         raise SelectorError(_at(path, "values", "must have one element"))
-    return FieldRequirement(
-        field=json_tree.text(tree, "key"), value=values[0], equal=operator == "In"
-    )
+    return FieldRequirement(field=written.key, value=values[0], equal=operator == "In")
 
 
 def _bound(text: str, path: str) -> int:

@@ -20,7 +20,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, UpdateObject
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, json_tree, selectors, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector
@@ -140,7 +140,9 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
             commands.append(said)
             found = Count(status=counting.failed(tree, str(problem), now))
         if found.some_unmanaged:
-            text = _UNMANAGED.format(_go_selector(tree))
+            text = _UNMANAGED.format(
+                selectors.label_selector_text(json_tree.mapping(tree, "spec", "selector"))
+            )
             commands.append(self._say(objects, now, tree, "UnmanagedPods", text, kind="Warning"))
         for pod in found.late:
             commands += self._say_late(objects, now, namespace, pod, name)
@@ -252,20 +254,3 @@ def _stale_at(pod: JsonView) -> Instant | None:
     except TimestampError:
         since = Instant(0)
     return Instant(since + STALE_AFTER)
-
-
-def _go_selector(budget: JsonView) -> str:
-    """The selector as the real controller prints it."""
-    spec = json_tree.mapping(budget, "spec", "selector")
-    labels = json_tree.labels(spec, "matchLabels")
-    plain = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    listed = "".join(
-        f"LabelSelectorRequirement{{Key:{json_tree.text(one, 'key')},"
-        f"Operator:{json_tree.text(one, 'operator')},"
-        f"Values:[{' '.join(json_tree.texts(one, 'values'))}],}},"
-        for one in json_tree.objects(spec, "matchExpressions")
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{plain}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{listed}}},}}"
-    )

@@ -135,13 +135,13 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
 
     def _fold_said(self, event: Event) -> Iterator[tuple[str]]:
         self._reporter.fold(event)
-        if json_tree.text(event.object, "reason") != REGISTERED:
+        said = core.event_object(event.object)
+        if said.reason != REGISTERED:
             return
-        subject = json_tree.mapping(event.object, "involvedObject")
-        uid = json_tree.text(subject, "uid")
-        if json_tree.text(subject, "kind") == "Node" and uid not in self._registered:
-            self._registered.add(uid)
-            yield (json_tree.text(subject, "name"),)
+        subject = said.involved_object
+        if subject.kind == "Node" and subject.uid not in self._registered:
+            self._registered.add(subject.uid)
+            yield (subject.name,)
 
     def _say_gone(self, views: Views, name: str, uid: str, now: Instant) -> Work:
         subject = {"kind": "Node", "name": name, "uid": uid, "apiVersion": "v1"}

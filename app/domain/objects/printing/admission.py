@@ -6,8 +6,8 @@ Parity: api.md 6, "Columns"; the printers of the real server.
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import UNSET, Cell
-from app.domain.values import api_groups, json_tree
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 
@@ -23,23 +23,9 @@ def _parameters(tree: JsonObject, _: Instant) -> Cell:
     name = json_tree.text(reference, "name")
     if name:
         return f"{json_tree.text(reference, 'namespace') or '*'}/{name}"
-    return _printed(json_tree.mapping(reference, "selector")) if "selector" in reference else UNSET
-
-
-def _printed(selector: JsonView) -> str:
-    """A label selector as the Go type prints itself."""
-    labels = json_tree.labels(selector, "matchLabels")
-    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    terms = "".join(
-        f"LabelSelectorRequirement{{Key:{json_tree.text(term, 'key')},"
-        f"Operator:{json_tree.text(term, 'operator')},"
-        f"Values:[{' '.join(json_tree.texts(term, 'values'))}],}},"
-        for term in json_tree.objects(selector, "matchExpressions")
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
-    )
+    if "selector" not in reference:
+        return UNSET
+    return selectors.label_selector_text(json_tree.mapping(reference, "selector"))
 
 
 _BINDING = cells.table(

@@ -66,7 +66,7 @@ def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
 
 def _event(tree: JsonObject, now: Instant) -> Cells:
     event = core.event_object(tree)
-    first = event.first_timestamp or event.event_time
+    first = event.first_timestamp or event.event_time or ""
     last, count = event.last_timestamp or first, event.count
     if event.series is not None:
         last = event.series.last_observed_time or last
@@ -76,7 +76,7 @@ def _event(tree: JsonObject, now: Instant) -> Cells:
         seen = f"{seen} (x{count} over {age_text(first, now)})"
     target = event.involved_object
     kind = target.kind.lower()
-    parts = [json_tree.text(tree, "source", part) for part in ("component", "host")]
+    parts = (event.source.component, event.source.host)
     return [
         seen,
         event.type,

@@ -36,7 +36,7 @@ def is_finished(pod: JsonView) -> bool:
     return meta.phase(pod) in FINISHED
 
 
-class Requirement(Record, frozen=True):
+class SelectorRequirement(Record, frozen=True):
     """A requirement of a label selector or a node selector."""
 
     key: str = ""
@@ -44,8 +44,9 @@ class Requirement(Record, frozen=True):
     values: tuple[str, ...] = ()
 
 
-requirements = records.of_list(Requirement, paths.get("matchExpressions"))
-field_requirements = records.of_list(Requirement, paths.get("matchFields"))
+requirement = records.of_tree(SelectorRequirement)
+requirements = records.of_list(SelectorRequirement, paths.get("matchExpressions"))
+field_requirements = records.of_list(SelectorRequirement, paths.get("matchFields"))
 
 
 class Series(Record, frozen=True):
@@ -53,6 +54,13 @@ class Series(Record, frozen=True):
 
     count: int = 0
     last_observed_time: str = ""
+
+
+class Source(Record, frozen=True):
+    """Who reported a Kubernetes Event, as the older group says it."""
+
+    component: str = ""
+    host: str = ""
 
 
 class EventObject(Record, frozen=True):
@@ -64,11 +72,12 @@ class EventObject(Record, frozen=True):
     message: str = ""
     note: str = ""
     count: int = 0
-    first_timestamp: str = ""
-    last_timestamp: str = ""
-    event_time: str = ""
+    first_timestamp: str | None = None
+    last_timestamp: str | None = None
+    event_time: str | None = None
     reporting_component: str = ""
     reporting_controller: str = ""
+    source: Source = Source()
     series: Series | None = None
     involved_object: meta.Reference = meta.Reference()
     regarding: meta.Reference = meta.Reference()

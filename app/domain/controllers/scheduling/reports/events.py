@@ -18,9 +18,9 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import api_groups, api_resources, json_tree, timestamps
+from app.domain.values import api_groups, api_resources, timestamps
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -46,12 +46,8 @@ class ReportSeries:
         tree = event.object
         if tree.get("reason") != "FailedScheduling" or tree.get("reportingComponent") != COMPONENT:
             return
-        subject = json_tree.mapping(tree, "involvedObject")
-        fact = (
-            json_tree.text(subject, "uid"),
-            json_tree.text(subject, "resourceVersion"),
-            json_tree.text(tree, "action"),
-        )
+        said = core.event_object(tree)
+        fact = (said.involved_object.uid, said.involved_object.resource_version, said.action)
         self._said.pop(fact, None)
         if event.type is EventType.OBJECT_DELETED:
             return
