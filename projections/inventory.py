@@ -20,6 +20,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import LateRows, RowChanges
 from projections.tables import DEVICES, POOLS
@@ -117,7 +118,7 @@ class InventoryProjection(LateRows):
         if body is not None:
             tree: JsonObject = _decoder.decode(body)
             # The key is what counts, also for an imported object that names itself otherwise.
-            tree["metadata"] = {**json_tree.mapping(tree, "metadata"), "name": name}
+            tree["metadata"] = {**meta.metadata(tree), "name": name}
             try:
                 return self._put(resource, tree)
             except (InputError, TypeError, ValueError, AttributeError) as problem:

@@ -16,6 +16,7 @@ from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import Scopes, Tally
 from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.bounded import Bounded
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.tables import OBJECTS
@@ -298,7 +299,7 @@ def _shown(event: Event) -> msgspec.Raw | JsonObject:
     annotations = json_tree.mapping(tree, "metadata", "annotations")
     if well_known.LAST_APPLIED in annotations:
         kept = {name: annotations[name] for name in annotations if name != well_known.LAST_APPLIED}
-        tree["metadata"] = {**json_tree.mapping(tree, "metadata"), "annotations": kept}
+        tree["metadata"] = {**meta.metadata(tree), "annotations": kept}
     return tree
 
 

@@ -335,7 +335,7 @@ def _read_claim(body: bytes) -> _Claim | None:
 
 def _read_rule(name: str, tree: JsonObject) -> TaintRule:
     """The rule; its key is what counts, also when it names itself otherwise."""
-    metadata = {**json_tree.mapping(tree, "metadata"), "name": name}
+    metadata = {**meta.metadata(tree), "name": name}
     return taints.rule_of({**tree, "metadata": metadata})
 
 

@@ -14,7 +14,7 @@ CLOCK_SKEW = 1 * timestamps.SECOND
 
 def creation(tree: JsonView) -> Instant | None:
     """When the object says that it was created, in whole seconds; None when it does not say."""
-    return _parse(json_tree.mapping(tree, "metadata").get("creationTimestamp"))
+    return _parse(meta.metadata(tree).get("creationTimestamp"))
 
 
 def derive(tree: JsonView) -> Instant | None:
@@ -24,7 +24,7 @@ def derive(tree: JsonView) -> Instant | None:
     fields, conditions, allocation, taints. Parity: history-formats.md 5.
     """
     texts: list[str] = []
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     _take(texts, metadata, "creationTimestamp")
     for entry in json_tree.objects(metadata, "managedFields"):
         _take(texts, entry, "time")
@@ -33,7 +33,7 @@ def derive(tree: JsonView) -> Instant | None:
     _take(texts, json_tree.mapping(tree, "status", "allocation"), "allocationTimestamp")
     _take(texts, dra.taint(tree), "timeAdded")
     for name in ("acquireTime", "renewTime"):
-        _take(texts, json_tree.mapping(tree, "spec"), name)
+        _take(texts, meta.spec(tree), name)
     for taint in core.taints(tree):
         _take(texts, taint, "timeAdded")
     for name in ("eventTime", "lastTimestamp", "firstTimestamp"):

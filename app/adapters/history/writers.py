@@ -218,7 +218,7 @@ def _audit_line(event: Event) -> JsonObject | None:
 
 def _is_first_step(tree: JsonView) -> bool:
     """A state that a reader would take for a removal: nothing holds the object any more."""
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     return (
         bool(metadata.get("deletionTimestamp"))
         and not metadata.get("finalizers")

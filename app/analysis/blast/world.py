@@ -219,7 +219,7 @@ class World:
         tree = self.objects.get(key)
         if tree is None:
             return
-        status = dict(json_tree.mapping(tree, "status"))
+        status = dict(meta.status(tree))
         reserved = json_tree.objects(status, "reservedFor")
         kept = [reference for reference in reserved if reference.get("uid") not in uids]
         if len(kept) == len(reserved):

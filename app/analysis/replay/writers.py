@@ -12,7 +12,7 @@ from typing import Any
 from app.analysis.replay.authors import UNNAMED
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType
-from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 DECIDED = (
@@ -84,7 +84,7 @@ def is_announcement(event: Event, before: JsonView | None) -> bool:
         return False
     if event.type is not EventType.OBJECT_UPDATED:
         return False
-    metadata = json_tree.mapping(event.object, "metadata")
+    metadata = meta.metadata(event.object)
     if metadata.get("deletionGracePeriodSeconds") != 0:
         return False
     return bool(_without_deletion(before) == _without_deletion(event.object))
@@ -104,7 +104,7 @@ _DELETION = frozenset(
 
 
 def _without_deletion(tree: JsonView) -> Any:
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     kept = {name: value for name, value in metadata.items() if name not in _DELETION}
     return _bare({**tree, "metadata": kept})
 

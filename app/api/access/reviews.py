@@ -19,6 +19,7 @@ from app.domain.log import Actor
 from app.domain.objects import field_errors
 from app.domain.objects.access.rules import Question
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.runtime import HistoryRuntime
 
@@ -55,7 +56,7 @@ async def answer(
     metadata = tree.get("metadata")
     kept = metadata if isinstance(metadata, dict) else {}
     tree["metadata"] = kept
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     match review.kind:
         case "SelfSubjectReview":
             tree["status"] = {"userInfo": _user(identity)}

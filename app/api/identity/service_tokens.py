@@ -57,7 +57,7 @@ class ServiceTokens:
         found = reader.get(account)
         if found is None:
             raise _absent("serviceaccounts", account.name)
-        spec = json_tree.mapping(tree, "spec")
+        spec = meta.spec(tree)
         seconds = _seconds(spec)
         audiences = json_tree.texts(spec, "audiences") or [AUDIENCE]
         end = Instant(now + seconds * SECOND)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.domain.devices import compiling
 from app.domain.devices.model import DeviceId, PoolId
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonView
 
 
@@ -147,7 +148,7 @@ class AllocatedState:
 
     def _holdings_of(self, allocation: JsonView) -> tuple[Holding, ...]:
         found = []
-        for result in json_tree.objects(allocation, "devices", "results"):
+        for result in dra.result_trees_of(allocation):
             if result.get("adminAccess") is True:
                 continue
             share = json_tree.text(result, "shareID") if self.consumable_capacity else ""
@@ -226,7 +227,7 @@ class AllocatedState:
 
 def claim_key(claim: JsonView) -> str:
     """The claim's identity: namespace, name and uid."""
-    metadata = json_tree.mapping(claim, "metadata")
+    metadata = meta.metadata(claim)
     return "/".join(json_tree.text(metadata, part) for part in ("namespace", "name", "uid"))
 
 

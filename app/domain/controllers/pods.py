@@ -93,9 +93,9 @@ def facts(tree: JsonView) -> PodFacts:
 
 
 def _read(tree: JsonView) -> PodFacts:
-    metadata = json_tree.mapping(tree, "metadata")
-    spec = json_tree.mapping(tree, "spec")
-    status = json_tree.mapping(tree, "status")
+    metadata = meta.metadata(tree)
+    spec = meta.spec(tree)
+    status = meta.status(tree)
     generated: tuple[tuple[str, str | None], ...] = ()
     if "resourceClaimStatuses" in status:
         generated = tuple(

@@ -28,7 +28,7 @@ def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
     `key` tells slices apart and orders them; it is the object's name unless given.
     """
     name = meta.name(tree)
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     pool = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
     place = f"ResourceSlice {name}: spec"
     return Slice(

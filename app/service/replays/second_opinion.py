@@ -25,6 +25,7 @@ from app.domain.devices.model import Device
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import Match, Opinion, SecondOpinion
 
@@ -206,7 +207,7 @@ class SelectorHistory:
         if resource in _CLAIMS and b'"expression"' not in event.body:
             return
         tree: JsonObject = msgspec.json.decode(event.body, type=dict)
-        tree["metadata"] = {**json_tree.mapping(tree, "metadata"), "name": name}
+        tree["metadata"] = {**meta.metadata(tree), "name": name}
         if not is_deleted:
             for expression in expressions_of(resource, tree):
                 self._keep_expression(expression)
@@ -266,11 +267,11 @@ def expressions_of(resource: str, tree: JsonView) -> Iterator[str]:
     """The expressions of the selectors of an object."""
     match resource:
         case "deviceclasses":
-            selected: Iterable[JsonView] = [json_tree.mapping(tree, "spec")]
+            selected: Iterable[JsonView] = [meta.spec(tree)]
         case "resourceslicepatches":
             selected = [json_tree.mapping(tree, "spec", "devices", "filter")]
         case "resourceclaims":
-            selected = _requests(json_tree.mapping(tree, "spec"))
+            selected = _requests(meta.spec(tree))
         case "resourceclaimtemplates":
             selected = _requests(json_tree.mapping(tree, "spec", "spec"))
         case _:

@@ -151,7 +151,7 @@ def _written(event: AuditEvent, tree: JsonObject) -> Outcome:
 
 def _was_removed_by_write(tree: JsonView) -> bool:
     """The row marked ‡: the write took away the last thing that held a terminating object."""
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     return bool(
         metadata.get("deletionTimestamp")
         and not metadata.get("finalizers")
@@ -171,7 +171,7 @@ def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> Outco
             losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
             is_after=True,
         )
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     if not metadata.get("deletionTimestamp"):
         return _about(Op.DELETED, tree)
     grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
@@ -202,7 +202,7 @@ def _collection(event: AuditEvent, reference: ObjectRef) -> list[Outcome]:
 
 def _collected(tree: JsonObject, reference: ObjectRef) -> Outcome | None:
     """What deletecollection did to one object, shown as it was before."""
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     if metadata.get("deletionTimestamp"):
         return None
     floor = json_tree.text(metadata, "resourceVersion")

@@ -144,7 +144,7 @@ def _record(
             cure="record with -o yaml or -o json",
         )
     losses: list[Loss] = []
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     if "managedFields" in metadata and not options.keep_managed_fields:
         kept = {name: part for name, part in metadata.items() if name != "managedFields"}
         tree = {**tree, "metadata": kept}
@@ -180,7 +180,7 @@ def _record(
 
 def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
     """A manifest with a generateName gets a name as a server makes it, but the same every time."""
-    metadata = json_tree.mapping(tree, "metadata")
+    metadata = meta.metadata(tree)
     prefix = json_tree.text(metadata, "generateName")
     if not prefix or metadata.get("name"):
         return tree
@@ -197,7 +197,7 @@ def _manifest(record: Record) -> Record:
     losses = {*record.losses}
     if not tree.get("status"):
         losses.add(Loss.NO_STATUS)
-    metadata = {**json_tree.mapping(tree, "metadata"), "uid": uid}
+    metadata = {**meta.metadata(tree), "uid": uid}
     if record.namespace:
         metadata["namespace"] = record.namespace
     return msgspec.structs.replace(

@@ -86,7 +86,7 @@ def release(
 
 def _is_untouched(claim: JsonView) -> bool:
     """True for most of those just made: nothing to release, to clear or to delete with an owner."""
-    metadata = json_tree.mapping(claim, "metadata")
+    metadata = meta.metadata(claim)
     return not claim.get("status") and metadata.keys().isdisjoint(_TOUCHED)
 
 
@@ -123,7 +123,7 @@ def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
     first, *more = found.commands
     outcome = found.outcome
     if isinstance(first, UpdateObject) and first.subresource == "status":
-        clears = "allocation" not in json_tree.mapping(first.tree, "status")
+        clears = "allocation" not in meta.status(first.tree)
         outcome = "Deallocated" if clears and pods.is_allocated(claim) else "Released"
     follows = tuple(
         Act.DELETION if isinstance(command, DeleteObject) else Act.FINALIZER for command in more

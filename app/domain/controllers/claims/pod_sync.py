@@ -23,7 +23,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -115,10 +115,7 @@ def claims_made_for(
         claim = objects.get(key)
         if claim is None or meta.controller_uid(claim) != pod.uid:
             continue
-        if (
-            json_tree.text(claim, "metadata", "annotations", well_known.POD_CLAIM_NAME)
-            == entry.name
-        ):
+        if meta.annotation(claim, well_known.POD_CLAIM_NAME) == entry.name:
             yield key
 
 

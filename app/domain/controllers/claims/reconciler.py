@@ -25,7 +25,7 @@ from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -388,7 +388,7 @@ class ClaimsReconciler:
             _discard(self._by_template, (pod.namespace, entry.template), pod.name)
 
     def _count_made(self, event: Event) -> None:
-        entry = json_tree.text(event.object, "metadata", "annotations", well_known.POD_CLAIM_NAME)
+        entry = meta.annotation(event.object, well_known.POD_CLAIM_NAME)
         owner = meta.controller_uid(event.object)
         if entry and owner:
             self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1

@@ -99,7 +99,7 @@ def _commands(
 
 
 def _place(tree: JsonView) -> _Place:
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     return json_tree.text(spec, "group"), json_tree.text(spec, "names", "plural")
 
 

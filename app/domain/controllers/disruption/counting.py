@@ -60,7 +60,7 @@ def count(
         1 for pod in pods if pod.is_ready and not pod.is_leaving and pod.name not in disrupted
     )
     allowed = max(0, healthy - wanted) if total > 0 else 0
-    before = json_tree.mapping(budget, "status")
+    before = meta.status(budget)
     generation = meta.generation(budget) or 0
     status: JsonObject = {
         "currentHealthy": healthy,
@@ -83,7 +83,7 @@ def count(
 
 def failed(budget: JsonView, problem: str, now: Instant) -> JsonObject:
     """The status that allows nothing because nothing could be counted."""
-    before = json_tree.mapping(budget, "status")
+    before = meta.status(budget)
     return disruption_budgets.with_condition(
         {**before, "disruptionsAllowed": 0},
         now,
@@ -101,7 +101,7 @@ def _wanted(
 
     A `minAvailable` that is a number needs no owners: as many pods are expected as there are.
     """
-    spec = json_tree.mapping(budget, "spec")
+    spec = meta.spec(budget)
     most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
     if most is None and least is None:
         return 0, 0, False

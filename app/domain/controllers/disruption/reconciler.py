@@ -140,15 +140,13 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
             commands.append(said)
             found = Count(status=counting.failed(tree, str(problem), now))
         if found.some_unmanaged:
-            text = _UNMANAGED.format(
-                selectors.label_selector_text(json_tree.mapping(tree, "spec", "selector"))
-            )
+            text = _UNMANAGED.format(selectors.label_selector_text(core.selector(tree)))
             commands.append(self._say(objects, now, tree, "UnmanagedPods", text, kind="Warning"))
         for pod in found.late:
             commands += self._say_late(objects, now, namespace, pod, name)
         if found.due is not None:
             self.queue.add_at(key, found.due, objects.revision)
-        if found.status != json_tree.mapping(tree, "status"):
+        if found.status != meta.status(tree):
             commands.append(
                 UpdateObject(
                     key=place,

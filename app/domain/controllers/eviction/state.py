@@ -299,7 +299,7 @@ class TaintState:
     def _fold_slice(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
         name = event.key.name
         tree = event.object
-        spec = json_tree.mapping(tree, "spec")
+        spec = meta.spec(tree)
         place = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
         before = self._slice_pool.get(name)
         if before is not None and (is_gone or before != place):

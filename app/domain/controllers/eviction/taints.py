@@ -105,7 +105,7 @@ def read_taint(tree: JsonView, default: Instant = Instant(0)) -> Taint:
 
 def read_rule(tree: JsonObject) -> Rule:
     """A DeviceTaintRule in the storage version."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     selector = spec.get("deviceSelector")
     return Rule(
         name=meta.name(tree),

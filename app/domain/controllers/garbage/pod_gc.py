@@ -20,7 +20,7 @@ from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import is_of, pod_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
-from app.domain.values import api_resources, condition_types, json_tree, timestamps
+from app.domain.values import api_resources, condition_types, timestamps
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -210,7 +210,7 @@ def _goes(reason: str, pod: JsonView, node: JsonView | None) -> bool:
     """Whether the pod still has to go for that reason; one that only finalizers keep is done."""
     if reason == ORPHANED:
         return node is None
-    metadata = json_tree.mapping(pod, "metadata")
+    metadata = meta.metadata(pod)
     is_leaving = "deletionTimestamp" in metadata
     is_finished = core.is_finished(pod)
     if is_leaving and is_finished and metadata.get("deletionGracePeriodSeconds") == 0:

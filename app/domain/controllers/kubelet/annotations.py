@@ -9,7 +9,7 @@ drivers, separated by commas, that have gone.
 
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
@@ -30,7 +30,7 @@ LEASE_NAMESPACE = "kube-node-lease"
 
 def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
     """False for a node that is switched off or has a kubelet of its own, which renews a lease."""
-    if json_tree.text(node, "metadata", "annotations", KUBELET) == "off":
+    if meta.annotation(node, KUBELET) == "off":
         return False
     name = meta.name(node)
     return objects.event(ObjectKey(*api_resources.LEASES, LEASE_NAMESPACE, name)) is None
@@ -38,7 +38,7 @@ def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
 
 def lost_drivers(node: JsonView) -> list[str]:
     """The drivers that have gone from a node."""
-    text = json_tree.text(node, "metadata", "annotations", well_known.LOST_DRIVERS)
+    text = meta.annotation(node, well_known.LOST_DRIVERS)
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -63,12 +63,12 @@ def stop_delay(pod: JsonView) -> int:
 
 def exit_code(pod: JsonView) -> int | None:
     """The exit code of the containers, None when nothing is said."""
-    text = json_tree.text(pod, "metadata", "annotations", EXIT_CODE)
+    text = meta.annotation(pod, EXIT_CODE)
     return int(text) % 256 if text.isdecimal() else None
 
 
 def _micros(pod: JsonView, name: str) -> int | None:
-    text = json_tree.text(pod, "metadata", "annotations", name)
+    text = meta.annotation(pod, name)
     try:
         seconds = float(text)
     except ValueError:

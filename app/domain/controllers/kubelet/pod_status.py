@@ -85,7 +85,7 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     """The pod is in its last phase."""
     text = timestamps.seconds_text(now)
     reason = "PodCompleted" if exit_.code == 0 else "PodFailed"
-    has_run = bool(json_tree.objects(pod, "status", "containerStatuses"))
+    has_run = bool(core.container_statuses(pod))
     conditions = [
         _condition(pod, condition_types.POD_READY_TO_START_CONTAINERS, "False", text),
         _condition(pod, condition_types.READY, "False", text, reason),
@@ -122,16 +122,13 @@ def exit_of(pod: JsonView, otherwise: int) -> Exit:
 def restart_count(pod: JsonView) -> int:
     """How often containers were started again, the highest of all."""
     return max(
-        (
-            json_tree.integer(found, "restartCount") or 0
-            for found in json_tree.objects(pod, "status", "containerStatuses")
-        ),
+        (json_tree.integer(found, "restartCount") or 0 for found in core.container_statuses(pod)),
         default=0,
     )
 
 
 def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
-    metadata = json_tree.mapping(pod, "metadata")
+    metadata = meta.metadata(pod)
     return PatchObject(
         key=pod_key(metadata["namespace"], metadata["name"]),
         version="v1",
@@ -192,7 +189,7 @@ def _terminated(old: JsonView, exit_: Exit, text: str) -> JsonObject:
 
 
 def _status_of(pod: JsonView, container: JsonView) -> JsonView:
-    for found in json_tree.objects(pod, "status", "containerStatuses"):
+    for found in core.container_statuses(pod):
         if found.get("name") == container.get("name"):
             return found
     return json_tree.EMPTY

@@ -13,7 +13,8 @@ from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
@@ -76,5 +77,5 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
 
 def _told(tree: JsonView) -> int | None:
     """What the node says now; None when it says nothing that is a number."""
-    text = json_tree.text(tree, "metadata", "annotations", ANNOTATION)
+    text = meta.annotation(tree, ANNOTATION)
     return int(text) if text.isdecimal() else None

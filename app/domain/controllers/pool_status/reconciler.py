@@ -19,7 +19,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -69,7 +69,7 @@ class PoolStatusReconciler(KeyedController[ObjectKey, DeviceViews]):
 def _status(
     views: DeviceViews, request: JsonView, now: Instant, *, sums_up: bool
 ) -> JsonObject | None:
-    spec = json_tree.mapping(request, "spec")
+    spec = meta.spec(request)
     driver, wanted = json_tree.text(spec, "driver"), json_tree.text(spec, "poolName")
     matching = [
         pool for pool in views.inventory.pool_ids() if pool[0] == driver and wanted in ("", pool[1])

@@ -15,6 +15,7 @@ from app.domain.objects.quota import limits as quota
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -53,7 +54,7 @@ class QuotaReconciler(KeyedController[ObjectKey, Views]):
         objects = views.objects
         status = _status(objects, key)
         tree = objects.get(key)
-        if tree is None or status == json_tree.mapping(tree, "status"):
+        if tree is None or status == meta.status(tree):
             return None
         patch = PatchObject(
             key=key,

@@ -87,7 +87,7 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> 
     """Devices that the rule selects in the slices of each pool's newest generation."""
     pools: dict[Place, tuple[int, int]] = {}
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
-        spec = json_tree.mapping(objects.get(key) or json_tree.EMPTY, "spec")
+        spec = meta.spec(objects.get(key) or json_tree.EMPTY)
         driver, pool = json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name")
         generation = json_tree.integer(spec, "pool", "generation") or 0
         newest, count = pools.get((driver, pool), (generation, 0))

@@ -304,7 +304,7 @@ class SchedulingReconciler:
         before = self._merged.pop(event.key, None)
         after = None
         if event.type is not EventType.OBJECT_DELETED:
-            after = self._merged[event.key] = json_tree.mapping(event.object, "spec")
+            after = self._merged[event.key] = meta.spec(event.object)
         if before != after and views.may_have_remerged(event.revision):
             self.nodes.touch_all()
             self._wake(hints.ANY_DEVICE, event, views.objects)

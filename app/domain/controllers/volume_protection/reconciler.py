@@ -94,7 +94,7 @@ def _is_used(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> bool:
 def _uses(pod: JsonView, claim: str) -> bool:
     """Whether a volume of the pod is of the claim: by name, or as the claim made for it."""
     name = meta.name(pod)
-    for volume in json_tree.objects(pod, "spec", "volumes"):
+    for volume in core.volumes(pod):
         if json_tree.text(volume, "persistentVolumeClaim", "claimName") == claim:
             return True
         if "ephemeral" in volume and f"{name}-{json_tree.text(volume, 'name')}" == claim:

@@ -84,7 +84,7 @@ def _read(situation: Situation) -> _Set:
 
 def _may_run(template: JsonView, node: JsonView, effects: tuple[str, ...]) -> bool:
     """Whether selectors allow the node, and its taints with these effects are tolerated."""
-    spec = json_tree.mapping(template, "spec")
+    spec = meta.spec(template)
     name = meta.name(node)
     labels = meta.labels(node)
     if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
@@ -218,7 +218,7 @@ def _delete(pod: JsonObject) -> list[Step]:
 def _status(found: _Set) -> WorkloadSteps:
     situation = found.situation
     tree = situation.tree
-    seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
+    seconds = core.min_ready_seconds(tree) or 0
     first: list[JsonObject] = []
     for node in found.wanted:
         staying = [pod for pod in found.pods.get(node, ()) if not meta.is_deleting(pod)]

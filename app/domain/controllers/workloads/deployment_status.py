@@ -91,7 +91,7 @@ def _judge_progress(
 ) -> Instant | None:
     """Set `Progressing`; answers when the rollout would have taken too long."""
     name = meta.name(new)
-    before = json_tree.mapping(situation.tree, "status")
+    before = meta.status(situation.tree)
     present = conditions.of("Progressing")
     reason = json_tree.text(present, "reason")
     is_complete = (

@@ -147,9 +147,7 @@ def _create_set(rollout: _Rollout) -> list[Step]:
     label = {templates.HASH_LABEL: code}
     metadata = template.setdefault("metadata", {})
     metadata["labels"] = json_tree.labels(metadata, "labels") | label
-    selector: JsonObject = json_tree.copy(
-        dict(json_tree.mapping(situation.tree, "spec", "selector"))
-    )
+    selector: JsonObject = json_tree.copy(dict(core.selector(situation.tree)))
     selector["matchLabels"] = json_tree.labels(selector, "matchLabels") | label
     count = _room(rollout, 0)
     tree: JsonObject = {
@@ -164,7 +162,7 @@ def _create_set(rollout: _Rollout) -> list[Step]:
         },
         "spec": {"replicas": count, "selector": selector, "template": template},
     }
-    if seconds := json_tree.integer(situation.tree, "spec", "minReadySeconds"):
+    if seconds := core.min_ready_seconds(situation.tree):
         tree["spec"]["minReadySeconds"] = seconds
     key = ObjectKey(*api_resources.REPLICA_SETS, situation.key.namespace, name)
     steps: list[Step] = [CreateObject(key=key, version="v1", tree=tree, options=MANAGER)]
@@ -315,5 +313,5 @@ def _available(found: JsonView) -> int:
 
 
 def _revision(found: JsonView) -> int:
-    text = json_tree.text(found, "metadata", "annotations", REVISION)
+    text = meta.annotation(found, REVISION)
     return int(text) if text.isdecimal() else 0

@@ -47,7 +47,7 @@ class JobPods:
 def of_job(situation: Situation) -> JobPods:
     """All pods of the Job, sorted into what matters to it."""
     pods = situation.owned(api_resources.PODS)
-    only_failed = replaces_failed_only(json_tree.mapping(situation.tree, "spec"))
+    only_failed = replaces_failed_only(meta.spec(situation.tree))
     ended = tuple(
         pod
         for pod in pods
@@ -76,13 +76,13 @@ def has_succeeded(pod: JsonView) -> bool:
 
 def index_of(pod: JsonView) -> int | None:
     """The completion index of a pod of an indexed Job."""
-    text = json_tree.text(pod, "metadata", "annotations", INDEX)
+    text = meta.annotation(pod, INDEX)
     return int(text) if text.isdecimal() else None
 
 
 def freed(pod: JsonView) -> PatchObject | None:
     """The command that takes the finalizer off; None when there is none."""
-    metadata = json_tree.mapping(pod, "metadata")
+    metadata = meta.metadata(pod)
     finalizers = json_tree.texts(metadata, "finalizers")
     if FINALIZER not in finalizers:
         return None
@@ -141,7 +141,7 @@ def backoff_until(pods: JobPods) -> Instant | None:
 def _ended_at(pod: JsonView) -> Instant:
     texts = [
         json_tree.text(status, "state", "terminated", "finishedAt")
-        for status in json_tree.objects(pod, "status", "containerStatuses")
+        for status in core.container_statuses(pod)
     ]
     texts += [
         condition.last_transition_time

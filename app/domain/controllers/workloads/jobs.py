@@ -12,7 +12,7 @@ from app.domain.controllers.workloads.answer import Report, Situation, Step, Wor
 from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import condition_types, json_tree, timestamps
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -79,10 +79,10 @@ def release(pod: JsonObject) -> Command | None:
 
 
 def _read(situation: Situation) -> _Job:
-    status = json_tree.copy(dict(json_tree.mapping(situation.tree, "status")))
+    status = json_tree.copy(dict(meta.status(situation.tree)))
     return _Job(
         situation=situation,
-        spec=json_tree.mapping(situation.tree, "spec"),
+        spec=meta.spec(situation.tree),
         pods=job_pods.of_job(situation),
         status=status,
         done=set(_indexes(json_tree.text(status, "completedIndexes"))),

@@ -82,7 +82,7 @@ def owner_reference(situation: Situation, api_version: str, kind: str) -> JsonOb
 
 def from_template(situation: Situation, template: JsonView, owner: JsonObject) -> JsonObject:
     """A pod of the template, without a name; owned by the caller."""
-    written = json_tree.mapping(template, "metadata")
+    written = meta.metadata(template)
     metadata: JsonObject = {"namespace": situation.key.namespace}
     for field in ("labels", "annotations", "finalizers"):
         if written.get(field):
@@ -105,7 +105,7 @@ def create(pod: JsonObject) -> CreateObject:
 
 def delete(pod: JsonView) -> DeleteObject:
     """The command that deletes a pod, with its grace period."""
-    metadata = json_tree.mapping(pod, "metadata")
+    metadata = meta.metadata(pod)
     key = ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"])
     return DeleteObject(key=key, uid=metadata["uid"], options=MANAGER)
 

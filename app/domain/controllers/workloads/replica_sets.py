@@ -80,7 +80,7 @@ def _worth(pod: JsonView, on_node: Counter[str]) -> tuple[object, ...]:
     """Sorts what is deleted first to the front: upstream's ranking of active pods."""
     node = core.node_name(pod)
     since = pods_of.ready_since(pod)
-    cost = json_tree.text(pod, "metadata", "annotations", DELETION_COST)
+    cost = meta.annotation(pod, DELETION_COST)
     return (
         bool(node),
         ("Pending", "Unknown", "Running").index(_phase(pod)),
@@ -107,7 +107,7 @@ def _status(
     situation: Situation, active: list[JsonObject], leaving: int, problem: str = ""
 ) -> WorkloadSteps:
     tree = situation.tree
-    seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
+    seconds = core.min_ready_seconds(tree) or 0
     counts = pods_of.count(active, seconds, situation.now)
     labels = json_tree.labels(tree, "spec", "template", "metadata", "labels").items()
     status: JsonObject = pods_of.without_zeros(

@@ -59,7 +59,7 @@ def sync(situation: Situation) -> WorkloadSteps:
 
 def _read(situation: Situation) -> _Set:
     tree = situation.tree
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     revision = revisions.present(situation, "StatefulSet")
     pods: dict[int, JsonObject] = {}
     for pod in situation.owned(api_resources.PODS):
@@ -153,7 +153,7 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
         steps.append(CreateObject(key=key, version="v1", tree=tree, options=MANAGER))
     if own:
         names = {volume["name"] for volume in own}
-        others = json_tree.objects(pod, "spec", "volumes")
+        others = core.volumes(pod)
         pod["spec"]["volumes"] = own + [v for v in others if v.get("name") not in names]
     return steps
 

@@ -81,7 +81,7 @@ def _check_types(tree: JsonView) -> Iterator[FieldError]:
 
 
 def _check(tree: JsonView) -> Iterator[FieldError]:
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     group = json_tree.text(spec, "group")
     plural = json_tree.text(spec, "names", "plural")
     name = meta.name(tree)

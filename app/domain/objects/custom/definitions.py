@@ -56,7 +56,7 @@ def _kind(body: bytes) -> Kind | None:
 
 def kind_of(tree: JsonView) -> Kind:
     """The kind that a definition describes, established or not."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     names = json_tree.mapping(spec, "names")
     rows = json_tree.objects(spec, "versions")
     storage = [row for row in rows if row.get("storage") is True]

@@ -29,8 +29,8 @@ _TAKEN_REASONS = {
 
 def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
     """The status of a definition that is being written; `tree` still holds the one before."""
-    spec = json_tree.mapping(tree, "spec")
-    before = json_tree.mapping(tree, "status")
+    spec = meta.spec(tree)
+    before = meta.status(tree)
     taken = _taken(reader, json_tree.text(spec, "group"), meta.name(tree))
     accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), taken)
     held = {
@@ -58,7 +58,7 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
 
 def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> JsonObject:
     """The status of a definition with its condition Terminating."""
-    before = json_tree.mapping(tree, "status")
+    before = meta.status(tree)
     conditions = {
         json_tree.text(found, "type"): found for found in json_tree.objects(before, "conditions")
     }

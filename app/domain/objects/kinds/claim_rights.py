@@ -14,6 +14,7 @@ from app.domain.objects.access import rules
 from app.domain.objects.access.rules import Grants, Question
 from app.domain.objects.field_errors import FieldError
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 NODE_NAME = "authentication.kubernetes.io/node-name"
@@ -33,7 +34,7 @@ class ClaimRights:
 
 def check(old: JsonView, new: JsonView, rights: ClaimRights) -> list[FieldError]:
     """One error for each part of the status that is changed without the right to."""
-    before, after = json_tree.mapping(old, "status"), json_tree.mapping(new, "status")
+    before, after = meta.status(old), meta.status(new)
     errors = []
     if any(before.get(name) != after.get(name) for name in ("allocation", "reservedFor")):
         question = Question(

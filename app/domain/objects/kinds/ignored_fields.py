@@ -12,6 +12,7 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema import gates
 from app.domain.objects.webhook_targets import Targets
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 _POD = ("evictionResponders", "schedulingGroup")
@@ -61,8 +62,8 @@ def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str
         # Most pods have none of them.
         return () if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, ".".join(path))
     if kind.kind == "ResourceSlice" and kind.group == api_groups.RESOURCE:
-        return _of_slice(json_tree.mapping(tree, "spec"))
-    if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
+        return _of_slice(meta.spec(tree))
+    if kind.kind == "Node" and "podPreemptionPolicy" in meta.spec(tree):
         return (("spec", "podPreemptionPolicy"),)
     return _of_reviews(tree, webhooks) if kind.group == api_groups.ADMISSION_REGISTRATION else ()
 

@@ -41,7 +41,7 @@ def check_change(reader: ObjectsReader, key: ObjectKey, subresource: str, tree: 
     if place in (
         (*api_resources.PODS, "resize"),
         (*api_resources.PERSISTENT_VOLUME_CLAIMS, ""),
-    ) and "deletionTimestamp" not in json_tree.mapping(tree, "metadata"):
+    ) and not meta.is_deleting(tree):
         check(reader, key, tree)
 
 
@@ -52,7 +52,7 @@ def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView) -> None:
         return
     judge = _of_pod if place == api_resources.PODS else _of_claim
     for limits in _of(reader, key.namespace):
-        problems = list(judge(limits, json_tree.mapping(tree, "spec")))
+        problems = list(judge(limits, meta.spec(tree)))
         if problems:
             text = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
             kind = registry.find(*place)

@@ -166,7 +166,7 @@ def prepare_update(
     none loses them, unless the same write asks for others.
     """
     spec = tree["spec"] = dict(_spec(tree))
-    before = json_tree.mapping(old, "spec")
+    before = meta.spec(old)
     _follow_first(spec, before)
     if _needs_address(spec) and _needs_address(before):
         for name in _OF_ADDRESSES:
@@ -250,7 +250,7 @@ def _allocate(
 ) -> None:
     errors: list[FieldError] = []
     own = meta.uid(tree)
-    before = json_tree.mapping(old or {}, "spec")
+    before = meta.spec(old or {})
     has_one = _needs_address(before) and bool(before.get("clusterIP"))
     if _needs_address(spec):
         errors += _set_families(spec, ranges)
@@ -385,7 +385,7 @@ def _others(reader: ObjectsReader, own: str) -> Iterator[JsonView]:
     for key in reader.keys(*api_resources.SERVICES):
         found = reader.get(key)
         if found is not None and meta.uid(found) != own:
-            yield json_tree.mapping(found, "spec")
+            yield meta.spec(found)
 
 
 def _taken_addresses(reader: ObjectsReader, own: str) -> frozenset[str]:

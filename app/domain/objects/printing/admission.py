@@ -7,6 +7,7 @@ from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import UNSET, Cell
 from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -14,7 +15,7 @@ from app.domain.values.timestamps import Instant
 def _kind(tree: JsonObject, _: Instant) -> Cell:
     kind = json_tree.mapping(tree, "spec", "paramKind")
     shown = f"{json_tree.text(kind, 'apiVersion')}/{json_tree.text(kind, 'kind')}"
-    return shown if "paramKind" in json_tree.mapping(tree, "spec") else UNSET
+    return shown if "paramKind" in meta.spec(tree) else UNSET
 
 
 def _parameters(tree: JsonObject, _: Instant) -> Cell:

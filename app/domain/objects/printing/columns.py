@@ -106,7 +106,7 @@ def _ports(tree: JsonObject, _: Instant) -> Cell:
 
 def _external(tree: JsonObject, _: Instant) -> Cell:
     """Where a service is reached from outside."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     places = json_tree.texts(spec, "externalIPs")
     match json_tree.text(spec, "type"):
         case "ExternalName":

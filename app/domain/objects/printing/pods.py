@@ -10,7 +10,7 @@ from app.domain.values.timestamps import Instant
 
 def _cells(tree: JsonObject, now: Instant) -> Cells:
     """One row."""
-    spec, status = json_tree.mapping(tree, "spec"), json_tree.mapping(tree, "status")
+    spec, status = meta.spec(tree), meta.status(tree)
     sidecars = _sidecar_names(spec)
     containers = json_tree.objects(status, "containerStatuses")
     init = json_tree.objects(status, "initContainerStatuses")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from app.domain.objects.kinds import pod_defaults
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -22,7 +23,7 @@ def of(quota: JsonView) -> list[JsonObject]:
 
 def match(requirements: list[JsonObject], pod: JsonView) -> bool:
     """Whether the pod meets them all; scopes that are not known match nothing."""
-    spec = json_tree.mapping(pod, "spec")
+    spec = meta.spec(pod)
     return all(_meets(requirement, spec) for requirement in requirements)
 
 

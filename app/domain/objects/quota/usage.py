@@ -17,7 +17,7 @@ from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.values import api_resources, json_tree, quantity
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import core, dra
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Format, Quantity
 
@@ -69,13 +69,13 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     found = {f"count/{counted}": _ONE}
     if (group, resource) == api_resources.PODS:
         if not core.is_finished(tree):
-            found |= _of_pod(json_tree.mapping(tree, "spec"))
+            found |= _of_pod(meta.spec(tree))
     elif not group and resource in COUNTED_BY_NAME:
         found[resource] = _ONE
         if (group, resource) == api_resources.PERSISTENT_VOLUME_CLAIMS:
             found |= _of_volume_claim(tree)
         elif (group, resource) == api_resources.SERVICES:
-            found |= _of_service(json_tree.mapping(tree, "spec"))
+            found |= _of_service(meta.spec(tree))
     elif (group, resource) == api_resources.RESOURCE_CLAIMS:
         found |= _of_claim(tree)
     return found
@@ -186,7 +186,7 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
     name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
         claim, "spec", "storageClassName"
     )
-    asked = pod_resources.of(json_tree.mapping(claim, "spec"), "requests").get("storage")
+    asked = pod_resources.of(meta.spec(claim), "requests").get("storage")
     found = (
         {f"{name}{STORAGE_CLASS}{api_resources.PERSISTENT_VOLUME_CLAIMS[1]}": _ONE} if name else {}
     )
@@ -233,7 +233,7 @@ def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
 
     A pod with resources of its own is excused. Parity: the constraint on cpu and memory.
     """
-    spec = json_tree.mapping(pod, "spec")
+    spec = meta.spec(pod)
     if json_tree.mapping(spec, "resources", "requests") or json_tree.mapping(
         spec, "resources", "limits"
     ):

@@ -56,7 +56,7 @@ class Review:
         tree = attributes.tree
         assert tree is not None, "what is deleted is not changed"
         if attributes.old is None:
-            written = json_tree.mapping(tree, "metadata")
+            written = meta.metadata(tree)
             shown = {name: part for name, part in written.items() if name not in _SET_LATER}
             if not attributes.key.name:
                 shown.pop("name", None)

@@ -21,6 +21,7 @@ from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.rules import Rules
 from app.domain.objects.webhook_targets import Target
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SECONDS = 10
@@ -233,7 +234,7 @@ def _decoded(text: Any) -> tuple[JsonObject, ...]:
 
 def _refusal(hook: Hook, response: JsonView) -> Rejected:
     """The Status of the webhook, with its name in front. Parity: upstream's texts."""
-    status = json_tree.mapping(response, "status")
+    status = meta.status(response)
     begin = f'admission webhook "{hook.name}" denied the request'
     message, reason = json_tree.text(status, "message"), json_tree.text(status, "reason")
     said = message or reason

@@ -17,6 +17,7 @@ from app.domain.objects.review import matching, parameters
 from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MESSAGE_BYTES_MAX = 5 * 1024
@@ -95,7 +96,7 @@ def _failures(
     own = json_tree.mapping(binding, "spec", "matchResources")
     if own and matching.of_resources(own, attributes, reader) is None:
         return []
-    spec = json_tree.mapping(policy, "spec")
+    spec = meta.spec(policy)
     fails = json_tree.text(spec, "failurePolicy") != "Ignore"
     try:
         found = parameters.of_binding(spec, binding, attributes, reader)
@@ -136,7 +137,7 @@ def _shown(namespace: JsonView | None) -> JsonObject | None:
     """What expressions see of a namespace."""
     if namespace is None:
         return None
-    held = json_tree.mapping(namespace, "metadata")
+    held = meta.metadata(namespace)
     found: JsonObject = {"metadata": {name: held[name] for name in _META if name in held}}
     return found | {part: namespace[part] for part in ("spec", "status") if part in namespace}
 

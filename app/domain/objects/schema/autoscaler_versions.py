@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
@@ -66,7 +67,7 @@ _WANTED, _MEASURED = _paths("target"), _paths("current")
 def to_hub(tree: JsonView) -> JsonObject:
     """An autoscaler of v1 as v2 has it. Annotations that cannot be read stay behind unread."""
     found = dict(tree)
-    metadata = dict(json_tree.mapping(tree, "metadata"))
+    metadata = dict(meta.metadata(tree))
     annotations = dict(json_tree.mapping(metadata, "annotations"))
     kept = {key: text for key, text in annotations.items() if key not in _ANNOTATIONS}
     if "metadata" in tree and len(kept) != len(annotations):
@@ -90,7 +91,7 @@ def from_hub(tree: JsonView) -> JsonObject:
     if isinstance(tree.get("status"), dict):
         found["status"] = _status_from_hub(tree["status"], annotations)
     if annotations:
-        metadata = dict(json_tree.mapping(tree, "metadata"))
+        metadata = dict(meta.metadata(tree))
         before = json_tree.mapping(metadata, "annotations")
         metadata["annotations"] = {**before, **annotations}
         found["metadata"] = metadata

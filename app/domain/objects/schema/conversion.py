@@ -13,6 +13,7 @@ from app.domain.objects import registry
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import autoscaler_versions
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _OLD_AUTOSCALING = (api_groups.AUTOSCALING, "v1")
@@ -189,7 +190,7 @@ def _device_to_beta(device: JsonView) -> JsonObject:
 
 def _slice_from_beta(tree: JsonView) -> JsonObject:
     found = _changed(tree, ("spec", "devices"), _each(_device_from_beta))
-    spec = json_tree.mapping(found, "spec")
+    spec = meta.spec(found)
     if spec.get("nodeName") == "" or spec.get("allNodes") is False:
         found["spec"] = {
             key: value
@@ -242,8 +243,8 @@ _TO_BETA: dict[str, Step] = {
 
 def _from_alpha(tree: JsonView, kind: Kind) -> JsonObject:
     """v1alpha3 in the spelling of v1beta1: amounts were plain. Classic DRA is refused."""
-    spec = json_tree.mapping(tree, "spec")
-    inner = json_tree.mapping(spec, "spec") if kind.kind == "ResourceClaimTemplate" else spec
+    spec = meta.spec(tree)
+    inner = meta.spec(spec) if kind.kind == "ResourceClaimTemplate" else spec
     if "controller" in inner or json_tree.text(tree, "status", "allocation", "controller"):
         raise BadRequest(
             f"{kind.kind} in resource.k8s.io/v1alpha3 names a controller: "

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _Row: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
@@ -127,7 +128,7 @@ def _closed(kind: str, on: frozenset[str]) -> tuple[_Row, ...]:
 
 
 def _slice_places(tree: JsonView, place: str) -> Iterator[Any]:
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     if place == "spec":
         yield spec
         return
@@ -146,7 +147,7 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
     if place in ("status", "allocation", "result"):
         if "status" not in tree:
             return
-        status = json_tree.mapping(tree, "status")
+        status = meta.status(tree)
         if place == "status":
             yield status
         elif place == "allocation":
@@ -154,7 +155,7 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
         else:
             yield from json_tree.objects(status, "allocation", "devices", "results")
         return
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     devices = json_tree.mapping(spec, "spec" if "spec" in spec else "devices")
     if "spec" in spec:
         devices = json_tree.mapping(devices, "devices")

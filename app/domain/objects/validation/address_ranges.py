@@ -9,6 +9,7 @@ from app.domain.objects.field_errors import FieldError, immutable, invalid, requ
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 _RANGES_MAX = 2
@@ -21,7 +22,7 @@ _NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 def create_range(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new ServiceCIDR."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     ranges = [str(text or "") for text in spec.get("cidrs") or ()]
     if not ranges:
         return [required(_CIDRS, "at least one CIDR required")]

@@ -17,7 +17,7 @@ _PORT_MAX = 65_535
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new APIService."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     group, version = json_tree.text(spec, "group"), json_tree.text(spec, "version")
     name, wanted = meta.name(tree), f"{version}.{group}"
     errors: list[FieldError] = []

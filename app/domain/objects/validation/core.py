@@ -18,7 +18,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.pods import ephemeral_containers, placing, specs
 from app.domain.objects.write import metadata
 from app.domain.values import json_tree, names
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
@@ -43,7 +43,7 @@ WHILE_GATED = frozenset({"nodeSelector", "affinity"})
 
 def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new pod."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = specs.check_pod(spec, "spec")
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -54,7 +54,7 @@ def update_pod(
     tree: JsonView, old: JsonView, subresource: str, _context: Context
 ) -> list[FieldError]:
     """A changed pod: little of its spec may change."""
-    new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    new, stored = meta.spec(tree), meta.spec(old)
     if subresource:
         if subresource == "ephemeralcontainers":
             return ephemeral_containers.update(new, stored)

@@ -35,7 +35,7 @@ _CRON_FIELDS = 5
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new Job."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = _spec(spec, "spec")
     selector = json_tree.mapping(spec, "selector")
     labels = json_tree.labels(spec, "template", "metadata", "labels")
@@ -48,7 +48,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -
     """A changed Job."""
     if subresource:
         return []
-    spec, before = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    spec, before = meta.spec(tree), meta.spec(old)
     errors = _spec(spec, "spec")
     if _completions_are_frozen(spec, before):
         errors.append(immutable("spec.completions", spec.get("completions")))
@@ -68,7 +68,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -
 
 def create_cron_job(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new CronJob."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     name = meta.name(tree)
     errors = _cron_spec(spec)
     if len(name) > CRON_NAME_MAX:
@@ -81,7 +81,7 @@ def update_cron_job(
     tree: JsonView, _old: JsonView, subresource: str, _context: Context
 ) -> list[FieldError]:
     """A changed CronJob."""
-    return [] if subresource else _cron_spec(json_tree.mapping(tree, "spec"))
+    return [] if subresource else _cron_spec(meta.spec(tree))
 
 
 def _cron_spec(spec: JsonView) -> list[FieldError]:

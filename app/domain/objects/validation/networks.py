@@ -5,6 +5,7 @@ from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -12,7 +13,7 @@ PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 def create_ingress(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new Ingress."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     rules = json_tree.objects(spec, "rules")
     errors: list[FieldError] = []
     if not rules and not spec.get("defaultBackend"):

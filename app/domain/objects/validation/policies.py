@@ -7,6 +7,7 @@ from app.domain.objects.field_errors import FieldError, invalid, not_supported, 
 from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 _EVICTIONS = ("AlwaysAllow", "IfHealthyBudget")
@@ -14,7 +15,7 @@ _EVICTIONS = ("AlwaysAllow", "IfHealthyBudget")
 
 def create_budget(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new PodDisruptionBudget."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     kept, away = spec.get("minAvailable"), spec.get("maxUnavailable")
     policy = spec.get("unhealthyPodEvictionPolicy")
     errors: list[FieldError] = []
@@ -38,7 +39,7 @@ def create_budget(tree: JsonView, _context: Context) -> list[FieldError]:
 
 def create_autoscaler(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new HorizontalPodAutoscaler."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors: list[FieldError] = []
     least = json_tree.integer(spec, "minReplicas")
     most = json_tree.integer(spec, "maxReplicas") or 0
@@ -59,7 +60,7 @@ def create_autoscaler(tree: JsonView, _context: Context) -> list[FieldError]:
 
 def create_lease(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new Lease."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     seconds = json_tree.integer(spec, "leaseDurationSeconds")
     errors: list[FieldError] = []
     if seconds is not None and seconds <= 0:

@@ -46,7 +46,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -
     if subresource:
         return []
     errors: list[FieldError] = []
-    new, before = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    new, before = meta.spec(tree), meta.spec(old)
     if EXTERNAL not in (new.get("type"), before.get("type")):
         had, listed = json_tree.text(before, "clusterIP"), json_tree.texts(new, "clusterIPs")
         if had and listed and listed[0] != had:
@@ -55,7 +55,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -
 
 
 def _check(tree: JsonView) -> list[FieldError]:
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     kind = json_tree.text(spec, "type")
     is_headless = spec.get("clusterIP") == HEADLESS
     ports = json_tree.objects(spec, "ports")

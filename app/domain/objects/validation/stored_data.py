@@ -18,6 +18,7 @@ from app.domain.objects.field_errors import (
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 BYTES_MAX = 1024 * 1024
@@ -70,7 +71,7 @@ def create_secret(tree: JsonView, _context: Context) -> list[FieldError]:
     if sum(_decoded_size(text) for text in data.values()) > BYTES_MAX:
         errors.append(too_long("data", BYTES_MAX))
     kind = json_tree.text(tree, "type")
-    account = json_tree.text(tree, "metadata", "annotations", _ACCOUNT)
+    account = meta.annotation(tree, _ACCOUNT)
     if kind == "kubernetes.io/service-account-token" and not account:
         errors.append(required(f"metadata.annotations[{_ACCOUNT}]"))
     for key in _NEEDED.get(kind, ()):

@@ -30,7 +30,7 @@ _FIXED = ("parameters", "provisioner", "reclaimPolicy")
 
 def create_claim(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new PersistentVolumeClaim."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     modes = json_tree.texts(spec, "accessModes")
     errors: list[FieldError] = []
     if not modes:
@@ -127,7 +127,7 @@ def update_attributes_class(
 
 def _fixed(tree: JsonView, *, is_bound: bool) -> JsonObject:
     """What of a claim's spec may not change."""
-    spec: JsonObject = dict(json_tree.mapping(tree, "spec"))
+    spec: JsonObject = dict(meta.spec(tree))
     if is_bound:
         spec.pop("volumeAttributesClassName", None)
         resources = dict(json_tree.mapping(spec, "resources"))

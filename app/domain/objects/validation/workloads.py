@@ -42,7 +42,7 @@ STATEFUL_TEXT = (
 
 def create_deployment(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new Deployment."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = label_selectors.not_negative(spec, "replicas", "spec")
     errors += _selected(spec, "deployment")
     errors += _strategy(json_tree.mapping(spec, "strategy"))
@@ -57,7 +57,7 @@ def create_deployment(tree: JsonView, _context: Context) -> list[FieldError]:
 
 def create_replica_set(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new ReplicaSet."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = label_selectors.not_negative(spec, "replicas", "spec")
     errors += label_selectors.not_negative(spec, "minReadySeconds", "spec")
     # Upstream's text says deployment here too.
@@ -66,7 +66,7 @@ def create_replica_set(tree: JsonView, _context: Context) -> list[FieldError]:
 
 def create_stateful_set(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new StatefulSet."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors: list[FieldError] = []
     management = json_tree.text(spec, "podManagementPolicy")
     if management not in ("OrderedReady", "Parallel"):
@@ -83,7 +83,7 @@ def create_stateful_set(tree: JsonView, _context: Context) -> list[FieldError]:
 
 def create_daemon_set(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new DaemonSet."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = _selected(spec, "daemonset")
     errors += label_selectors.not_negative(spec, "minReadySeconds", "spec")
     kind = json_tree.text(spec, "updateStrategy", "type")
@@ -118,11 +118,7 @@ def update_stateful_set(
         return []
     errors = create_stateful_set(tree, context)
     new, before = (
-        {
-            name: value
-            for name, value in json_tree.mapping(each, "spec").items()
-            if name not in _STATEFUL_MUTABLE
-        }
+        {name: value for name, value in meta.spec(each).items() if name not in _STATEFUL_MUTABLE}
         for each in (tree, old)
     )
     return [*errors, forbidden("spec", STATEFUL_TEXT)] if new != before else errors

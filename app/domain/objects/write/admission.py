@@ -18,6 +18,7 @@ from app.domain.objects.schema import conversion, corrections, definition_schema
 from app.domain.objects.schema.structural import Node
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -113,7 +114,7 @@ def forget_empty(kind: Kind, tree: JsonObject) -> None:
 
 def as_owned(kind: Kind, tree: JsonObject) -> JsonObject:
     """The tree whose fields its writer owns: without lists that are there for validation only."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     if not is_slice(kind) or all(spec.get(name) != [] for name in _SLICE_LISTS):
         return tree
     return {**tree, "spec": {key: part for key, part in spec.items() if part != []}}

@@ -35,6 +35,7 @@ from app.domain.objects.write.field_sets import FieldSet
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 KUBECTL = "kubectl"
@@ -249,7 +250,7 @@ def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
         return
     assert isinstance(command.body, dict), "an applied configuration is an object"
     applied = dict(command.body)
-    written = dict(json_tree.mapping(applied, "metadata"))
+    written = dict(meta.metadata(applied))
     if json_tree.labels(written, "annotations"):
         written["annotations"] = dict(written["annotations"])
         written["annotations"].pop(well_known.LAST_APPLIED, None)

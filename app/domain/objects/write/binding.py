@@ -40,7 +40,7 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
     warnings = asking.ask(write, asking.CREATE, tree=_binding(command), old=None)
     node = reader.get(ObjectKey(api_groups.CORE, "nodes", "", command.node))
     tree = dict(old)
-    tree["spec"] = {**json_tree.mapping(old, "spec"), "nodeName": command.node}
+    tree["spec"] = {**meta.spec(old), "nodeName": command.node}
     tree["status"] = _status(old, timestamps.seconds_text(stamp.time), rules)
     tree["metadata"] = _metadata(old, command, node, rules)
     if command.options.dry_run:
@@ -82,7 +82,7 @@ def _check(kind: Kind, command: BindPod, pod: JsonObject) -> None:
 
 
 def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
-    status = dict(json_tree.mapping(pod, "status"))
+    status = dict(meta.status(pod))
     if rules.profile.enabled("ClearingNominatedNodeNameAfterBinding"):
         status.pop("nominatedNodeName", None)
     scheduled: JsonObject = {
@@ -110,7 +110,7 @@ def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
 
 def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: Rules) -> JsonObject:
     """The node's zone and region are added, the pod's own labels win; annotations are replaced."""
-    found = dict(json_tree.mapping(pod, "metadata"))
+    found = dict(meta.metadata(pod))
     added = dict(command.labels)
     if node is not None and rules.profile.enabled("PodTopologyLabelsAdmission"):
         theirs = meta.labels(node)

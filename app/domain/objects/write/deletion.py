@@ -18,7 +18,7 @@ from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import json_tree, timestamps
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -151,7 +151,7 @@ def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
     before = metadata.of(old)
     if "deletionTimestamp" not in before:
         after = {**before, "deletionTimestamp": timestamps.seconds_text(stamp.time)}
-        status = {**json_tree.mapping(old, "status"), "phase": "Terminating"}
+        status = {**meta.status(old), "phase": "Terminating"}
         if json_tree.texts(old, "spec", "finalizers") or before.get("finalizers"):
             tree = {**old, "metadata": after, "status": status}
             return [(EventType.OBJECT_UPDATED, tree)]

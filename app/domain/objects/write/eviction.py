@@ -96,13 +96,13 @@ def _lets_unready_go(budget: JsonView) -> bool:
         == disruption_budgets.ALWAYS_ALLOW
     ):
         return True
-    healthy, wanted = _numbers(json_tree.mapping(budget, "status"))
+    healthy, wanted = _numbers(meta.status(budget))
     return healthy >= wanted > 0
 
 
 def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> UpdateObject:
     """The budget with one disruption less, and the pod among those that are to go."""
-    status = json_tree.mapping(budget, "status")
+    status = meta.status(budget)
     seen = json_tree.integer(status, "observedGeneration") or 0
     if seen < (meta.generation(budget) or 0):
         raise changed_meanwhile(place.name)
@@ -189,7 +189,7 @@ def _selects(budget: JsonObject, pod: JsonObject) -> bool:
 
 def _needed(budget: JsonObject, expected: int) -> int:
     """How many healthy pods the budget wants; percentages are rounded up."""
-    spec = json_tree.mapping(budget, "spec")
+    spec = meta.spec(budget)
     most = spec.get("maxUnavailable")
     if most is not None:
         return max(0, expected - disruption_budgets.share(most, expected))

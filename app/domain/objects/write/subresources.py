@@ -109,7 +109,7 @@ def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
 
 def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
     """The Scale object of a workload, or of a custom object that tells where its parts are."""
-    written = json_tree.mapping(tree, "metadata")
+    written = meta.metadata(tree)
     kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
     places = _scale(kind)
     status: JsonObject = {"replicas": json_tree.integer(tree, *places.status_replicas) or 0}
@@ -157,7 +157,7 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
             place[step] = {}
         place = place[step]
     place[last] = replicas
-    wanted = json_tree.mapping(scale, "metadata")
+    wanted = meta.metadata(scale)
     for key in ("resourceVersion", "uid"):
         if wanted.get(key):
             metadata.of(found)[key] = wanted[key]

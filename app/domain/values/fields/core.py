@@ -15,6 +15,8 @@ scheduler_name = paths.text("spec", "schedulerName")
 priority = paths.integer("spec", "priority")
 containers = paths.objects("spec", "containers")
 init_containers = paths.objects("spec", "initContainers")
+volumes = paths.objects("spec", "volumes")
+container_statuses = paths.objects("status", "containerStatuses")
 tolerations = paths.objects("spec", "tolerations")
 resource_claims = paths.objects("spec", "resourceClaims")
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
@@ -27,6 +29,10 @@ unschedulable = paths.flag("spec", "unschedulable")
 allocatable = paths.mapping("status", "allocatable")
 
 replicas = paths.integer("spec", "replicas")
+min_ready_seconds = paths.integer("spec", "minReadySeconds")
+selector = paths.mapping("spec", "selector")
+"""The selector of a workload, a budget or a service."""
+
 template = paths.mapping("spec", "template")
 """The template from which a workload makes its pods."""
 

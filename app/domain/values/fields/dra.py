@@ -140,6 +140,7 @@ results_of = records.of_list(DeviceResult, paths.get("devices", "results"))
 results = records.of_list(DeviceResult, paths.get("status", "allocation", "devices", "results"))
 """The devices of a claim's allocation; none while it is not allocated."""
 
+result_trees_of = paths.objects("devices", "results")
 result_trees = paths.objects("status", "allocation", "devices", "results")
 """The devices of a claim's allocation as they are written."""
 

@@ -1,8 +1,13 @@
 """The fields that objects of every kind have: ObjectMeta, conditions, references."""
 
+from app.domain.values import json_tree
 from app.domain.values.fields import paths, records
 from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
+
+metadata = paths.mapping("metadata")
+spec = paths.mapping("spec")
+status = paths.mapping("status")
 
 name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
@@ -23,8 +28,6 @@ phase = paths.text("status", "phase")
 owner_references = paths.objects("metadata", "ownerReferences")
 condition_trees = paths.objects("status", "conditions")
 """Both as they are written; `owners` and `conditions` are records of them."""
-
-_metadata = paths.mapping("metadata")
 
 
 class Owner(Record, frozen=True):
@@ -68,7 +71,12 @@ _condition = records.of_tree(Condition)
 
 def is_deleting(tree: JsonView) -> bool:
     """True when `metadata.deletionTimestamp` is there, whatever it holds."""
-    return "deletionTimestamp" in _metadata(tree)
+    return "deletionTimestamp" in metadata(tree)
+
+
+def annotation(tree: JsonView, key: str) -> str:
+    """The value of an annotation; empty when the object does not have it."""
+    return json_tree.text(tree, "metadata", "annotations", key)
 
 
 def place(tree: JsonView) -> tuple[str, str]:

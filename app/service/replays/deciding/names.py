@@ -76,7 +76,7 @@ class RecordedNames:
                 # A name that the plan has drawn itself; its other commands use it too.
                 renamed[command.key.name] = name
             elif name and not command.key.name:
-                metadata = {**json_tree.mapping(command.tree, "metadata"), "name": name}
+                metadata = {**meta.metadata(command.tree), "name": name}
                 tree: JsonObject = {**command.tree, "metadata": metadata}
                 command = replace(command, key=command.key._replace(name=name), tree=tree)
             adapted.append(command)

@@ -269,7 +269,7 @@ class Run:
             return
         uid = meta.uid(ours)
         metadata = {
-            **json_tree.mapping(ours, "metadata"),
+            **meta.metadata(ours),
             "deletionTimestamp": timestamps.seconds_text(self.timeline.now),
             "deletionGracePeriodSeconds": 0,
         }

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from app.domain.values import json_tree
 from app.domain.values.bounded import Bounded
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCORE_MAX = 100
@@ -100,7 +101,7 @@ def wanted_by(pod: JsonView, *, counts_volumes: bool) -> Wanted:
 
     Volumes always add to the sum; whether they raise its upper bound differs between releases (r4).
     """
-    spec = json_tree.mapping(pod, "spec")
+    spec = meta.spec(pod)
     names = [
         full_name(json_tree.text(container, "image"))
         for container in (

@@ -81,7 +81,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     """Read a pod that is waiting for a node."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     affinity = json_tree.mapping(spec, "affinity") if "affinity" in spec else json_tree.EMPTY
     namespace = meta.namespace(tree)
     labels = meta.labels(tree)
@@ -130,7 +130,7 @@ def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
     affinity can too; they are read when the gates go.
     """
     facts = pods.facts(tree)
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     asked = (
         meta.labels(tree),
         bool(spec.get("schedulingGates")),

@@ -8,6 +8,7 @@ from app.domain.controllers.scheduling.framework import amounts, pod_spec
 from app.domain.controllers.scheduling.framework.amounts import Amounts
 from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, Wish
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 PodPlace = tuple[str, str]
@@ -34,8 +35,8 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
 
 def bound_pod(tree: JsonView) -> BoundPod:
     """A pod with a node, as far as its room is concerned."""
-    spec = json_tree.mapping(tree, "spec")
-    metadata = json_tree.mapping(tree, "metadata")
+    spec = meta.spec(tree)
+    metadata = meta.metadata(tree)
     wanted = amounts.of_pod(spec)
     return BoundPod(
         place=(json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name")),

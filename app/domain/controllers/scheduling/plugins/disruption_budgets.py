@@ -13,6 +13,7 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import eviction
 from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
 
@@ -54,7 +55,7 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
         if not selector.requirements:
             # Parity: the scheduler takes an empty selector for one that selects nothing.
             continue
-        status = json_tree.mapping(tree, "status")
+        status = meta.status(tree)
         is_filled = "observedGeneration" in status
         found.append(
             Budget(

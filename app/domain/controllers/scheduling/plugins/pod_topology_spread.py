@@ -20,7 +20,7 @@ from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, api_resources, json_tree, selectors, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
 
@@ -289,7 +289,7 @@ def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> L
     if owner is not None and place is not None:
         found = objects.get(ObjectKey(*place, namespace, owner.name))
         if found is not None:
-            selector = selectors.label_selector_of(json_tree.mapping(found, "spec", "selector"))
+            selector = selectors.label_selector_of(core.selector(found))
             requirements.extend(selector.requirements)
     return LabelSelector(requirements=tuple(requirements)) if requirements else None
 

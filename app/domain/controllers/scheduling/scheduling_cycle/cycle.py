@@ -436,7 +436,7 @@ def _kind_of(
         return pod.shape
     parts: list[object] = []
     if wanted is not None:
-        spec = json_tree.mapping(tree, "spec")
+        spec = meta.spec(tree)
         for container in (
             *json_tree.objects(spec, "initContainers"),
             None,

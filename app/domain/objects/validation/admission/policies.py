@@ -40,7 +40,7 @@ _UNSET = "validations or auditAnnotations must be set"
 
 def create_validating(tree: JsonView, context: Context) -> list[FieldError]:
     """A new ValidatingAdmissionPolicy."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = _common(spec, context)
     validations = json_tree.objects(spec, "validations")
     annotations = json_tree.objects(spec, "auditAnnotations")
@@ -57,7 +57,7 @@ def create_validating(tree: JsonView, context: Context) -> list[FieldError]:
 
 def create_mutating(tree: JsonView, context: Context) -> list[FieldError]:
     """A new MutatingAdmissionPolicy."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = _common(spec, context)
     mutations = json_tree.objects(spec, "mutations")
     if not mutations:
@@ -80,7 +80,7 @@ def create_validating_binding(tree: JsonView, context: Context) -> list[FieldErr
 
 def create_binding(tree: JsonView, _context: Context) -> list[FieldError]:
     """What bindings of both kinds of policies have."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     name = json_tree.text(spec, "policyName")
     errors: list[FieldError] = [] if name else [required("spec.policyName")]
     errors += [invalid("spec.policyName", name, detail) for detail in names.subdomain(name)]

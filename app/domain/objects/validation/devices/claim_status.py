@@ -20,6 +20,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.go_form import allocation_in_go
 from app.domain.objects.validation.node_selectors import node_selector
 from app.domain.values import json_tree, names, well_known
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonView
 
 RESULTS_MAX = 32
@@ -38,7 +39,7 @@ def update(
     tree: JsonView, old: JsonView, context: Context, *, known: frozenset[str]
 ) -> list[FieldError]:
     """A changed status; `known` are the requests that results may name."""
-    status, stored = json_tree.mapping(tree, "status"), json_tree.mapping(old, "status")
+    status, stored = meta.status(tree), meta.status(old)
     allocation, before = status.get("allocation"), stored.get("allocation")
     errors: list[FieldError] = []
     if allocation is not None and before is not None:
@@ -103,7 +104,7 @@ def _admin_access(allocation: JsonView, stored: JsonView, context: Context) -> l
         for result in json_tree.objects(stored, "allocation", "devices", "results")
     ):
         return []
-    for index, result in enumerate(json_tree.objects(allocation, "devices", "results")):
+    for index, result in enumerate(dra.result_trees_of(allocation)):
         if json_tree.flag(result, "adminAccess"):
             path = f"status.allocation.devices.results[{index}].adminAccess"
             return [forbidden(path, ADMIN_TEXT)]

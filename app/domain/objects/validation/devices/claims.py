@@ -18,7 +18,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import claim_status
 from app.domain.objects.validation.go_form import claim_spec_in_go
 from app.domain.values import json_tree, names, well_known
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonView
 
 REQUESTS_MAX = 32
@@ -61,7 +61,7 @@ _flawless: dict[tuple[str, frozenset[str], CheckExpression, bytes], None] = {}
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
     """A new claim."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     return _check_new_spec(spec, context) + _admin_access(spec, context)
 
 
@@ -84,7 +84,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, context: Context) ->
     """A changed claim: the spec never changes, the status by its own rules."""
     if subresource == "status":
         return claim_status.update(tree, old, context, known=request_references(tree))
-    new_spec, old_spec = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    new_spec, old_spec = meta.spec(tree), meta.spec(old)
     if is_unchanged(new_spec, old_spec):
         return []
     return [immutable("spec", claim_spec_in_go(new_spec))]
@@ -101,13 +101,13 @@ def update_template(
     tree: JsonView, old: JsonView, _subresource: str, _context: Context
 ) -> list[FieldError]:
     """A template's spec never changes."""
-    new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    new, stored = meta.spec(tree), meta.spec(old)
     if is_unchanged(new, stored):
         return []
     # The metadata is embedded, so its fields stand beside the spec, in their usual spelling.
     value = {
-        **json_tree.mapping(new, "metadata"),
-        "Spec": claim_spec_in_go(json_tree.mapping(new, "spec")),
+        **meta.metadata(new),
+        "Spec": claim_spec_in_go(meta.spec(new)),
     }
     return [immutable("spec", value)]
 

@@ -6,6 +6,7 @@ from app.domain.objects.field_errors import FieldError, invalid
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 CONFIGS_MAX = 32
@@ -22,7 +23,7 @@ def update(tree: JsonView, old: JsonView, _subresource: str, context: Context) -
 
 
 def _spec(tree: JsonView, old: JsonView | None, context: Context) -> list[FieldError]:
-    stored = None if old is None else json_tree.mapping(old, "spec")
+    stored = None if old is None else meta.spec(old)
     configs = json_tree.get(tree, "spec", "config")
     unchanged = stored is not None and configs == stored.get("config")
     errors = shared.selectors(

@@ -4,6 +4,7 @@ from app.domain.objects.field_errors import FieldError, immutable, invalid
 from app.domain.objects.validation import conditions, shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 LIMIT_MAX = 1000
@@ -11,7 +12,7 @@ LIMIT_MAX = 1000
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new request."""
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     errors = shared.driver_name(spec.get("driver"), "spec.driver")
     if spec.get("poolName") is not None:
         errors += shared.pool_name(spec["poolName"], "spec.poolName")

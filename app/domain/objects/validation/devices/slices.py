@@ -16,6 +16,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import device_values, node_resources
 from app.domain.objects.validation.node_selectors import node_selector
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 DEVICES_MAX = 128
@@ -43,12 +44,12 @@ OPERATIONS = ("*", "NodePrepareResources", "NodeUnprepareResources")
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
     """A new slice."""
-    return _spec(json_tree.mapping(tree, "spec"), None, context)
+    return _spec(meta.spec(tree), None, context)
 
 
 def update(tree: JsonView, old: JsonView, _subresource: str, context: Context) -> list[FieldError]:
     """A changed slice: driver, pool name and node stay."""
-    spec, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    spec, stored = meta.spec(tree), meta.spec(old)
     errors = _spec(spec, stored, context)
     for path in (("pool", "name"), ("driver",), ("nodeName",)):
         value = json_tree.get(spec, *path)

@@ -21,6 +21,7 @@ from app.domain.objects.validation import shared
 from app.domain.objects.validation.pods import claims as pod_claims
 from app.domain.objects.validation.pods import container_resources, placing
 from app.domain.values import json_tree, names, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 DEADLINE_MAX = 2**31 - 1
@@ -38,7 +39,7 @@ def check_template(
 ) -> list[FieldError]:
     """A pod template: labels, and its spec; `volumes` are added to those of the spec."""
     errors = shared.labels(json_tree.get(template, "metadata", "labels"), f"{path}.metadata.labels")
-    spec = json_tree.mapping(template, "spec")
+    spec = meta.spec(template)
     return errors + check_pod(spec, f"{path}.spec", volumes=volumes)
 
 

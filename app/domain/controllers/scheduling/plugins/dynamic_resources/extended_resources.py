@@ -222,7 +222,7 @@ def _leftover(objects: ObjectsReader, pod: PodFacts) -> ObjectKey | None:
         tree = objects.get(key) if is_of(key, api_resources.RESOURCE_CLAIMS) else None
         if tree is None or meta.controller_uid(tree) != pod.uid:
             continue
-        if json_tree.text(tree, "metadata", "annotations", extended_resources.ANNOTATION) == "true":
+        if meta.annotation(tree, extended_resources.ANNOTATION) == "true":
             return key
     return None
 
