@@ -17,7 +17,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, condition_types, json_tree, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NODES_MAX = 100_000
@@ -115,10 +115,7 @@ def publish(
         _content(found[name]["spec"]) == _content(spec) for name, spec in wanted.items()
     ):
         return []
-    generation = 1 + max(
-        (json_tree.integer(tree, "spec", "pool", "generation") or 0 for tree in found.values()),
-        default=0,
-    )
+    generation = 1 + max((dra.pool(tree).generation for tree in found.values()), default=0)
     commands: list[Command] = []
     for name, spec in wanted.items():
         tree = _slice(pool, name, spec, generation, uid_of)

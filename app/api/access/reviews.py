@@ -97,15 +97,8 @@ def _question(review: Review, spec: JsonView) -> Question:
         raise field_errors.rejection("", api_groups.AUTHORIZATION, "", [error])
     if isinstance(plain, dict):
         return Question(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
-    asked = json_tree.mapping(spec, "resourceAttributes")
-    return Question(
-        verb=json_tree.text(asked, "verb"),
-        group=json_tree.text(asked, "group"),
-        resource=json_tree.text(asked, "resource"),
-        subresource=json_tree.text(asked, "subresource"),
-        namespace=json_tree.text(asked, "namespace"),
-        name=json_tree.text(asked, "name"),
-    )
+    fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+    return Question(**{name: json_tree.text(resource or {}, name) for name in fields})
 
 
 def _subject(review: Review, spec: JsonView) -> Actor:

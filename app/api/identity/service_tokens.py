@@ -25,6 +25,7 @@ from app.domain.objects.access.rules import AUTHENTICATED
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.fields import core, meta
+from app.domain.values.fields.meta import Reference
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.runtime import HistoryRuntime
@@ -67,7 +68,7 @@ class ServiceTokens:
         }
         reference = json_tree.mapping(spec, "boundObjectRef")
         if reference:
-            private |= _bound(reader, account.namespace, reference)
+            private |= _bound(reader, account.namespace, meta.reference(reference))
         claims = {
             "aud": audiences,
             "exp": end // SECOND,
@@ -146,27 +147,26 @@ class ServiceTokens:
             return None
         private = json_tree.mapping(claims, "kubernetes.io")
         namespace = json_tree.text(private, "namespace")
-        account = json_tree.mapping(private, "serviceaccount")
-        name, uid = json_tree.text(account, "name"), json_tree.text(account, "uid")
+        account = meta.reference(private.get("serviceaccount"))
         if not _is_there(reader, "serviceaccounts", namespace, account):
             return None
         extra: dict[str, tuple[str, ...]] = {}
         for kind, resource in _BINDABLE.items():
-            bound = json_tree.mapping(private, kind.lower())
-            if not bound:
+            if not json_tree.mapping(private, kind.lower()):
                 continue
+            bound = meta.reference(private[kind.lower()])
             # The node of a bound pod is only told; that it is there is not asked.
             is_asked = kind != "Node" or "pod" not in private
             place = "" if kind == "Node" else namespace
             if is_asked and not _is_there(reader, resource, place, bound):
                 return None
             if kind != "Secret":
-                for part in ("name", "uid"):
-                    if text := json_tree.text(bound, part):
+                for part, text in (("name", bound.name), ("uid", bound.uid)):
+                    if text:
                         extra[f"{_EXTRA}{kind.lower()}-{part}"] = (text,)
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
-        actor = Actor(user=rules.service_account(namespace, name), groups=groups)
-        return Identity(actor=actor, uid=uid, extra=extra)
+        actor = Actor(user=rules.service_account(namespace, account.name), groups=groups)
+        return Identity(actor=actor, uid=account.uid, extra=extra)
 
     def _signed(self, claims: JsonObject) -> str:
         text = f"{_text(_encode(_HEADER))}.{_text(_encode(claims))}"
@@ -191,18 +191,18 @@ def _seconds(spec: JsonView) -> int:
     return seconds
 
 
-def _bound(reader: ObjectsReader, namespace: str, reference: JsonView) -> JsonObject:
+def _bound(reader: ObjectsReader, namespace: str, reference: Reference) -> JsonObject:
     """The object that the token is to end with. Raises NotFound, Conflict, Invalid."""
-    kind, name = json_tree.text(reference, "kind"), json_tree.text(reference, "name")
+    kind, name = reference.kind, reference.name
     resource = _BINDABLE.get(kind)
-    if resource is None or json_tree.text(reference, "apiVersion") not in ("", "v1"):
+    if resource is None or reference.api_version not in ("", "v1"):
         problem = "only Pod, Secret and Node of v1 can be bound to"
         error = field_errors.invalid("spec.boundObjectRef", kind, problem)
         raise field_errors.rejection("TokenRequest", api_groups.AUTHENTICATION, "", [error])
     found = reader.get(_key(resource, "" if kind == "Node" else namespace, name))
     if found is None:
         raise _absent(resource, name)
-    wanted = json_tree.text(reference, "uid")
+    wanted = reference.uid
     if wanted and wanted != _uid(found):
         detail = (
             f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
@@ -220,9 +220,9 @@ def _bound(reader: ObjectsReader, namespace: str, reference: JsonView) -> JsonOb
     return told
 
 
-def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: JsonView) -> bool:
-    found = reader.get(_key(resource, namespace, json_tree.text(claimed, "name")))
-    return found is not None and _uid(found) == json_tree.text(claimed, "uid")
+def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: Reference) -> bool:
+    found = reader.get(_key(resource, namespace, claimed.name))
+    return found is not None and _uid(found) == claimed.uid
 
 
 def _key(resource: str, namespace: str, name: str) -> ObjectKey:

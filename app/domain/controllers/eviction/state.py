@@ -299,8 +299,8 @@ class TaintState:
     def _fold_slice(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
         name = event.key.name
         tree = event.object
-        spec = meta.spec(tree)
-        place = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
+        of_pool = dra.pool(tree)
+        place = (dra.driver(tree), of_pool.name)
         before = self._slice_pool.get(name)
         if before is not None and (is_gone or before != place):
             self._pools[before].slices.pop(name, None)
@@ -308,9 +308,9 @@ class TaintState:
             self._refresh_pool(before, changes)
         if is_gone:
             return
-        generation = json_tree.integer(spec, "pool", "generation") or 0
+        generation = of_pool.generation
         devices: dict[str, tuple[tuple[int, Taint], ...]] = {}
-        for device in json_tree.objects(spec, "devices"):
+        for device in dra.devices(tree):
             if device.get("taints"):
                 held = _no_execute(device)
                 if held:

@@ -7,7 +7,7 @@ from app.domain.controllers.eviction.state import Place, TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, Rule
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, condition_types, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 
 TYPE = condition_types.EVICTION_IN_PROGRESS
@@ -87,15 +87,15 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> 
     """Devices that the rule selects in the slices of each pool's newest generation."""
     pools: dict[Place, tuple[int, int]] = {}
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
-        spec = meta.spec(objects.get(key) or json_tree.EMPTY)
-        driver, pool = json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name")
-        generation = json_tree.integer(spec, "pool", "generation") or 0
+        tree = objects.get(key) or json_tree.EMPTY
+        driver, of_pool = dra.driver(tree), dra.pool(tree)
+        pool, generation = of_pool.name, of_pool.generation
         newest, count = pools.get((driver, pool), (generation, 0))
         if generation < newest:
             continue
         here = sum(
             state.selects(rule, driver, pool, json_tree.text(device, "name"))
-            for device in json_tree.objects(spec, "devices")
+            for device in dra.devices(tree)
         )
         pools[(driver, pool)] = (generation, here + (count if generation == newest else 0))
     return sum(count for _, count in pools.values())

@@ -12,7 +12,8 @@ from app.domain.controllers.workloads.answer import Report, Situation, Step, Wor
 from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import condition_types, json_tree, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, meta, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -25,12 +26,27 @@ INDEXES_MAX = 100_000
 _INDEX_DIGITS_MAX = 10
 
 
+class _JobSpec(Record, frozen=True):
+    """The numbers of a Job's spec."""
+
+    completion_mode: str = ""
+    parallelism: int | None = None
+    completions: int | None = None
+    backoff_limit: int | None = None
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+
+
+_read_spec = records.of_tree(_JobSpec)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Job:
     """A Job while it is judged; `status` is the one to be written."""
 
     situation: Situation
     spec: JsonView
+    wanted: _JobSpec
     pods: JobPods
     status: JsonObject
     done: set[int]
@@ -50,7 +66,7 @@ class _Job:
 
     @property
     def is_indexed(self) -> bool:
-        return self.spec.get("completionMode") == "Indexed"
+        return self.wanted.completion_mode == "Indexed"
 
 
 def sync(situation: Situation) -> WorkloadSteps:
@@ -83,6 +99,7 @@ def _read(situation: Situation) -> _Job:
     return _Job(
         situation=situation,
         spec=meta.spec(situation.tree),
+        wanted=_read_spec(meta.spec(situation.tree)),
         pods=job_pods.of_job(situation),
         status=status,
         done=set(_indexes(json_tree.text(status, "completedIndexes"))),
@@ -134,7 +151,7 @@ def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
         return _end(job, condition_types.SUCCESS_CRITERIA_MET, "Complete", _REACHED), None
     missing = _missing(job)
     if not missing:
-        surplus = len(job.pods.active) - (json_tree.integer(job.spec, "parallelism") or 0)
+        surplus = len(job.pods.active) - (job.wanted.parallelism or 0)
         victims = job.pods.active[: max(0, surplus)]
         return job_pods.deletes(victims[: job.situation.pods_max]), due
     until = job_pods.backoff_until(job.pods)
@@ -148,13 +165,13 @@ def _failure(job: _Job) -> tuple[tuple[str, str] | None, Instant | None]:
     target = job.condition(condition_types.FAILURE_TARGET)
     if target:
         return (target["reason"], target["message"]), None
-    limit = json_tree.integer(job.spec, "backoffLimit")
+    limit = job.wanted.backoff_limit
     limit = 6 if limit is None else limit
     is_restarting = json_tree.text(job.spec, "template", "spec", "restartPolicy") == "OnFailure"
     restarts = job.pods.restarts if is_restarting else 0
     if job.number("failed") > limit or (restarts and restarts >= limit):
         return _BACKOFF, None
-    seconds = json_tree.integer(job.spec, "activeDeadlineSeconds")
+    seconds = job.wanted.active_deadline_seconds
     started = _instant(json_tree.text(job.status, "startTime"))
     if seconds is None or started is None or job.spec.get("suspend") is True:
         return None, None
@@ -212,7 +229,7 @@ def _resume(job: _Job) -> Step | None:
 def _is_complete(job: _Job) -> bool:
     if job.condition(condition_types.SUCCESS_CRITERIA_MET):
         return True
-    completions = json_tree.integer(job.spec, "completions")
+    completions = job.wanted.completions
     if completions is None:
         return job.number("succeeded") > 0 and not job.pods.active
     return job.number("succeeded") >= completions
@@ -220,8 +237,8 @@ def _is_complete(job: _Job) -> bool:
 
 def _missing(job: _Job) -> list[int | None]:
     """For which pods there is room: indexes, or None once for each."""
-    parallel = json_tree.integer(job.spec, "parallelism")
-    completions = json_tree.integer(job.spec, "completions")
+    parallel = job.wanted.parallelism
+    completions = job.wanted.completions
     wanted = 1 if parallel is None else parallel
     if completions is None:
         if job.number("succeeded"):
@@ -248,7 +265,7 @@ def _missing(job: _Job) -> list[int | None]:
 
 def _after_end(job: _Job) -> WorkloadSteps:
     """A finished Job goes when its time to live is over."""
-    seconds = json_tree.integer(job.spec, "ttlSecondsAfterFinished")
+    seconds = job.wanted.ttl_seconds_after_finished
     if seconds is None or job.situation.is_ending:
         return WorkloadSteps()
     ended = job.condition("Complete") or job.condition("Failed")

@@ -22,8 +22,7 @@ WARNINGS_MAX = 8
 
 def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[str, ...]:
     """What to tell the author of a slice that is about to be stored; empty for a sound pool."""
-    pool = json_tree.mapping(tree, "spec", "pool")
-    count = json_tree.integer(pool, "resourceSliceCount") or 1
+    count = dra.pool(tree).resource_slice_count or 1
     if count < 2:
         return ()
     known = [
@@ -31,14 +30,15 @@ def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[s
         for place in _candidates(reader, tree)
         if place != key and (found := reader.get(place)) is not None and _is_same_pool(tree, found)
     ]
-    generation = _generation(tree)
-    newer = max((found for found in map(_generation, known) if found > generation), default=None)
+    generation = dra.pool(tree).generation
+    generations = [dra.pool(found).generation for found in known]
+    newer = max((other for other in generations if other > generation), default=None)
     if newer is not None:
         return (
             f"spec.pool.generation: {generation} is out of date, the pool has generation {newer}: "
             "none of the devices of this slice will be allocated",
         )
-    others = [found for found in known if _generation(found) == generation]
+    others = [found for found in known if dra.pool(found).generation == generation]
     if not others:
         return ()
     warnings = _duplicates(tree, others) + _duplicate_sets(tree, others)
@@ -54,11 +54,11 @@ def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[s
 
 
 def _candidates(reader: ObjectsReader, tree: JsonObject) -> Iterable[ObjectKey]:
-    for owner in meta.owner_references(tree):
-        if owner.get("kind") == "Node":
+    for owner in meta.owners(tree):
+        if owner.kind == "Node":
             return [
                 key
-                for key in reader.dependents(json_tree.text(owner, "uid"))
+                for key in reader.dependents(owner.uid)
                 if (key.group, key.resource) == api_resources.RESOURCE_SLICES
             ]
     found = list(reader.keys(*api_resources.RESOURCE_SLICES))
@@ -70,10 +70,6 @@ def _is_same_pool(tree: JsonView, other: JsonView) -> bool:
         json_tree.get(tree, "spec", *path) == json_tree.get(other, "spec", *path)
         for path in (("driver",), ("pool", "name"))
     )
-
-
-def _generation(tree: JsonView) -> int:
-    return json_tree.integer(tree, "spec", "pool", "generation") or 0
 
 
 def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
@@ -94,13 +90,13 @@ def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
     taken = {
         json_tree.text(counters, "name"): meta.name(other)
         for other in others
-        for counters in json_tree.objects(other, "spec", "sharedCounters")
+        for counters in dra.shared_counters(other)
     }
     return [
         f"spec.sharedCounters[{index}].name: {name} is also a counter set of ResourceSlice "
         f"{taken[name]}: the pool is invalid on nodes of both, and none of its devices will be "
         "allocated there"
-        for index, counters in enumerate(json_tree.objects(tree, "spec", "sharedCounters"))
+        for index, counters in enumerate(dra.shared_counters(tree))
         if (name := json_tree.text(counters, "name")) in taken
     ]
 
@@ -109,7 +105,7 @@ def _missing_counters(trees: list[JsonObject]) -> list[str]:
     known = {
         json_tree.text(counters, "name"): json_tree.mapping(counters, "counters")
         for tree in trees
-        for counters in json_tree.objects(tree, "spec", "sharedCounters")
+        for counters in dra.shared_counters(tree)
     }
     missing: dict[str, str] = {}
     for tree in trees:

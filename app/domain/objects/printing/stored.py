@@ -7,7 +7,7 @@ from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import NONE, Cell, CellOf, Cells, Printer, cell_at, columns
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta, records
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -27,7 +27,7 @@ def _subjects(kind: str) -> CellOf:
     def shown(tree: JsonObject, _: Instant) -> Cell:
         subjects = [
             subject
-            for subject in map(_reference, json_tree.objects(tree, "subjects"))
+            for subject in map(meta.reference, json_tree.objects(tree, "subjects"))
             if subject.kind == kind
         ]
         if kind == "ServiceAccount":
@@ -38,7 +38,7 @@ def _subjects(kind: str) -> CellOf:
 
 
 def _role(tree: JsonObject, _: Instant) -> Cell:
-    role = _reference(tree.get("roleRef"))
+    role = meta.reference(tree.get("roleRef"))
     return f"{role.kind}/{role.name}"
 
 
@@ -115,8 +115,6 @@ def _available(tree: JsonObject, _: Instant) -> Cell:
             state += "" if state == "True" else f" ({condition.reason})"
     return state
 
-
-_reference = records.of_tree(meta.Reference)
 
 _CREATED = cells.table("Name, @Created At")
 _BINDING = cells.table(

@@ -30,6 +30,7 @@ pool_name = paths.text("spec", "pool", "name")
 devices = paths.objects("spec", "devices")
 """The devices of a slice."""
 
+shared_counters = paths.objects("spec", "sharedCounters")
 device_taints = paths.objects("taints")
 """The taints in one entry of a slice's `spec.devices`."""
 

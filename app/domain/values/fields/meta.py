@@ -64,6 +64,7 @@ class Reference(Record, frozen=True):
     field_path: str = ""
 
 
+reference = records.of_tree(Reference)
 owners = records.of_list(Owner, paths.get("metadata", "ownerReferences"))
 conditions = records.of_list(Condition, paths.get("status", "conditions"))
 _condition = records.of_tree(Condition)

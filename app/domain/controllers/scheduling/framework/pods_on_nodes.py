@@ -7,8 +7,7 @@ import msgspec
 from app.domain.controllers.scheduling.framework import amounts, pod_spec
 from app.domain.controllers.scheduling.framework.amounts import Amounts
 from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, Wish
-from app.domain.values import json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 PodPlace = tuple[str, str]
@@ -36,22 +35,21 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
 def bound_pod(tree: JsonView) -> BoundPod:
     """A pod with a node, as far as its room is concerned."""
     spec = meta.spec(tree)
-    metadata = meta.metadata(tree)
     wanted = amounts.of_pod(spec)
     return BoundPod(
-        place=(json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name")),
-        uid=json_tree.text(metadata, "uid"),
-        node=json_tree.text(spec, "nodeName"),
+        place=meta.place(tree),
+        uid=meta.uid(tree),
+        node=core.node_name(tree),
         asked=wanted.asked,
         scored_cpu=wanted.scored_cpu,
         scored_memory=wanted.scored_memory,
-        labels=json_tree.labels(metadata, "labels"),
+        labels=meta.labels(tree),
         ports=pod_spec.host_ports(spec),
         anti_affinity=pod_spec.anti_affinity_of(tree),
         wishes=pod_spec.wishes_of(tree),
-        priority=json_tree.integer(spec, "priority") or 0,
-        is_deleting="deletionTimestamp" in metadata,
-        generation=json_tree.integer(metadata, "generation") or 0,
+        priority=core.priority(tree) or 0,
+        is_deleting=meta.is_deleting(tree),
+        generation=meta.generation(tree) or 0,
     )
 
 
