@@ -8,11 +8,12 @@ the newest generation of a pool counts. Parity: allocator.md 1.1 and 7.
 import msgspec
 
 from app.domain.devices.inventory import Inventory, SliceChange
-from app.domain.devices.model import Device, DeviceId, PoolId
+from app.domain.devices.model import Device
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges

@@ -12,7 +12,7 @@ import msgspec
 from app.domain.devices import pools
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
-from app.domain.devices.model import Device, PoolId, Slice
+from app.domain.devices.model import Device, Slice
 from app.domain.devices.nodes import NodeChoice
 from app.domain.devices.pools import PoolState
 from app.domain.devices.taints import BLOCKING_EFFECTS
@@ -21,6 +21,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
+from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import LateRows, RowChanges
 from projections.tables import DEVICES, POOLS

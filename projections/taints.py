@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from app.domain.devices import pools, taints
-from app.domain.devices.model import DeviceId, PoolId, Taint
+from app.domain.devices.model import Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges

@@ -4,13 +4,14 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.domain.values import api_groups, api_resources, well_known
+from app.domain.values import api_groups, api_resources, condition_types, well_known
 from tests.architecture.syntax import nodes
 from tests.architecture.test_tidy import OURS, name, sources
 
 JUDGES = (
     "app/adapters/second_opinion/",
     "app/analysis/verify/invariants/",
+    "app/analysis/verify/taint_audit.py",
     "app/domain/allocation/checking/",
 )
 """Judges read objects by themselves: a mistake in a shared name would pass unseen."""
@@ -27,6 +28,19 @@ def literals(path: Path) -> Iterator[tuple[int, str]]:
     for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
+
+
+FIELDS = "app/domain/values/fields/"
+"""The readers of fields."""
+
+AMBIGUOUS = frozenset(("Ready",))
+"""Types of conditions that are words of other things too, such as the title of a column."""
+
+WALKS_MAX = 1_393
+"""Calls of `json_tree` outside the readers and the judges: paths that one place reads, most of them
+to check what a client wrote, value by value as it came. A path that a second place needs becomes a
+reader, a part of which four fields are read a record; then this becomes less.
+"""
 
 
 def test_groups_are_named_in_one_module() -> None:
@@ -80,3 +94,63 @@ def test_well_known_names_are_in_one_module() -> None:
         if text in names
     ]
     assert not literal, f"take these from app.domain.values.well_known: {literal}"
+
+
+def test_condition_types_are_in_one_module() -> None:
+    types = {text for constant, text in vars(condition_types).items() if constant.isupper()}
+    assert len(types) > 10
+    literal = [
+        f"{name(path)}:{line}: {text}"
+        for path in sources(*OURS)
+        if name(path) != "app/domain/values/condition_types.py"
+        and not name(path).startswith(JUDGES)
+        for line, text in literals(path)
+        if text in types - AMBIGUOUS
+    ]
+    assert not literal, f"take these from app.domain.values.condition_types: {literal}"
+
+
+Walk = tuple[str, tuple[str, ...]]
+"""What sort of value is read, and its path."""
+
+
+def walks(path: Path, module: str) -> Iterator[tuple[int, Walk | None]]:
+    """Calls of a module's functions; None for the walk of one whose path is not all literal."""
+    for node in nodes(path):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=called), attr=kind)) if (
+                called == module
+            ):
+                steps = node.args if module == "paths" else node.args[1:]
+                texts = [step.value for step in steps if isinstance(step, ast.Constant)]
+                is_literal = len(texts) == len(steps)
+                yield node.lineno, (kind, tuple(map(str, texts))) if is_literal else None
+
+
+def outside_the_readers() -> Iterator[tuple[str, Walk | None]]:
+    for path in sources("app", "projections"):
+        if not name(path).startswith((FIELDS, *JUDGES)):
+            for line, walk in walks(path, "json_tree"):
+                yield f"{name(path)}:{line}", walk
+
+
+def test_paths_with_a_reader_are_read_through_it() -> None:
+    readers = {
+        walk: name(path)
+        for path in sources(FIELDS)
+        for _, walk in walks(path, "paths")
+        if walk is not None and walk[0] != "get"
+    }
+    assert ("text", ("metadata", "uid")) in readers
+    assert len(readers) > 40
+    walked = [
+        f"{place}: {'.'.join(walk[1])} ({readers[walk]})"
+        for place, walk in outside_the_readers()
+        if walk in readers
+    ]
+    assert not walked, f"read these through app.domain.values.fields: {walked}"
+
+
+def test_walks_through_trees_become_fewer() -> None:
+    count = sum(1 for _ in outside_the_readers())
+    assert count <= WALKS_MAX, f"{count} calls of json_tree: a reader or a record is missing"

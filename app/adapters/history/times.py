@@ -40,7 +40,7 @@ def derive(tree: JsonView) -> Instant | None:
         _take(texts, tree, name)
     _take(texts, json_tree.mapping(tree, "series"), "lastObservedTime")
     for device in dra.devices(tree):
-        for taint in json_tree.objects(device, "taints"):
+        for taint in dra.device_taints(device):
             _take(texts, taint, "timeAdded")
     newest = _newest(texts)
     deleted = _parse(metadata.get("deletionTimestamp"))

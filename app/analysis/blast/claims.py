@@ -12,10 +12,11 @@ from app.analysis.blast.radius import ClaimFate, Trouble
 from app.analysis.blast.world import Side, World
 from app.domain.controllers.eviction.state import Place, TrackedClaim
 from app.domain.controllers.resources import claim_key
-from app.domain.devices.model import Device, DeviceId, PoolId
+from app.domain.devices.model import Device
 from app.domain.devices.patches import ClassFilter
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import dra
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 PoolSides = Mapping[PoolId, tuple[PoolSide, PoolSide]]

@@ -32,7 +32,6 @@ from app.analysis.blast.waiting import Waiting
 from app.analysis.blast.world import Frozen, Side, World
 from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.rule_status import condition
-from app.domain.devices.model import PoolId
 from app.domain.errors import InputError, NotFound, Rejected
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects import registry
@@ -45,6 +44,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import meta
+from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 
 KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch")

@@ -13,10 +13,11 @@ from app.analysis.blast.world import Side
 from app.domain.allocation import AllocatedState
 from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
-from app.domain.devices.model import Device, DeviceId, PoolId, Taint
+from app.domain.devices.model import Device, Taint
 from app.domain.devices.patches import ClassFilter
 from app.domain.devices.pools import Pool, PoolState
 from app.domain.values import quantity
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.quantity import Quantity
 
 ABSENT = "absent"

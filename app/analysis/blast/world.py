@@ -25,7 +25,6 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules as 
 from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
-from app.domain.devices.model import PoolId
 from app.domain.devices.patches import ClassFilter
 from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
@@ -37,6 +36,7 @@ from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import meta
+from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection

@@ -25,6 +25,7 @@ from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from projections import outlines
@@ -37,8 +38,6 @@ ASSUMED_MAX = 64
 
 _WITHOUT_DEVICES = frozenset(("events", "pods", "namespaces"))
 """Kinds whose unseen writes change no allocation."""
-
-DeviceName = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,5 +383,5 @@ def _allocation(event: Event) -> JsonObject | None:
     return found
 
 
-def _devices(allocation: JsonView) -> set[DeviceName]:
+def _devices(allocation: JsonView) -> set[DeviceId]:
     return {result.id for result in dra.results_of(allocation)}

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.domain.devices import compiling
-from app.domain.devices.model import DeviceId, PoolId
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
 
 

@@ -17,7 +17,7 @@ from app.domain.devices.model import (
 )
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -65,7 +65,7 @@ def device_of(pool: tuple[str, str], tree: JsonView, place: str) -> Device:
         capacity=capacity_of(capacity_tree, f"{place}.capacity"),
         allow_multiple=json_tree.flag(tree, "allowMultipleAllocations"),
         consumes=_consumption(tree, place),
-        taints=tuple(taints.taint_of(found) for found in json_tree.objects(tree, "taints")),
+        taints=tuple(taints.taint_of(found) for found in dra.device_taints(tree)),
         binding_conditions=tuple(json_tree.texts(tree, "bindingConditions")),
         binding_failure_conditions=tuple(json_tree.texts(tree, "bindingFailureConditions")),
         binds_to_node=json_tree.flag(tree, "bindsToNode"),

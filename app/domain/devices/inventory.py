@@ -16,13 +16,7 @@ from enum import StrEnum
 
 from app.domain.devices import compiling, patches, pools, taints
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.model import (
-    Device,
-    PatchProblem,
-    PoolId,
-    Slice,
-    Taint,
-)
+from app.domain.devices.model import Device, PatchProblem, Slice, Taint
 from app.domain.devices.node_views import NodeView, view_of
 from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
@@ -30,6 +24,7 @@ from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 
 QUESTIONS_MAX = 1_024

@@ -10,14 +10,9 @@ from typing import TypeAlias
 
 from app.domain.cel import DeviceInput, is_plain
 from app.domain.devices.nodes import NodeChoice
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
-
-DeviceId: TypeAlias = tuple[str, str, str]
-"""Driver, pool and device name."""
-
-PoolId: TypeAlias = tuple[str, str]
-"""Driver and pool name."""
 
 CounterSets: TypeAlias = Mapping[str, Mapping[str, int]]
 """Counter set name to counter name to nanos."""

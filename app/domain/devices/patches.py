@@ -15,9 +15,10 @@ from app.domain.devices.device_selectors import (
     SelectorCompileError,
     SelectorCompiler,
 )
-from app.domain.devices.model import AppliedPatch, Device, DeviceId, PatchProblem
+from app.domain.devices.model import AppliedPatch, Device, PatchProblem
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
+from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 

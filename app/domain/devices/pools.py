@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from app.domain.devices.model import CounterSets, Device, PoolId, Slice
+from app.domain.devices.model import CounterSets, Device, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError
+from app.domain.values.fields.dra import PoolId
 
 
 class HasGeneration(Protocol):

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.domain.devices.model import DeviceId, Taint, Toleration
+from app.domain.devices.model import Taint, Toleration
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.tolerations import fits
 

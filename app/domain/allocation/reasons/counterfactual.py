@@ -27,9 +27,10 @@ from app.domain.allocation.reasons.changes import (
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
-from app.domain.devices.model import DeviceId, Taint
+from app.domain.devices.model import Taint
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
+from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 CHANGES_MAX = 2

@@ -24,13 +24,11 @@ from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceResult
+from app.domain.values.fields.dra import DeviceId, DeviceResult
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
 """Namespace and name, or driver and pool."""
-
-_Device = tuple[str, str, str]
 
 
 READ = (
@@ -127,7 +125,7 @@ class TaintState:
         self.pods: dict[Place, PodFacts] = {}
         self._pools: dict[Place, PoolTaints] = {}
         self._slice_pool: dict[str, Place] = {}
-        self._users: dict[_Device, set[Place]] = {}
+        self._users: dict[DeviceId, set[Place]] = {}
         self._evicting: set[Place] = set()
 
     def fold(self, event: Event, *, has_planned: bool = True) -> Changes:
@@ -369,6 +367,6 @@ class TaintState:
 def _no_execute(device: JsonObject) -> tuple[tuple[int, Taint], ...]:
     return tuple(
         (index, taints.read_taint(taint))
-        for index, taint in enumerate(json_tree.objects(device, "taints"))
+        for index, taint in enumerate(dra.device_taints(device))
         if taint.get("effect") == NO_EXECUTE
     )

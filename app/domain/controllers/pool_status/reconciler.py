@@ -13,13 +13,14 @@ from app.domain.controllers.plan import DeviceViews, Reads
 from app.domain.controllers.pool_status import summaries
 from app.domain.controllers.resources import is_of
 from app.domain.devices.inventory import Inventory
-from app.domain.devices.model import DeviceId, PoolId, Slice
+from app.domain.devices.model import Slice
 from app.domain.devices.pools import PoolState, Reading, build, newest
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from app.domain.allocation import AllocatedState
 from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
-from app.domain.devices.model import Device, PoolId, Slice
+from app.domain.devices.model import Device, Slice
 from app.domain.devices.pools import Pool
 from app.domain.values import json_tree, quantity
+from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.quantity import Quantity
 
