@@ -13,6 +13,8 @@ from typing import Any
 
 from app.domain.errors import InputError
 from app.domain.values import json_tree, well_known
+from app.domain.values.fields import records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNITS_MAX = 64
@@ -30,6 +32,18 @@ class Unit:
     name: str
     counters: Mapping[str, str]
     devices: tuple[JsonObject, ...]
+
+
+class _Grid(Record, frozen=True):
+    """The size of a grid and of a host in it, in chips."""
+
+    rows: int = 0
+    columns: int = 0
+    host_rows: int = 0
+    host_columns: int = 0
+
+
+_grid = records.of_tree(_Grid)
 
 
 def group_size(row: JsonView) -> int:
@@ -78,8 +92,8 @@ def units(row: JsonView, seed: str) -> list[Unit]:
 def grid(row: JsonView, nodes: tuple[str, ...]) -> list[Unit]:
     """All aligned slices of a mesh of hosts, from one host to all of them."""
     rows, columns = _hosts(row)
-    chips_down = json_tree.integer(row, "grid", "hostRows") or 1
-    chips_across = json_tree.integer(row, "grid", "hostColumns") or 1
+    size = _grid(row.get("grid"))
+    chips_down, chips_across = size.host_rows or 1, size.host_columns or 1
     per_host = chips_down * chips_across
     counters = {f"chips-host-{number}": str(per_host) for number in range(rows * columns)}
     devices: list[JsonObject] = []
@@ -115,11 +129,9 @@ def filled(text: str, names: Mapping[str, str]) -> str:
 
 
 def _hosts(row: JsonView) -> tuple[int, int]:
-    size = json_tree.mapping(row, "grid")
-    rows = (json_tree.integer(size, "rows") or 0) // (json_tree.integer(size, "hostRows") or 1)
-    columns = (json_tree.integer(size, "columns") or 0) // (
-        json_tree.integer(size, "hostColumns") or 1
-    )
+    size = _grid(row.get("grid"))
+    rows = size.rows // (size.host_rows or 1)
+    columns = size.columns // (size.host_columns or 1)
     if not 1 <= rows * columns <= HOSTS_MAX:
         raise InputError(f"a grid of {rows * columns} hosts cannot be made", place="profile")
     return rows, columns

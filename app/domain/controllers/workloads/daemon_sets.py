@@ -118,10 +118,9 @@ def _node_of(pod: JsonView) -> str:
         return node
     affinity = json_tree.mapping(pod, "spec", "affinity", "nodeAffinity", _REQUIRED)
     for term in json_tree.objects(affinity, "nodeSelectorTerms"):
-        for field in json_tree.objects(term, "matchFields"):
-            values = json_tree.texts(field, "values")
-            if field.get("key") == "metadata.name" and len(values) == 1:
-                return values[0]
+        for field in core.field_requirements(term):
+            if field.key == "metadata.name" and len(field.values) == 1:
+                return field.values[0]
     return ""
 
 

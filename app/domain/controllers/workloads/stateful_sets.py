@@ -72,10 +72,10 @@ def _read(situation: Situation) -> _Set:
         revision=revision,
         current=json_tree.text(tree, "status", "currentRevision") or revision.name,
         start=json_tree.integer(spec, "ordinals", "start") or 0,
-        replicas=json_tree.integer(spec, "replicas") or 0,
+        replicas=core.replicas(tree) or 0,
         partition=partition or 0,
         is_ordered=spec.get("podManagementPolicy") != "Parallel",
-        ready_seconds=json_tree.integer(spec, "minReadySeconds") or 0,
+        ready_seconds=core.min_ready_seconds(tree) or 0,
         pods=pods,
     )
 

@@ -16,7 +16,8 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
 from app.domain.objects.schema import definition_schemas
 from app.domain.values import api_groups, condition_types, json_paths, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import meta, paths, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
 
 KIND = f"CustomResourceDefinition.{api_groups.API_EXTENSIONS}"
@@ -48,6 +49,20 @@ def is_established(tree: JsonView) -> bool:
     return meta.is_true(tree, condition_types.ESTABLISHED)
 
 
+class Names(Record, frozen=True):
+    """Names of a definition, wanted or accepted."""
+
+    plural: str = ""
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    kind: str = ""
+    list_kind: str = ""
+
+
+names_of = records.of_value(Names, paths.get("spec", "names"))
+
+
 @lru_cache(maxsize=KINDS_MAX)
 def _kind(body: bytes) -> Kind | None:
     tree: JsonObject = msgspec.json.decode(body)
@@ -57,11 +72,11 @@ def _kind(body: bytes) -> Kind | None:
 def kind_of(tree: JsonView) -> Kind:
     """The kind that a definition describes, established or not."""
     spec = meta.spec(tree)
-    names = json_tree.mapping(spec, "names")
+    names = names_of(tree)
     rows = json_tree.objects(spec, "versions")
     storage = [row for row in rows if row.get("storage") is True]
     ordered = [*storage, *(row for row in rows if row not in storage)]
-    group, kind = json_tree.text(spec, "group"), json_tree.text(names, "kind")
+    group, kind = json_tree.text(spec, "group"), names.kind
     parts = {
         part
         for row in rows
@@ -73,11 +88,11 @@ def kind_of(tree: JsonView) -> Kind:
         group=group,
         versions=tuple(json_tree.text(row, "name") for row in ordered),
         kind=kind,
-        plural=json_tree.text(names, "plural"),
-        singular=json_tree.text(names, "singular") or kind.lower(),
+        plural=names.plural,
+        singular=names.singular or kind.lower(),
         namespaced=is_namespaced,
-        short_names=tuple(json_tree.texts(names, "shortNames")),
-        categories=tuple(json_tree.texts(names, "categories")),
+        short_names=names.short_names,
+        categories=names.categories,
         subresources=tuple(sorted(parts)),
         has_generation=True,
         unconditional_update=False,
@@ -89,7 +104,7 @@ def kind_of(tree: JsonView) -> Kind:
             versions={
                 json_tree.text(row, "name"): _version(row, group, kind, rows) for row in rows
             },
-            list_kind=json_tree.text(names, "listKind") or f"{kind}List",
+            list_kind=names.list_kind or f"{kind}List",
             revision=int(meta.resource_version(tree) or 0),
             is_terminating=bool(meta.deletion_timestamp(tree)),
         ),

@@ -21,7 +21,8 @@ from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.rules import Rules
 from app.domain.objects.webhook_targets import Target
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SECONDS = 10
@@ -232,28 +233,51 @@ def _decoded(text: Any) -> tuple[JsonObject, ...]:
     return tuple(operations)
 
 
+class _Cause(Record, frozen=True):
+    """One cause in the details of a Status."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class _Details(Record, frozen=True):
+    """The details of a Status."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+    causes: tuple[_Cause, ...] = ()
+
+
+class _Status(Record, frozen=True):
+    """A Status as a webhook gives it."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: _Details = _Details()
+
+
+_read_status = records.of_tree(_Status)
+
+
 def _refusal(hook: Hook, response: JsonView) -> Rejected:
     """The Status of the webhook, with its name in front. Parity: upstream's texts."""
-    status = meta.status(response)
+    status = _read_status(response.get("status"))
     begin = f'admission webhook "{hook.name}" denied the request'
-    message, reason = json_tree.text(status, "message"), json_tree.text(status, "reason")
-    said = message or reason
-    details = json_tree.mapping(status, "details")
-    code = json_tree.integer(status, "code") or 0
+    said = status.message or status.reason
+    code, details = status.code, status.details
     return Denied(
         f"{begin}: {said}" if said else f"{begin} without explanation",
         code=code if 400 <= code < 600 else 400,
-        reason=reason,
-        group=json_tree.text(details, "group"),
-        resource=json_tree.text(details, "kind"),
-        name=json_tree.text(details, "name"),
+        reason=status.reason,
+        group=details.group,
+        resource=details.kind,
+        name=details.name,
         causes=tuple(
-            Cause(
-                reason=json_tree.text(cause, "reason"),
-                message=json_tree.text(cause, "message"),
-                field=json_tree.text(cause, "field"),
-            )
-            for cause in json_tree.objects(details, "causes")
+            Cause(reason=cause.reason, message=cause.message, field=cause.field)
+            for cause in details.causes
         ),
     )
 

@@ -12,6 +12,8 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review.attributes import CREATE, UPDATE, Attributes, labels_of
 from app.domain.values import json_tree, selectors
+from app.domain.values.fields import paths, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonView
 
 
@@ -22,16 +24,32 @@ class GroupVersion(NamedTuple):
     version: str
 
 
+class _Rule(Record, frozen=True):
+    """A rule of a webhook or of MatchResources."""
+
+    operations: tuple[str, ...] = ()
+    api_groups: tuple[str, ...] = ()
+    api_versions: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    scope: str = ""
+
+
+_rules = records.of_list(_Rule, paths.get("rules"))
+_resource_rules = records.of_list(_Rule, paths.get("resourceRules"))
+_excluded = records.of_list(_Rule, paths.get("excludeResourceRules"))
+
+
 def of_resources(
     found: JsonView, attributes: Attributes, reader: ObjectsReader
 ) -> GroupVersion | None:
     """The version in which MatchResources name the write; None when they do not."""
     if not _selected(found, attributes, reader):
         return None
-    excluded = json_tree.objects(found, "excludeResourceRules")
+    excluded = _excluded(found)
     if excluded and _named(excluded, found, attributes) is not None:
         return None
-    rules = json_tree.objects(found, "resourceRules")
+    rules = _resource_rules(found)
     if not rules:
         # A binding without rules has those of its policy.
         return GroupVersion(attributes.group, attributes.version)
@@ -44,7 +62,7 @@ def of_webhook(
     """The version in which a webhook names the write; None when it does not."""
     if not _selected(webhook, attributes, reader):
         return None
-    return _named(json_tree.objects(webhook, "rules"), webhook, attributes)
+    return _named(_rules(webhook), webhook, attributes)
 
 
 def _selected(holder: JsonView, attributes: Attributes, reader: ObjectsReader) -> bool:
@@ -81,9 +99,7 @@ def _matches(selector: JsonView, tree: JsonView | None) -> bool:
         return False
 
 
-def _named(
-    rules: list[dict[str, object]], holder: JsonView, attributes: Attributes
-) -> GroupVersion | None:
+def _named(rules: list[_Rule], holder: JsonView, attributes: Attributes) -> GroupVersion | None:
     """The version in which a rule names the write: that of the request where one does."""
     asked = GroupVersion(attributes.group, attributes.version)
     if any(_is_named(rule, attributes, asked) for rule in rules):
@@ -103,19 +119,18 @@ def _equivalents(attributes: Attributes, asked: GroupVersion) -> Iterator[GroupV
             yield GroupVersion(group, version)
 
 
-def _is_named(rule: JsonView, attributes: Attributes, asked: GroupVersion) -> bool:
-    names = json_tree.texts(rule, "resourceNames")
+def _is_named(rule: _Rule, attributes: Attributes, asked: GroupVersion) -> bool:
     return (
-        _has(json_tree.texts(rule, "operations"), attributes.operation)
-        and _has(json_tree.texts(rule, "apiGroups"), asked.group)
-        and _has(json_tree.texts(rule, "apiVersions"), asked.version)
-        and _is_in_scope(json_tree.text(rule, "scope"), attributes)
-        and any(_is_resource(text, attributes) for text in json_tree.texts(rule, "resources"))
-        and (not names or attributes.key.name in names)
+        _has(rule.operations, attributes.operation)
+        and _has(rule.api_groups, asked.group)
+        and _has(rule.api_versions, asked.version)
+        and _is_in_scope(rule.scope, attributes)
+        and any(_is_resource(text, attributes) for text in rule.resources)
+        and (not rule.resource_names or attributes.key.name in rule.resource_names)
     )
 
 
-def _has(items: list[str], wanted: str) -> bool:
+def _has(items: tuple[str, ...], wanted: str) -> bool:
     return "*" in items or wanted in items
 
 

@@ -17,7 +17,8 @@ from app.domain.objects.review import matching, parameters
 from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import meta, paths, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MESSAGE_BYTES_MAX = 5 * 1024
@@ -30,6 +31,18 @@ _REFUSALS: dict[str, type[Rejected]] = {
     "RequestEntityTooLarge": TooLarge,
     "Unauthorized": Unauthorized,
 }
+
+
+class _Validation(Record, frozen=True):
+    """One validation of a policy."""
+
+    expression: str = ""
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+
+
+_validations = records.of_list(_Validation, paths.get("validations"))
 
 
 class Failure(NamedTuple):
@@ -162,13 +175,13 @@ class _Evaluation:
             return []
         session = self._rules.session(policy_scope(self._spec, self._rules), self._values)
         found: list[Failure] = []
-        for validation in json_tree.objects(self._spec, "validations"):
-            answer = session.ask(json_tree.text(validation, "expression"))
+        for validation in _validations(self._spec):
+            answer = session.ask(validation.expression)
             if answer.error:
                 found += [Failure(answer.error)] if self._fails else []
             elif answer.value is not True:
                 message = self._message(validation, session)
-                found.append(Failure(message, json_tree.text(validation, "reason") or "Invalid"))
+                found.append(Failure(message, validation.reason or "Invalid"))
         for annotation in json_tree.objects(self._spec, "auditAnnotations"):
             answer = session.ask(json_tree.text(annotation, "valueExpression"))
             if answer.error and self._fails:
@@ -184,15 +197,14 @@ class _Evaluation:
         session = self._rules.session(scope, self._values, is_about_conditions=True)
         return conditions_met(conditions, session)
 
-    def _message(self, validation: JsonView, session: PolicySession) -> str:
-        expression = json_tree.text(validation, "messageExpression")
-        if expression:
-            answer = session.ask(expression)
+    def _message(self, validation: _Validation, session: PolicySession) -> str:
+        if validation.message_expression:
+            answer = session.ask(validation.message_expression)
             text = answer.value.strip() if isinstance(answer.value, str) else ""
             if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES_MAX:
                 return text
-        message = json_tree.text(validation, "message").strip()
-        return message or f"failed expression: {json_tree.text(validation, 'expression').strip()}"
+        message = validation.message.strip()
+        return message or f"failed expression: {validation.expression.strip()}"
 
 
 def conditions_met(conditions: list[JsonObject], session: PolicySession) -> tuple[bool, str]:
