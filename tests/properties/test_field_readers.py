@@ -58,6 +58,7 @@ FORMS = (
     dra.DeviceRequest,
     core.SelectorRequirement,
     core.EventObject,
+    core.ContainerStatus,
     decision_body.Decision,
     decision_body.Summary,
 )

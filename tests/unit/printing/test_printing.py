@@ -181,3 +181,22 @@ def test_wide_columns_have_a_priority():
     assert [column.name for column in columns if column.priority] == [
         "IP", "Node", "Nominated Node", "Readiness Gates",
     ]  # fmt: skip
+
+
+ODD = ({}, [], "x", 7, None, [{}], [[]], {"name": {}, "state": [], "ports": [{"port": {}}]})
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_object_with_odd_parts_has_a_row_in_the_table_of_its_kind(odd):
+    tree = {"metadata": odd, "spec": odd, "status": odd, "subjects": odd, "roleRef": odd}
+    parts = {"containerStatuses": [odd], "initContainerStatuses": [odd], "conditions": [odd]}
+    for kind in registry.kinds():
+        printer = printing.printer(kind, "v1")
+        for one in (tree, {**tree, "status": parts, "spec": {"initContainers": [odd]}}):
+            assert len(printer.cells(one, NOW)) >= len(printer.columns)
+
+
+def test_pod_is_shown_whatever_its_container_statuses_are_named():
+    statuses = [{"name": {}, "ready": True}, {"name": "main", "ready": True}]
+    status = {"phase": "Running", "initContainerStatuses": statuses}
+    assert cells("", "pods", {"spec": {}, "status": status})["Status"] == "Init:0/0"

@@ -11,6 +11,7 @@ from app.domain.controllers.resources import pod_key
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
 from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta
+from app.domain.values.fields.core import ContainerStatus
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -72,10 +73,8 @@ def restarted(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     statuses = []
     for found in core.containers(pod):
         old = _status_of(pod, found)
-        count = json_tree.integer(old, "restartCount") or 0
-        status = _container(
-            found, {"running": {"startedAt": text}}, restarts=count + 1, is_ready=True
-        )
+        state = {"running": {"startedAt": text}}
+        status = _container(found, state, restarts=old.restart_count + 1, is_ready=True)
         status["lastState"] = {"terminated": _terminated(old, exit_, text)}
         statuses.append(status)
     return _patch(pod, {"containerStatuses": statuses})
@@ -103,7 +102,7 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
             _container(
                 found,
                 {"terminated": _terminated(_status_of(pod, found), exit_, text)},
-                restarts=json_tree.integer(_status_of(pod, found), "restartCount") or 0,
+                restarts=_status_of(pod, found).restart_count,
                 is_ready=False,
             )
             for found in core.containers(pod)
@@ -121,10 +120,7 @@ def exit_of(pod: JsonView, otherwise: int) -> Exit:
 
 def restart_count(pod: JsonView) -> int:
     """How often containers were started again, the highest of all."""
-    return max(
-        (json_tree.integer(found, "restartCount") or 0 for found in core.container_statuses(pod)),
-        default=0,
-    )
+    return max((status.restart_count for status in core.container_statuses(pod)), default=0)
 
 
 def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
@@ -179,20 +175,21 @@ def _initial(container: JsonView, text: str) -> JsonObject:
     return found | {"started": False}
 
 
-def _terminated(old: JsonView, exit_: Exit, text: str) -> JsonObject:
+def _terminated(old: ContainerStatus, exit_: Exit, text: str) -> JsonObject:
+    running = old.state.running
     return {
         "exitCode": exit_.code,
         "reason": "Completed" if exit_.code == 0 else "Error",
-        "startedAt": json_tree.text(old, "state", "running", "startedAt") or text,
+        "startedAt": (running.started_at if running else "") or text,
         "finishedAt": text,
     }
 
 
-def _status_of(pod: JsonView, container: JsonView) -> JsonView:
-    for found in core.container_statuses(pod):
-        if found.get("name") == container.get("name"):
-            return found
-    return json_tree.EMPTY
+def _status_of(pod: JsonView, container: JsonView) -> ContainerStatus:
+    for status in core.container_statuses(pod):
+        if status.name == container.get("name"):
+            return status
+    return ContainerStatus()
 
 
 def _host(node: JsonView) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.values import json_tree
-from app.domain.values.fields import meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.fields import core, meta
+from app.domain.values.fields.core import ContainerStatus
+from app.domain.values.json_tree import JsonView
 
 REASON = "PodFailurePolicy"
 
@@ -46,7 +47,7 @@ def _fitting(rule: JsonView, pod: JsonView) -> str:
     if isinstance(codes, dict):
         for status, code in _exits(pod):
             name = json_tree.text(codes, "containerName")
-            container = json_tree.text(status, "name")
+            container = status.name
             if name and name != container:
                 continue
             if (code in (codes.get("values") or ())) == (codes.get("operator") == "In"):
@@ -60,10 +61,9 @@ def _fitting(rule: JsonView, pod: JsonView) -> str:
     return ""
 
 
-def _exits(pod: JsonView) -> Iterator[tuple[JsonObject, int]]:
+def _exits(pod: JsonView) -> Iterator[tuple[ContainerStatus, int]]:
     """The containers that have ended with an error, regular ones first."""
-    for field in ("containerStatuses", "initContainerStatuses"):
-        for status in json_tree.objects(pod, "status", field):
-            code = json_tree.integer(status, "state", "terminated", "exitCode")
-            if code:
-                yield status, code
+    for status in (*core.container_statuses(pod), *core.init_container_statuses(pod)):
+        terminated = status.state.terminated
+        if terminated is not None and terminated.exit_code:
+            yield status, terminated.exit_code

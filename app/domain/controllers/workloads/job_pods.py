@@ -37,10 +37,9 @@ class JobPods:
     def restarts(self) -> int:
         """How often containers of running pods were started again."""
         return sum(
-            json_tree.integer(status, "restartCount") or 0
+            status.restart_count
             for pod in self.active
-            for field in ("initContainerStatuses", "containerStatuses")
-            for status in json_tree.objects(pod, "status", field)
+            for status in (*core.init_container_statuses(pod), *core.container_statuses(pod))
         )
 
 
@@ -140,8 +139,9 @@ def backoff_until(pods: JobPods) -> Instant | None:
 
 def _ended_at(pod: JsonView) -> Instant:
     texts = [
-        json_tree.text(status, "state", "terminated", "finishedAt")
+        status.state.terminated.finished_at
         for status in core.container_statuses(pod)
+        if status.state.terminated is not None
     ]
     texts += [
         condition.last_transition_time

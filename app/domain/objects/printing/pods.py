@@ -4,27 +4,25 @@ from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, columns
 from app.domain.values import condition_types, json_tree
 from app.domain.values.fields import core, meta
+from app.domain.values.fields.core import ContainerStatus, Terminated
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 
 def _cells(tree: JsonObject, now: Instant) -> Cells:
     """One row."""
-    spec, status = meta.spec(tree), meta.status(tree)
-    sidecars = _sidecar_names(spec)
-    containers = json_tree.objects(status, "containerStatuses")
-    init = json_tree.objects(status, "initContainerStatuses")
-    total = len(json_tree.objects(spec, "containers")) + len(sidecars)
-    ready = sum(1 for one in containers if one.get("ready") is True)
-    ready += sum(1 for one in init if one.get("name") in sidecars and one.get("ready") is True)
-    counted = containers + [one for one in init if one.get("name") in sidecars]
-    reason, initializing = _init_reason(spec, init, sidecars, _phase_reason(status))
+    sidecars = _sidecar_names(tree)
+    containers, init = core.container_statuses(tree), core.init_container_statuses(tree)
+    total = len(core.containers(tree)) + len(sidecars)
+    counted = containers + [one for one in init if one.name in sidecars]
+    ready = sum(1 for one in counted if one.ready)
+    reason, initializing = _init_reason(tree, init, sidecars, _phase_reason(tree))
     if initializing:
         counted = init
     else:
-        reason = _container_reason(containers, reason, status)
+        reason = _container_reason(containers, reason, tree)
     if meta.deletion_timestamp(tree):
-        if json_tree.text(status, "reason") == "NodeLost":
+        if core.status_reason(tree) == "NodeLost":
             reason = "Unknown"
         elif not core.is_finished(tree):
             reason = "Terminating"
@@ -34,45 +32,41 @@ def _cells(tree: JsonObject, now: Instant) -> Cells:
         reason,
         _restarts(counted, now),
         age_text(meta.creation_timestamp(tree), now),
-        json_tree.text(status, "podIP") or NONE,
-        json_tree.text(spec, "nodeName") or NONE,
-        json_tree.text(status, "nominatedNodeName") or NONE,
-        _readiness_gates(spec, status),
+        json_tree.text(tree, "status", "podIP") or NONE,
+        core.node_name(tree) or NONE,
+        core.nominated_node_name(tree) or NONE,
+        _readiness_gates(tree),
     ]
 
 
-def _phase_reason(status: JsonView) -> str:
-    for condition in json_tree.objects(status, "conditions"):
-        if (
-            condition.get("type") == condition_types.POD_SCHEDULED
-            and condition.get("reason") == "SchedulingGated"
-        ):
-            return "SchedulingGated"
-    return json_tree.text(status, "reason") or json_tree.text(status, "phase")
+def _phase_reason(pod: JsonView) -> str:
+    gated = (condition_types.POD_SCHEDULED, "SchedulingGated")
+    if any((condition.type, condition.reason) == gated for condition in meta.conditions(pod)):
+        return "SchedulingGated"
+    return core.status_reason(pod) or meta.phase(pod)
 
 
-def _sidecar_names(spec: JsonView) -> set[str]:
+def _sidecar_names(pod: JsonView) -> set[str]:
     """Init containers that keep running beside the others."""
     return {
         json_tree.text(container, "name")
-        for container in json_tree.objects(spec, "initContainers")
+        for container in core.init_containers(pod)
         if container.get("restartPolicy") == "Always"
     }
 
 
 def _init_reason(
-    spec: JsonView, init: list[JsonObject], sidecars: set[str], reason: str
+    pod: JsonView, init: list[ContainerStatus], sidecars: set[str], reason: str
 ) -> tuple[str, bool]:
     """The reason while init containers run, and whether they still do."""
-    total = len(json_tree.objects(spec, "initContainers"))
+    total = len(core.init_containers(pod))
     for number, one in enumerate(init):
-        terminated = json_tree.get(one, "state", "terminated")
-        waiting = json_tree.text(one, "state", "waiting", "reason")
-        if isinstance(terminated, dict) and terminated.get("exitCode", 0) == 0:
+        terminated, waiting = one.state.terminated, one.state.waiting.reason
+        if terminated is not None and terminated.exit_code == 0:
             continue
-        if one.get("name") in sidecars and one.get("started") is True:
+        if one.name in sidecars and one.started:
             continue
-        if isinstance(terminated, dict):
+        if terminated is not None:
             return f"Init:{_ended(terminated)}", True
         if waiting and waiting != "PodInitializing":
             return f"Init:{waiting}", True
@@ -80,59 +74,41 @@ def _init_reason(
     return reason, False
 
 
-def _container_reason(containers: list[JsonObject], reason: str, status: JsonView) -> str:
+def _container_reason(containers: list[ContainerStatus], reason: str, pod: JsonView) -> str:
     """The last container in trouble names the state; the first of the list wins."""
     running = False
     for one in reversed(containers):
-        state = json_tree.mapping(one, "state")
-        waiting = json_tree.text(state, "waiting", "reason")
-        terminated = state.get("terminated")
-        if waiting:
-            reason = waiting
-        elif isinstance(terminated, dict):
-            reason = _ended(terminated)
-        elif one.get("ready") is True and state.get("running") is not None:
+        if one.state.waiting.reason:
+            reason = one.state.waiting.reason
+        elif one.state.terminated is not None:
+            reason = _ended(one.state.terminated)
+        elif one.ready and one.state.running is not None:
             running = True
     if reason == "Completed" and running:
-        return "Running" if _is_ready(status) else "NotReady"
+        return "Running" if meta.is_true(pod, condition_types.READY) else "NotReady"
     return reason
 
 
-def _ended(terminated: JsonView) -> str:
-    reason = json_tree.text(terminated, "reason")
-    if reason:
-        return reason
-    signal = json_tree.integer(terminated, "signal")
-    if signal:
-        return f"Signal:{signal}"
-    return f"ExitCode:{json_tree.integer(terminated, 'exitCode') or 0}"
+def _ended(terminated: Terminated) -> str:
+    if terminated.reason:
+        return terminated.reason
+    if terminated.signal:
+        return f"Signal:{terminated.signal}"
+    return f"ExitCode:{terminated.exit_code}"
 
 
-def _is_ready(status: JsonView) -> bool:
-    return any(
-        condition.get("type") == condition_types.READY and condition.get("status") == "True"
-        for condition in json_tree.objects(status, "conditions")
-    )
-
-
-def _restarts(statuses: list[JsonObject], now: Instant) -> str:
-    count = sum(json_tree.integer(one, "restartCount") or 0 for one in statuses)
-    last = max(
-        (json_tree.text(one, "lastState", "terminated", "finishedAt") for one in statuses),
-        default="",
-    )
+def _restarts(statuses: list[ContainerStatus], now: Instant) -> str:
+    count = sum(one.restart_count for one in statuses)
+    ends = (one.last_state.terminated for one in statuses)
+    last = max((end.finished_at for end in ends if end is not None), default="")
     return f"{count} ({age_text(last, now)} ago)" if count and last else str(count)
 
 
-def _readiness_gates(spec: JsonView, status: JsonView) -> str:
-    gates = json_tree.objects(spec, "readinessGates")
+def _readiness_gates(pod: JsonView) -> str:
+    gates = json_tree.objects(pod, "spec", "readinessGates")
     if not gates:
         return NONE
-    met = {
-        json_tree.text(condition, "type")
-        for condition in json_tree.objects(status, "conditions")
-        if condition.get("status") == "True"
-    }
+    met = {condition.type for condition in meta.conditions(pod) if condition.status == "True"}
     done = sum(1 for gate in gates if json_tree.text(gate, "conditionType") in met)
     return f"{done}/{len(gates)}"
 

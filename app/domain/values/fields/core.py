@@ -16,7 +16,6 @@ priority = paths.integer("spec", "priority")
 containers = paths.objects("spec", "containers")
 init_containers = paths.objects("spec", "initContainers")
 volumes = paths.objects("spec", "volumes")
-container_statuses = paths.objects("status", "containerStatuses")
 tolerations = paths.objects("spec", "tolerations")
 resource_claims = paths.objects("spec", "resourceClaims")
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
@@ -40,6 +39,52 @@ template = paths.mapping("spec", "template")
 def is_finished(pod: JsonView) -> bool:
     """True when the pod has succeeded or failed."""
     return meta.phase(pod) in FINISHED
+
+
+class Terminated(Record, frozen=True):
+    """How a container ended."""
+
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    finished_at: str = ""
+
+
+class Waiting(Record, frozen=True):
+    """Why a container does not run yet."""
+
+    reason: str = ""
+
+
+class Running(Record, frozen=True):
+    """A container that runs."""
+
+    started_at: str = ""
+
+
+class ContainerState(Record, frozen=True):
+    """At most one of the three is there."""
+
+    waiting: Waiting = Waiting()
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Record, frozen=True):
+    """The status of one container of a pod."""
+
+    name: str = ""
+    ready: bool = False
+    started: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+container_statuses = records.of_list(ContainerStatus, paths.get("status", "containerStatuses"))
+init_container_statuses = records.of_list(
+    ContainerStatus, paths.get("status", "initContainerStatuses")
+)
 
 
 class SelectorRequirement(Record, frozen=True):
