@@ -14,6 +14,7 @@ from app.adapters.cluster.requests import RequestBounds, Requests, refusal
 from app.domain.errors import ClusterUnreachable, Rejected
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant
 from app.ports import Clock, ClusterIdentity, ListPage, ServedKind, Sighting
 
@@ -56,7 +57,7 @@ class Cluster:
         version = _tree(await self._requests.get("/version"), "/version")
         path = f"/api/v1/namespaces/{IDENTIFYING_NAMESPACE}"
         try:
-            uid = json_tree.text(_tree(await self._requests.get(path), path), "metadata", "uid")
+            uid = meta.uid(_tree(await self._requests.get(path), path))
         except Rejected:
             uid = ""
         return ClusterIdentity(
@@ -85,7 +86,7 @@ class Cluster:
             sightings=tuple(
                 self._reader.listed(items if isinstance(items, list) else [], kind, self._now())
             ),
-            version=json_tree.text(tree, "metadata", "resourceVersion"),
+            version=meta.resource_version(tree),
             token=json_tree.text(tree, "metadata", "continue"),
         )
 

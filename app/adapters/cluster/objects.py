@@ -16,7 +16,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import LIST, WATCH, Op
 from app.domain.objects.rules import Rules
-from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import ServedKind, Sighting
@@ -43,15 +43,15 @@ class Reader:
         """What a line of a watch shows that is no error."""
         tree = line["object"]
         if line["type"] == "BOOKMARK":
-            return Sighting(version=json_tree.text(tree, "metadata", "resourceVersion"))
+            return Sighting(version=meta.resource_version(tree))
         return self._sighting(tree, _OPS[line["type"]], kind, WATCH, moment)
 
     def _sighting(
         self, tree: JsonObject, op: Op, kind: ServedKind, position: str, moment: Instant
     ) -> Sighting:
-        version = json_tree.text(tree, "metadata", "resourceVersion")
-        namespace = json_tree.text(tree, "metadata", "namespace") if kind.is_namespaced else ""
-        name = json_tree.text(tree, "metadata", "name")
+        version = meta.resource_version(tree)
+        namespace = meta.namespace(tree) if kind.is_namespaced else ""
+        name = meta.name(tree)
         key = ObjectKey(kind.group, kind.resource, namespace, name)
         try:
             record = object_record(
