@@ -36,7 +36,7 @@ FIELDS = "app/domain/values/fields/"
 AMBIGUOUS = frozenset(("Ready",))
 """Types of conditions that are words of other things too, such as the title of a column."""
 
-WALKS_MAX = 1_333
+WALKS_MAX = 1_334
 """Calls of `json_tree` outside the readers and the judges: paths that one place reads, most of them
 to check what a client wrote, value by value as it came. A path that a second place needs becomes a
 reader, a part of which four fields are read a record; then this becomes less.
