@@ -687,8 +687,9 @@ class Judge:
     def exchanged(self, number, key, claim):
         """Allocations that were changed in place, with the same devices and nodes as before."""
         broken = {}
+        before = self.states[number].objects.get(key)
         for index in range(number, 0, -1):
-            tree, before = (self.states[i].objects.get(key) for i in (index, index - 1))
+            tree, before = before, self.states[index - 1].objects.get(key)
             if tree is before:
                 continue
             if before is None or uid_of(before) != uid_of(claim):
