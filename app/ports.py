@@ -56,6 +56,24 @@ class EventLog(Protocol):
         """
         ...
 
+    async def fork_history(
+        self,
+        name: str,
+        *,
+        parent: HistoryInfo,
+        end: Head,
+        seed: int,
+        settings: JsonObject,
+        created: Instant,
+    ) -> HistoryInfo:
+        """Make a history that goes on after the event of `parent` at `end`, in one short step.
+
+        Up to there it reads the parent's events, which are not copied; `end` is the revision, hash
+        and clock of the last of them. The parent cannot be deleted while the fork exists. Raises
+        AlreadyExists, NotFound.
+        """
+        ...
+
     async def histories(self) -> list[HistoryInfo]:
         """All histories, sorted by name, but for those that are still being made."""
         ...
@@ -72,7 +90,7 @@ class EventLog(Protocol):
         """Remove a history with everything that belongs to it, in one step; a tombstone stays.
 
         Who appends to it meanwhile or later gets NotFound, as does who asks for its head. Raises
-        NotFound.
+        NotFound, and Conflict while it has forks.
         """
         ...
 

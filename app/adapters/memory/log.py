@@ -19,6 +19,7 @@ from app.domain.log import (
     Tombstone,
 )
 from app.domain.log.event import GENESIS, UNFINISHED
+from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, to_stored
 from app.domain.values.json_tree import JsonObject
@@ -63,6 +64,33 @@ class MemoryLog:
         self._store.by_id[info.id] = self._store.by_name[name] = history
         return info
 
+    async def fork_history(
+        self,
+        name: str,
+        *,
+        parent: HistoryInfo,
+        end: Head,
+        seed: int,
+        settings: JsonObject,
+        created: Instant,
+    ) -> HistoryInfo:
+        """Make a history that goes on after an event of another; see the port."""
+        info = await self.create_history(
+            name,
+            seed=seed,
+            settings=settings,
+            created=created,
+            parent=parent.id,
+            parent_revision=end.revision,
+            hash=end.hash,
+        )
+        fork = self._store.history(info.id)
+        base = self._store.history(parent.id)
+        fork.info = msgspec.structs.replace(info, beginning=parent.begun)
+        fork.head = end
+        fork.inherit(base, end.revision)
+        return fork.info
+
     async def histories(self) -> list[HistoryInfo]:
         """All histories, sorted by name, but for those that are still being made."""
         by_name = self._store.by_name
@@ -84,8 +112,15 @@ class MemoryLog:
         self._store.by_name[name] = renamed
 
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
-        """Remove a history. Raises NotFound."""
+        """Remove a history. Raises NotFound, Conflict."""
         deleted = self._store.history(history)
+        forks = [
+            other.info.name
+            for other in self._store.by_id.values()
+            if other.info.parent == history and other.info.is_fork
+        ]
+        if forks:
+            raise has_forks(deleted.info.name, forks)
         info, head = deleted.info, deleted.head
         tombstone = Tombstone(
             name=info.name,

@@ -37,6 +37,13 @@ class History:
     leases: dict[str, Lease] = field(default_factory=dict)
     signed: dict[tuple[Revision, str], SignedHead] = field(default_factory=dict)
 
+    def inherit(self, parent: "History", until: Revision) -> None:
+        """Begin with the events of another history up to a revision."""
+        self.events = parent.events[:until]
+        self.clocks = parent.clocks[:until]
+        for event in self.events:
+            self.by_key.setdefault(event.key, []).append(event)
+
 
 class MemoryStore:
     """The shared state; give one to each adapter that is to see the same histories."""

@@ -11,6 +11,7 @@ from asyncpg.pool import PoolConnectionProxy
 from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import channel, view_name
+from app.adapters.postgres.statements import Part
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import (
     Event,
@@ -23,10 +24,12 @@ from app.domain.log import (
     Tombstone,
 )
 from app.domain.log.chain import canonical_json
-from app.domain.log.event import FORMAT_VERSION, GENESIS
+from app.domain.log.event import FORMAT_VERSION, GENESIS, Beginning
+from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow, encode_stamp, from_stored
 from app.domain.values import timestamps
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections.tables import ALL as VIEW_TABLES
@@ -46,7 +49,10 @@ _OF_A_HISTORY = ("leases", "checkpoints", "snapshots", "signed_heads", "log_head
 """Tables from which a deleted history goes after its events, in the order of their references."""
 
 _FIRST_KEY = ObjectKey("", "", "", "")
-_LAST_REVISION = (1 << 63) - 1
+_LAST_REVISION = Revision((1 << 63) - 1)
+
+LINES_MAX = 4_096
+"""Histories of which is remembered what they begin with."""
 
 _Row: TypeAlias = tuple[object, ...]
 
@@ -56,6 +62,7 @@ class PostgresLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._lines: Bounded[HistoryId, Sequence[Part]] = Bounded(LINES_MAX)
 
     async def create_history(
         self,
@@ -95,6 +102,46 @@ class PostgresLog:
             parent_revision=parent_revision,
         )
 
+    async def fork_history(
+        self,
+        name: str,
+        *,
+        parent: HistoryInfo,
+        end: Head,
+        seed: int,
+        settings: JsonObject,
+        created: Instant,
+    ) -> HistoryInfo:
+        """Make a history that goes on after an event of another; see the port."""
+        async with self._database.connection() as connection:
+            try:
+                history = await connection.fetchval(
+                    statements.FORK_HISTORY,
+                    name,
+                    Decimal(seed),
+                    canonical_json(settings),
+                    timestamps.to_datetime(created),
+                    parent.id,
+                    end.revision,
+                    end.hash,
+                    timestamps.to_datetime(end.time),
+                    canonical_json(parent.begun),
+                )
+            except asyncpg.ForeignKeyViolationError as problem:
+                raise _no_history(parent.id) from problem
+        if history is None:
+            raise _taken(name)
+        return HistoryInfo(
+            id=HistoryId(history),
+            name=name,
+            seed=seed,
+            settings=settings,
+            created=created,
+            parent=parent.id,
+            parent_revision=end.revision,
+            beginning=parent.begun,
+        )
+
     async def histories(self) -> list[HistoryInfo]:
         """All histories, sorted by name, but for those that are still being made."""
         async with self._database.connection() as connection:
@@ -116,12 +163,16 @@ class PostgresLog:
             raise _no_history(history)
 
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
-        """Remove a history and all that belongs to it; see the port. Raises NotFound."""
+        """Remove a history and all that belongs to it; see the port. Raises NotFound, Conflict."""
         async with self._database.transaction() as connection:
             await connection.execute(statements.FORGET_LEASES, history)
             last = await connection.fetchval(statements.HOLD, history)
             if last is None:
                 raise _no_history(history)
+            # Nobody can fork it from here on until this is done: a fork refers to the row.
+            name = await connection.fetchval(statements.HOLD_NAME, history)
+            if forks := await connection.fetch(statements.FORKS, history):
+                raise has_forks(name, [row["name"] for row in forks])
             buried = await connection.fetchrow(
                 statements.BURY, history, timestamps.to_datetime(at), by
             )
@@ -209,18 +260,14 @@ class PostgresLog:
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[Event]:
         """Events above `after`, in order."""
-        last = _LAST_REVISION if until is None else until
-        async with self._database.connection() as connection:
-            rows = await connection.fetch(statements.READ, history, after, last, limit)
+        rows = await self._read(statements.READ, history, after, limit, until)
         return [_event(row) for row in rows]
 
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
         """The same as they are kept."""
-        last = _LAST_REVISION if until is None else until
-        async with self._database.connection() as connection:
-            rows = await connection.fetch(statements.READ_STORED, history, after, last, limit)
+        rows = await self._read(statements.READ_STORED, history, after, limit, until)
         return [
             StoredRow(event=_stored(row), time=_instant(row[11]), clock=_instant(row[12]))
             for row in rows
@@ -230,8 +277,14 @@ class PostgresLog:
         self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
     ) -> list[Event]:
         """The newest events of one key, newest first."""
+        rows: list[asyncpg.Record] = []
         async with self._database.connection() as connection:
-            rows = await connection.fetch(statements.READ_OBJECT, history, *key, until, limit)
+            for part in reversed(await self._line(connection, history)):
+                if until > part.after and len(rows) < limit:
+                    last, left = min(until, part.until), limit - len(rows)
+                    rows += await connection.fetch(
+                        statements.READ_OBJECT, part.history, *key, last, left
+                    )
         return [_event(row) for row in rows]
 
     async def objects_at(
@@ -245,25 +298,74 @@ class PostgresLog:
         limit: int,
     ) -> list[Event]:
         """The last event of each object that existed at `revision`, sorted by key."""
-        statement = statements.objects_at(
-            by_group=group is not None, by_resource=resource is not None
-        )
+        by = {"by_group": group is not None, "by_resource": resource is not None}
         asked = [name for name in (group, resource) if name is not None]
+        given = (*(after or _FIRST_KEY), limit, *asked)
         async with self._database.connection() as connection:
-            rows = await connection.fetch(
-                statement, history, revision, *(after or _FIRST_KEY), limit, *asked
-            )
+            line = await self._line(connection, history)
+            parts = [part for part in line if part.after < revision]
+            if len(parts) > 1:
+                statement = statements.objects_of_line(parts, **by)
+                rows = await connection.fetch(statement, revision, *given)
+            else:
+                history = parts[0].history if parts else history
+                statement = statements.objects_at(**by)
+                rows = await connection.fetch(statement, history, revision, *given)
         return [_event(row) for row in rows]
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
         """The last revision at which the cluster's clock was not after `instant`."""
+        moment = timestamps.to_datetime(instant)
         async with self._database.connection() as connection:
-            revision = await connection.fetchval(
-                statements.REVISION_AT, history, timestamps.to_datetime(instant)
-            )
-        if revision is None:
-            raise _no_history(history)
-        return Revision(revision)
+            for part in reversed(await self._line(connection, history)):
+                revision = await connection.fetchval(
+                    statements.REVISION_AT, part.history, moment, part.after, part.until
+                )
+                if revision is None:
+                    raise _no_history(history)
+                if revision > part.after:
+                    return Revision(revision)
+        return Revision(0)
+
+    async def _read(
+        self,
+        statement: str,
+        history: HistoryId,
+        after: Revision,
+        limit: int,
+        until: Revision | None,
+    ) -> list[asyncpg.Record]:
+        """Rows above `after`, of the history and of those that it begins with."""
+        last = _LAST_REVISION if until is None else until
+        rows: list[asyncpg.Record] = []
+        async with self._database.connection() as connection:
+            for part in await self._line(connection, history):
+                if part.until <= after or len(rows) >= limit:
+                    continue
+                if part.after and last <= part.after:
+                    break
+                rows += await connection.fetch(
+                    statement,
+                    part.history,
+                    max(after, part.after) if part.after else after,
+                    min(last, part.until),
+                    limit - len(rows),
+                )
+        return rows
+
+    async def _line(self, connection: PoolConnectionProxy, history: HistoryId) -> Sequence[Part]:
+        """Where the events of a history are, the first ones first; that never changes."""
+        known = self._lines.get(history)
+        if known is None:
+            rows = await connection.fetch(statements.LINE, history)
+            if not rows:
+                return (Part(history, Revision(0), _LAST_REVISION),)
+            ends = [_LAST_REVISION, *(row["until"] for row in rows[1:])]
+            known = self._lines[history] = tuple(
+                Part(HistoryId(row["history"]), Revision(after), Revision(until))
+                for row, after, until in zip(rows, [*ends[1:], 0], ends, strict=True)
+            )[::-1]
+        return known
 
     async def _check_head(
         self, history: HistoryId, expected: Head, leases: Sequence[LeaseToken]
@@ -408,7 +510,12 @@ def _history_info(row: asyncpg.Record) -> HistoryInfo:
         created=timestamps.from_datetime(row["created"]),
         parent=None if parent is None else HistoryId(parent),
         parent_revision=Revision(row["parent_revision"]),
+        beginning=_beginning(row["beginning"]),
     )
+
+
+def _beginning(text: str | None) -> Beginning | None:
+    return None if text is None else msgspec.json.decode(text, type=Beginning)
 
 
 def _tombstone(row: asyncpg.Record) -> Tombstone:

@@ -3,6 +3,20 @@
 All are prepared once per connection. `$1` is the history throughout.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.domain.log import HistoryId, Revision
+
+
+class Part(NamedTuple):
+    """The events of a history above a revision and up to another, as one of a line holds them."""
+
+    history: HistoryId
+    after: Revision
+    until: Revision
+
+
 CREATE_HISTORY = """
 WITH made AS (
     INSERT INTO histories (name, seed, settings, created, parent, parent_revision)
@@ -16,20 +30,50 @@ RETURNING history
 """
 """A new history with an empty head; no row when the name is taken. ($1 is the name here.)"""
 
+FORK_HISTORY = """
+WITH made AS (
+    INSERT INTO histories (name, seed, settings, created, parent, parent_revision, beginning)
+    VALUES ($1, $2, $3, $4, $5, $6, $9)
+    ON CONFLICT (name) DO NOTHING
+    RETURNING history
+)
+INSERT INTO log_heads (history, revision, epoch, hash, time)
+SELECT history, $6, 0, $7, $8 FROM made
+RETURNING history
+"""
+"""A new history that goes on where another stands at revision $6. ($1 is the name here.)"""
+
+FORKS = "SELECT name FROM histories WHERE parent = $1 AND beginning IS NOT NULL ORDER BY name"
+"""The histories that begin with the events of this one."""
+
+LINE = """
+WITH RECURSIVE line (history, until, parent, parent_revision, is_fork) AS (
+    SELECT history, NULL::bigint, parent, parent_revision, beginning IS NOT NULL
+    FROM histories WHERE history = $1
+    UNION ALL
+    SELECT above.history, least(line.until, line.parent_revision), above.parent,
+           above.parent_revision, above.beginning IS NOT NULL
+    FROM line JOIN histories AS above ON above.history = line.parent
+    WHERE line.is_fork
+)
+SELECT history, until FROM line
+"""
+"""A history and those with whose events it begins, the nearest first, each up to a revision."""
+
 HISTORIES = """
-SELECT history, name, seed, settings, created, parent, parent_revision
+SELECT history, name, seed, settings, created, parent, parent_revision, beginning
 FROM histories WHERE name NOT LIKE '~%' ORDER BY name
 """
 """All histories, but for those that are still being made."""
 
 UNFINISHED = """
-SELECT history, name, seed, settings, created, parent, parent_revision
+SELECT history, name, seed, settings, created, parent, parent_revision, beginning
 FROM histories WHERE name LIKE '~%' ORDER BY name
 """
 """The histories that are still being made."""
 
 HISTORY_BY_NAME = """
-SELECT history, name, seed, settings, created, parent, parent_revision
+SELECT history, name, seed, settings, created, parent, parent_revision, beginning
 FROM histories WHERE name = $1
 """
 """One history. ($1 is the name here.)"""
@@ -42,6 +86,9 @@ FORGET_LEASES = "DELETE FROM leases WHERE history = $1"
 
 HOLD = "SELECT revision FROM log_heads WHERE history = $1 FOR UPDATE"
 """The end of a history, kept as it is until the end of the transaction."""
+
+HOLD_NAME = "SELECT name FROM histories WHERE history = $1 FOR UPDATE"
+"""The row of a history, to which no other can refer until the end of the transaction."""
 
 BURY = """
 INSERT INTO tombstones (history, name, seed, settings, created, revision, hash, time, deleted,
@@ -208,9 +255,56 @@ def objects_at(*, by_group: bool, by_resource: bool) -> str:
     """  # noqa: S608 (constants only)
 
 
+def objects_of_line(parts: Sequence[Part], *, by_group: bool, by_resource: bool) -> str:
+    """The same for a history whose events are parts of several.
+
+    The revision is $1, the key $2..$5, the limit $6, the group $7 and the resource $8 where asked
+    for. In each step the least of the next keys of all parts is taken.
+    """
+    asked = ""
+    if by_group:
+        asked += ' AND "group" = $7'
+    if by_resource:
+        asked += f" AND resource = ${8 if by_group else 7}"
+    order = '"group", resource, namespace, name'
+    of_each = [
+        f"""
+        (SELECT {order} FROM log_events
+        WHERE history = {part.history} AND revision > {part.after} AND revision <= {part.until}
+          {asked} AND ({order}) > ({{place}}) ORDER BY {order} LIMIT 1)
+        """  # noqa: S608 (numbers and constants only)
+        for part in parts
+    ]
+    above = f"SELECT * FROM ({' UNION ALL '.join(of_each)}) AS each ORDER BY {order} LIMIT 1"  # noqa: S608
+    first = above.format(place="$2, $3, $4, $5")
+    following = above.format(place="keys.group, keys.resource, keys.namespace, keys.name")
+    newest = " UNION ALL ".join(
+        f"""
+        (SELECT {_EVENT} FROM log_events
+        WHERE history = {part.history} AND "group" = keys.group AND resource = keys.resource
+          AND namespace = keys.namespace AND name = keys.name
+          AND revision > {part.after} AND revision <= least($1, {part.until})
+          AND type IN ('ObjectCreated', 'ObjectUpdated', 'ObjectDeleted')
+        ORDER BY revision DESC LIMIT 1)
+        """  # noqa: S608 (numbers and constants only)
+        for part in parts
+    )
+    return f"""
+    WITH RECURSIVE keys AS (
+        ({first})
+        UNION ALL
+        SELECT following.* FROM keys CROSS JOIN LATERAL ({following}) AS following
+    )
+    SELECT last.* FROM keys CROSS JOIN LATERAL (
+        SELECT * FROM ({newest}) AS each ORDER BY revision DESC LIMIT 1
+    ) AS last
+    WHERE last.type <> 'ObjectDeleted' LIMIT $6
+    """  # noqa: S608 (constants only)
+
+
 REVISION_AT = """
 WITH RECURSIVE search (low, high) AS (
-    SELECT 0::bigint, (SELECT revision FROM log_heads WHERE history = $1)
+    SELECT $3::bigint, least($4, (SELECT revision FROM log_heads WHERE history = $1))
     UNION ALL
     SELECT CASE WHEN log_events.clock <= $2 THEN middle ELSE low END,
            CASE WHEN log_events.clock <= $2 THEN high ELSE middle - 1 END
@@ -219,4 +313,7 @@ WITH RECURSIVE search (low, high) AS (
 )
 SELECT low FROM search WHERE low = high
 """
-"""Binary search for the last event whose clock is not after $2: `clock` never falls."""
+"""Binary search for the last event after $3, up to $4, whose clock is not after $2, else $3.
+
+`clock` never falls.
+"""

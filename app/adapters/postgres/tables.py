@@ -81,6 +81,7 @@ histories = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Column("parent", BigInteger, ForeignKey("histories.history", ondelete="SET NULL")),
     Column("parent_revision", BigInteger, nullable=False),
+    Column("beginning", JSON),
 )
 
 log_heads = Table(

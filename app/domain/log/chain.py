@@ -79,7 +79,8 @@ def genesis(*, seed: int, settings: JsonObject, created: Instant) -> bytes:
 
 def genesis_of(info: HistoryInfo) -> bytes:
     """The hash before the first event of a history whose settings are in its chain."""
-    return genesis(seed=info.seed, settings=info.settings, created=info.created)
+    begun = info.begun
+    return genesis(seed=begun.seed, settings=begun.settings, created=begun.created)
 
 
 def beginning_of(info: HistoryInfo, first: Event) -> bytes:

@@ -38,6 +38,7 @@ class EventType(StrEnum):
     REQUEST_OBSERVED = "RequestObserved"
     CLOCK_ADVANCED = "ClockAdvanced"
     CONTROLLER_RESTARTED = "ControllerRestarted"
+    HISTORY_FORKED = "HistoryForked"
 
 
 _CREATED, _UPDATED, _DELETED = (
@@ -178,11 +179,21 @@ class LeaseToken(msgspec.Struct, frozen=True, kw_only=True):
     holder: str = ""
 
 
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hash before the first event of a history is made from."""
+
+    seed: int
+    settings: JsonObject
+    created: Instant
+
+
 class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One history as the store knows it.
 
     `seed` feeds derived uids in replays; `settings` are profile, gates and quirks as JSON.
-    `parent` and `parent_revision` are set for forks.
+    `parent` and `parent_revision` name what a copy or a fork was made from. A fork has `beginning`:
+    its events up to `parent_revision` are those of the parent, which begin with the settings of
+    another history, the first of its line.
     """
 
     id: HistoryId
@@ -192,6 +203,25 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     created: Instant = Instant(0)
     parent: HistoryId | None = None
     parent_revision: Revision = Revision(0)
+    beginning: Beginning | None = None
+
+    @property
+    def is_fork(self) -> bool:
+        """True when its first events are those of its parent."""
+        return self.beginning is not None
+
+    @property
+    def begun(self) -> Beginning:
+        """What its chain begins with."""
+        return self.beginning or Beginning(
+            seed=self.seed, settings=self.settings, created=self.created
+        )
+
+    @property
+    def lag(self) -> int:
+        """Microseconds by which its time is behind that of the process, set by what made it."""
+        found = self.settings.get("lagMicros")
+        return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
     @property
     def is_recorded(self) -> bool:
