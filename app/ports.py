@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from app.domain.log import (
+    Beginning,
     Event,
     Head,
     HistoryId,
@@ -48,11 +49,12 @@ class EventLog(Protocol):
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
         hash: bytes = GENESIS,
+        beginning: Beginning | None = None,
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists when the name is taken.
 
         `hash` is what its first event follows: `chain.genesis` of the settings, or `GENESIS` when
-        these are not to be in the chain.
+        these are not to be in the chain. With `beginning` it is that of these.
         """
         ...
 

@@ -108,6 +108,8 @@ def tell_fact(event: Event) -> Told | None:
         message = decided.summary.message
         return "Decision", _cut(f"{text}: {message}" if message else text)
     body = event.object
+    if event.type is EventType.HISTORY_FORKED:
+        return event.type.value, f"of {body.get('parent')} after revision {body.get('revision')}"
     return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
 
 

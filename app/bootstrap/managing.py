@@ -1,17 +1,28 @@
 """Histories as wholes, at the command line: made, renamed, copied, deleted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from app.bootstrap import history_settings
+from app.adapters.history import documents
+from app.adapters.history.limits import ImportLimits
+from app.analysis import edits
+from app.analysis.edits import Edit
+from app.bootstrap import history_settings, manifests
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
-from app.domain.errors import AlreadyExists, InputError
-from app.domain.log import HistoryInfo, Tombstone
+from app.domain.errors import AlreadyExists, InputError, Rejected
+from app.domain.log import Actor, HistoryInfo, Tombstone
+from app.domain.objects.access.rules import AUTHENTICATED, MASTERS
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
+from app.service.forking import Switches
 from app.service.histories import check_name
 from app.settings import Settings
+
+FORKER = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED), agent="redra fork")
+"""Who edits in a fork that is made at the command line."""
 
 BY = "redra histories delete"
 """Who deleted, in tombstones of this program's commands."""
@@ -42,6 +53,78 @@ async def copy(
     until = await find_revision(store, info, moment, option="--to")
     await copying.copy_history(store.log, info, new_name, until=until, progress=progress)
     return until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A fork that was made: the last revision of its source, and how many events the edits are."""
+
+    revision: int
+    changes: int
+
+
+async def fork(
+    store: Store,
+    settings: Settings,
+    name: str,
+    new_name: str,
+    moment: str,
+    *,
+    switches: Switches,
+    edits: Sequence[Edit],
+) -> Fork:
+    """Fork a history at a moment (empty: its end). Raises InputError, also for refused edits."""
+    info = await find_history(store, name)
+    await importing.check_name_is_free(store.log, new_name)
+    await find_revision(store, info, moment, option=f"{name}@{moment}")
+    async with open_histories(store, settings) as histories:
+        try:
+            made = await histories.fork(
+                name, new_name, moment, switches=switches, edits=edits, actor=FORKER
+            )
+        except Rejected as problem:
+            raise InputError(problem.message) from problem
+        head = await histories.head(made)
+    until = made.parent_revision
+    return Fork(revision=until, changes=head.revision - until - 1)
+
+
+def read_switches(profile: str | None, gates: Sequence[str], quirks: Sequence[str]) -> Switches:
+    """The switches of options. Raises InputError."""
+    return Switches(
+        profile=profile or "",
+        gates=history_settings.switches(",".join(gates), place="--gate"),
+        quirks=history_settings.switches(",".join(quirks).lower(), place="--quirk"),
+    )
+
+
+def read_edits(
+    settings: Settings, files: Sequence[Path], deletions: Sequence[str], patches: Sequence[str]
+) -> list[Edit]:
+    """Deletions, patches and the objects of files, in this order. Raises InputError."""
+    limits = ImportLimits(
+        document_bytes_max=settings.blast_bytes_max,
+        depth_max=settings.yaml_depth_max,
+        yaml_expanded_nodes_max=settings.yaml_nodes_max,
+    )
+    found: list[Edit] = [edits.Delete(name=name) for name in deletions]
+    found += [_patch(text, limits) for text in patches]
+    for file in files:
+        trees = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        if not trees:
+            raise InputError("it holds no object", place=str(file))
+        found += edits.read_manifests(trees)
+    return found
+
+
+def _patch(text: str, limits: ImportLimits) -> edits.Patch:
+    """The patch of an option: `KIND/NAME=` and YAML or JSON."""
+    name, equals, body = text.partition("=")
+    place = f"--patch {name}"
+    trees = [tree for _, tree in documents.parse(body.encode(), place, limits)] if equals else []
+    if len(trees) != 1 or not isinstance(trees[0], dict):
+        raise InputError("there is no patch", place=place, cure="write KIND/NAME='{\"spec\": …}'")
+    return edits.Patch(name=name, body=trees[0])
 
 
 async def find(store: Store, names: tuple[str, ...], *, unfinished: bool) -> list[HistoryInfo]:

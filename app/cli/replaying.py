@@ -258,6 +258,11 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
         _print_compared(name, report[name])
     _print_opinion(report["secondOpinion"])
     _print_doubts(report)
+    if report["judgedAfter"]:
+        console.say(
+            f"judged here: what came after revision {report['judgedAfter']}, at which the history "
+            "was forked; what came before is judged with the history that it was forked from"
+        )
     if report["notJudged"]:
         console.say(
             f"not judged here: {', '.join(report['notJudged'])}; --mode decide decides them again"

@@ -51,7 +51,12 @@ class Alarms:
         await self._keep(info, revision, _NOW)
 
     async def note_closed(self, info: HistoryInfo, revision: Revision, due: Instant | None) -> None:
-        """The history is closed until the instant; for good when nothing is due."""
+        """The history is closed until the instant; for good when nothing is due.
+
+        Nothing ever is in one whose time stands still while it is closed.
+        """
+        if info.has_own_time:
+            due = None
         if due is None:
             self._instants.pop(info.id, None)
         else:

@@ -4,8 +4,10 @@ The note is a snapshot of its own name at the revision that could not be passed:
 as the log ends there, and goes with the history.
 """
 
+from dataclasses import dataclass
+
 from app.domain.errors import LogUnavailable
-from app.domain.log import HistoryId, Revision
+from app.domain.log import Head, HistoryId, HistoryInfo, Revision
 from app.ports import ViewStore
 
 _NAME = "broken"
@@ -46,3 +48,25 @@ async def forget(views: ViewStore, history: HistoryId, revision: Revision) -> No
     """The history can be served again."""
     if await find(views, history, revision):
         await views.clear(history, _NAME, _VERSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A history that cannot be served, the end of its log when that showed, and the cause."""
+
+    info: HistoryInfo
+    head: Head
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """A history whose log was found to be another than the one that was folded, and was read anew.
+
+    `count` is how often in a row, `at` when, in seconds of the event loop.
+    """
+
+    info: HistoryInfo
+    cause: str
+    count: int
+    at: float

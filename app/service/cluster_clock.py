@@ -9,6 +9,9 @@ back. The last event may therefore be later than the clock of this process:
 
 Waiting for the clock would stop time for an hour: every event would have the same time, and nothing
 that is due later would happen.
+
+A fork goes on where its parent stood, perhaps long ago. Its time is its own: it begins with that of
+its last event when a process opens it, and stands still while none has.
 """
 
 from app.domain.values.timestamps import Instant
@@ -18,17 +21,20 @@ from app.ports import Clock
 class ClusterClock:
     """Never behind the clock it is made of, never behind an event it was shown, never falling."""
 
-    __slots__ = ("_anchor", "_clock", "_steady")
+    __slots__ = ("_anchor", "_clock", "_is_own", "_steady")
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, is_own: bool = False) -> None:
+        """With `is_own` time goes on from the last event, however late it is elsewhere."""
         self._clock = clock
+        self._is_own = is_own
         self._anchor = Instant(0)
         self._steady = clock.steady()
 
     def now(self) -> Instant:
         """The present instant of the history."""
         clock = self._clock
-        return Instant(max(clock.now(), self._anchor + clock.steady() - self._steady))
+        since = Instant(self._anchor + clock.steady() - self._steady)
+        return since if self._is_own else Instant(max(clock.now(), since))
 
     def observe(self, time: Instant) -> None:
         """Be shown the time of a stored event: from now on it is past."""
@@ -38,4 +44,4 @@ class ClusterClock:
     @property
     def ahead(self) -> int:
         """Microseconds by which the history's time is ahead of the clock of the process."""
-        return max(0, self.now() - self._clock.now())
+        return 0 if self._is_own else max(0, self.now() - self._clock.now())

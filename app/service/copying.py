@@ -1,6 +1,7 @@
 """Copies of histories: the same events, stamps and hashes under another name."""
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 from anyio import lowlevel
@@ -30,16 +31,17 @@ async def copy_history(
     """
     page = await log.read(source.id, after=Revision(0), limit=PAGE, until=until)
     hash_ = chain.beginning_of(source, page[0]) if page else chain.genesis_of(source)
-    async with making.unfinished(
-        log,
-        name,
+    make = partial(
+        log.create_history,
         seed=source.seed,
         settings=source.settings,
         created=source.created,
         hash=hash_,
         parent=source.id,
         parent_revision=until,
-    ) as made:
+        beginning=source.beginning,
+    )
+    async with making.unfinished(log, name, make) as made:
         head = await log.head(made.id)
         while page:
             hash_ = chain.check_chain(page, after=head.revision, hash=hash_)

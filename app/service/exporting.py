@@ -6,12 +6,13 @@ into a writer, verified batches of a reader into an empty history.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from anyio import lowlevel
 
 from app.domain.errors import InputError
-from app.domain.log import Event, EventType, Head, HistoryInfo, Revision, chain
+from app.domain.log import Beginning, Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.heads import SignedHead
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
@@ -64,6 +65,11 @@ class BundleSource(Protocol):
 
     name: str
     manifest: JsonObject
+
+    @property
+    def begun(self) -> Beginning | None:
+        """What the chain of a fork begins with; None for others."""
+        ...
 
     @property
     def created(self) -> Instant | None:
@@ -161,6 +167,7 @@ async def export_history(
         "seed": info.seed,
         "created": timestamps.micro_text(info.created),
         "settings": info.settings,
+        **_begun(info),
         "sources": contents.sources,
         "reports": contents.reports,
         "heads": await _heads(log, info, end, sign),
@@ -170,6 +177,15 @@ async def export_history(
         keys = {name: secrets.find(name) for name in sorted(contents.key_ids)}
         details["secret_keys"] = {name: key for name, key in keys.items() if key is not None}
     return sink.finish(details)
+
+
+def _begun(info: HistoryInfo) -> JsonObject:
+    """What the chain of a fork begins with, which the manifest tells of others by itself."""
+    begun = info.beginning
+    if begun is None:
+        return {}
+    created = timestamps.micro_text(begun.created)
+    return {"beginning": {"seed": begun.seed, "created": created, "settings": begun.settings}}
 
 
 async def _write_events(
@@ -275,14 +291,15 @@ async def import_bundle(
     total = int(manifest.get("events", 0))
     settings = manifest.get("settings")
     seed = intake.check_seed(manifest.get("seed", 0), source.name)
-    async with making.unfinished(
-        log,
-        name,
+    make = partial(
+        log.create_history,
         seed=seed,
         settings=settings if isinstance(settings, dict) else {},
         created=created if source.created is None else source.created,
         hash=source.beginning,
-    ) as info:
+        beginning=source.begun,
+    )
+    async with making.unfinished(log, name, make) as info:
         head = await log.head(info.id)
         protection = None if secrets is None else _Protection(secrets.cipher(info), head.hash)
         for events in source.batches():

@@ -2,13 +2,13 @@
 
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Container
+from collections.abc import AsyncIterator, Callable, Container, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from app.analysis.edits import Edit
 from app.analysis.views import LiveViews
 from app.domain.errors import (
     AlreadyExists,
@@ -20,6 +20,7 @@ from app.domain.errors import (
     NotFound,
 )
 from app.domain.log import (
+    Actor,
     Head,
     HistoryId,
     HistoryInfo,
@@ -34,8 +35,10 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
-from app.service import brokenness, copying, moments
+from app.service import brokenness, copying, forking, moments
 from app.service.alarms import Alarms
+from app.service.brokenness import Broken, Replaced
+from app.service.forking import Switches
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
 
@@ -108,11 +111,11 @@ class Histories:
         """The histories that run in this process, by name."""
         return [self._runtimes[name] for name in sorted(self._runtimes)]
 
-    def broken(self) -> list["Broken"]:
+    def broken(self) -> list[Broken]:
         """The histories that this process could not open or follow, by name."""
         return [self._broken[name] for name in sorted(self._broken)]
 
-    def replaced(self) -> list["Replaced"]:
+    def replaced(self) -> list[Replaced]:
         """The histories whose logs were replaced under this process, by name."""
         return [self._replaced[name] for name in sorted(self._replaced)]
 
@@ -198,6 +201,36 @@ class Histories:
             )
         until = await self.revision(info, moment) if moment else (await self.head(info)).revision
         return await copying.copy_history(self._ports.log, info, new_name, until=until)
+
+    async def fork(
+        self,
+        name: str,
+        new_name: str,
+        moment: str = "",
+        *,
+        switches: Switches,
+        edits: Sequence[Edit],
+        actor: Actor,
+    ) -> HistoryInfo:
+        """Make a history that goes on where another stood (at its end unless a moment is named).
+
+        The edits are made in it at once, all or none. Raises NotFound, RevisionTooLarge,
+        AlreadyExists, InputError, and what refuses an edit; no fork is left then.
+        """
+        parent = await self.info(name)
+        check_name(new_name)
+        if await self._ports.log.find_history(new_name) is not None:
+            raise AlreadyExists(
+                f'histories "{new_name}" already exists', resource="histories", name=new_name
+            )
+        end = await self.head(parent)
+        if moment:
+            revision = await self.revision(parent, moment)
+            end = await forking.end_at(self._ports.log, parent, revision)
+        forker = forking.Forker(ports=self._ports, rules=self._rules, bounds=self._bounds)
+        return await forker.fork(
+            parent, new_name, end=end, switches=switches, edits=edits, actor=actor
+        )
 
     async def tombstones(self) -> list[Tombstone]:
         """The deleted histories, in the order of deletion."""
@@ -468,25 +501,3 @@ class Histories:
         if self._ports.views is not None:
             await brokenness.keep(self._ports.views, info.id, head.revision, cause)
         return cause
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """A history that cannot be served, the end of its log when that showed, and the cause."""
-
-    info: HistoryInfo
-    head: Head
-    cause: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replaced:
-    """A history whose log was found to be another than the one that was folded, and was read anew.
-
-    `count` is how often in a row, `at` when, in seconds of the event loop.
-    """
-
-    info: HistoryInfo
-    cause: str
-    count: int
-    at: float

@@ -9,6 +9,7 @@ recorded states are taken over as they are, without rules.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Protocol
 
@@ -105,14 +106,14 @@ async def import_records(
     start = _first_time(source, options.started)
     # A history begins when its recording does: times never fall along a log.
     seed, settings = options.seed, options.settings
-    async with making.unfinished(
-        log,
-        name,
+    make = partial(
+        log.create_history,
         seed=seed,
         settings=settings,
         created=start,
         hash=chain.genesis(seed=seed, settings=settings, created=start),
-    ) as info:
+    )
+    async with making.unfinished(log, name, make) as info:
         head = await log.head(info.id)
         cipher = None if options.secrets is None else options.secrets(info)
         batches = _Batches(source, name, Sealer(head, start, cipher), options)

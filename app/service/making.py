@@ -6,21 +6,22 @@ it is deleted. What a killed process leaves behind keeps no name and is removed 
 of unfinished histories.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 import msgspec
 
 from app.domain.errors import AlreadyExists, InputError, LogError, Rejected
-from app.domain.log import HistoryId, HistoryInfo, Revision
-from app.domain.log.event import GENESIS, UNFINISHED
-from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant
+from app.domain.log import HistoryInfo
+from app.domain.log.event import UNFINISHED
 from app.ports import EventLog
 
 ATTEMPTS_MAX = 1_000
 """Histories of one name that may be in the making, or were left in it."""
+
+BY = "a failed import, copy or fork"
+"""Who deleted, in tombstones of what was never finished."""
 
 CLEAN_SECONDS = 60.0
 """How long the removal of what failed may take."""
@@ -28,32 +29,17 @@ CLEAN_SECONDS = 60.0
 
 @asynccontextmanager
 async def unfinished(
-    log: EventLog,
-    name: str,
-    *,
-    seed: int,
-    settings: JsonObject,
-    created: Instant,
-    hash: bytes = GENESIS,
-    parent: HistoryId | None = None,
-    parent_revision: Revision = Revision(0),
+    log: EventLog, name: str, make: Callable[[str], Awaitable[HistoryInfo]]
 ) -> AsyncIterator[HistoryInfo]:
-    """An empty history that is called `name` on leaving, and is gone when that is by an error.
+    """A history that is called `name` on leaving, and is gone when that is by an error.
 
-    Raises InputError when the name is taken by then.
+    `make` makes it under the name that it has until then, and raises AlreadyExists when another in
+    the making has that. Raises InputError when `name` is taken on leaving.
     """
     info: HistoryInfo | None = None
     for number in range(1, ATTEMPTS_MAX + 1):
         try:
-            info = await log.create_history(
-                f"{UNFINISHED}{name}{UNFINISHED}{number}",
-                seed=seed,
-                settings=settings,
-                created=created,
-                hash=hash,
-                parent=parent,
-                parent_revision=parent_revision,
-            )
+            info = await make(f"{UNFINISHED}{name}{UNFINISHED}{number}")
             break
         except AlreadyExists:
             continue
@@ -69,7 +55,7 @@ async def unfinished(
         with anyio.move_on_after(CLEAN_SECONDS, shield=True):
             # Its name is free all the same; the first problem is the one to tell.
             with suppress(LogError, Rejected):
-                await log.delete_history(info.id, at=created, by="a failed import or copy")
+                await log.delete_history(info.id, at=info.created, by=BY)
         if isinstance(problem, AlreadyExists):
             raise InputError(
                 f"the history {name!r} exists already", cure="choose another name"

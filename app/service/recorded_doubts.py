@@ -17,6 +17,10 @@ from app.ports import EventLog
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
+    if info.is_fork:
+        # What it has of a recording may end before the report, which counts all the same.
+        parents = [each for each in await log.histories() if each.id == info.parent]
+        return await doubts_of(log, parents[0]) if parents else ()
     opening = await log.read(info.id, after=Revision(0), limit=1)
     if not opening or opening[0].type is not EventType.HISTORY_IMPORTED:
         return ()

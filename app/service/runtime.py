@@ -78,7 +78,7 @@ class HistoryRuntime:
         self.watches = Watches(
             ports.log, info.id, queue_max=bounds.watch_queue_max, recent_max=bounds.recent_max
         )
-        self.clock = ClusterClock(ports.clock)
+        self.clock = ClusterClock(ports.clock, is_own=info.has_own_time)
         self._ports = ports
         self._bounds = bounds
         self._grown = Signal()

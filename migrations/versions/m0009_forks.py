@@ -1,7 +1,7 @@
 """A history may begin with the events of another.
 
-`beginning` says what the chain of such a fork begins with (the settings, seed and creation time of
-the first of its line), and tells forks from copies, which have a parent too. It is as fixed as the
+`is_fork` tells such a fork from a copy, which has a parent too, and `beginning` says what its chain
+begins with: settings, seed and creation time of the first of its line. Both are as fixed as the
 settings. The parent of a fork stays as long as the fork does.
 
 What an older running version notices: nothing. It does not read the parent's events, so a fork that
@@ -24,7 +24,7 @@ WHEN ((OLD.history, OLD.seed, OLD.settings::text, OLD.created, OLD.parent_revisi
 EXECUTE FUNCTION log_refuse_change()
 """
 
-FORKED = "SELECT name FROM histories WHERE beginning IS NOT NULL ORDER BY name"
+FORKED = "SELECT name FROM histories WHERE is_fork ORDER BY name"
 
 
 def keep_settings(*, old: str = "", new: str = "", fork: str = "") -> None:
@@ -35,19 +35,21 @@ def keep_settings(*, old: str = "", new: str = "", fork: str = "") -> None:
 
 
 def upgrade() -> None:
-    """Add the column, and let the guard know it."""
+    """Add the columns, and let the guard know them."""
     op.execute("ALTER TABLE histories ADD COLUMN beginning json")
+    op.execute("ALTER TABLE histories ADD COLUMN is_fork boolean NOT NULL DEFAULT false")
     keep_settings(
-        old=", OLD.beginning::text",
-        new=", NEW.beginning::text",
-        fork=" OR OLD.beginning IS NOT NULL",
+        old=", OLD.beginning::text, OLD.is_fork",
+        new=", NEW.beginning::text, NEW.is_fork",
+        fork=" OR OLD.is_fork",
     )
 
 
 def downgrade() -> None:
-    """Drop the column. Refused while there are forks: nobody could read them."""
+    """Drop the columns. Refused while there are forks: nobody could read them."""
     forks = op.get_bind().exec_driver_sql(FORKED).scalars().all()
     if forks:
         raise RuntimeError(f"there are forks: {', '.join(forks)}; delete them first")
     keep_settings()
+    op.execute("ALTER TABLE histories DROP COLUMN is_fork")
     op.execute("ALTER TABLE histories DROP COLUMN beginning")

@@ -84,6 +84,50 @@ async def test_copy_goes_on_by_itself():
         assert await names(server) == ["copy", "default", "early", "night"]
 
 
+async def test_fork_goes_on_by_itself_with_its_own_switches():
+    async with serving() as server:
+        await night(server, a="b")
+        source = await server.get(f"{ALL}/night")
+        body = {"name": "fork", "profile": "1.35", "quirks": {"Q3": False}}
+        forked = await server.post(f"{ALL}/night/fork", body)
+        assert (forked["is_fork"], forked["parent_revision"]) == (True, source["revision"])
+        assert forked["revision"] == source["revision"] + 1
+        assert (forked["profile"], source["profile"]) == ("1.35", "1.37")
+        (found,) = (await server.get(f"/h/fork{CONFIG_MAPS}"))["items"]
+        assert found["data"] == {"a": "b"}
+        more = await server.post(f"/h/fork{CONFIG_MAPS}", config_map("more"))
+        assert int(more["metadata"]["resourceVersion"]) == forked["revision"] + 1
+        assert (await server.get(f"{ALL}/night"))["revision"] == source["revision"]
+        assert len((await server.get(f"/h/night{CONFIG_MAPS}"))["items"]) == 1
+        before = f"/h/fork@{source['revision']}{CONFIG_MAPS}"
+        assert len((await server.get(before))["items"]) == 1
+        assert (await server.get("/h/fork/version"))["minor"] == "35"
+
+
+async def test_fork_of_an_earlier_moment_lacks_what_came_later():
+    async with serving() as server:
+        await night(server, a="b")
+        await server.post(f"{ALL}/night/fork", {"name": "early", "at": "3"})
+        assert (await server.get(f"/h/early{CONFIG_MAPS}"))["items"] == []
+        await server.post(f"{ALL}/night/fork", {"name": "late", "at": "99999"}, 404)
+        await server.post(f"{ALL}/night/fork", {"name": "early"}, 409)
+        assert await names(server) == ["default", "early", "night"]
+
+
+async def test_forked_history_stays_until_its_fork_is_gone():
+    async with serving() as server:
+        await night(server, a="b")
+        await server.post(f"{ALL}/night/fork", {"name": "fork"})
+        refused = await server.delete(f"{ALL}/night", code=409)
+        assert "the events of fork begin with its own" in refused["message"]
+        await server.post(f"{ALL}/night/rename", {"name": "day"}, 200)
+        (found,) = (await server.get(f"/h/fork{CONFIG_MAPS}"))["items"]
+        assert found["data"] == {"a": "b"}
+        await server.delete(f"{ALL}/fork")
+        await server.delete(f"{ALL}/day")
+        assert await names(server) == ["default"]
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -93,6 +137,12 @@ async def test_copy_goes_on_by_itself():
         ("night/copy", {"name": "~x"}),
         ("night/copy", {"name": "a", "at": "yesterday"}),
         ("night/copy", []),
+        ("night/fork", {"name": "~x"}),
+        ("night/fork", {"name": "a", "at": "0"}),
+        ("night/fork", {"name": "a", "profile": "1.2"}),
+        ("night/fork", {"name": "a", "gates": {"Nope": True}}),
+        ("night/fork", {"name": "a", "quirks": {"q99": True}}),
+        ("night/fork", {"name": "a", "delete": ["node/a"]}),
     ],
 )
 async def test_body_that_cannot_be_meant_is_refused(path, body):
@@ -149,7 +199,7 @@ async def test_each_is_judged_by_the_rules_of_its_history():
         await server.call("DELETE", f"{ALL}/night", None, 403, **AS_ANN)
         await server.call("DELETE", f"{ALL}/nothing", None, 404, **AS_ANN)
         await server.get("/redra/v1/deleted", 403, **AS_ANN)
-        for what in ("rename", "copy"):
+        for what in ("rename", "copy", "fork"):
             await server.post(f"{ALL}/night/{what}", {"name": "x"}, 403, **AS_ANN)
         deleted = await server.call("DELETE", f"{ALL}/night", None, 200, **AS_ROOT)
         assert deleted["deleted_by"] == "root"

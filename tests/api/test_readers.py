@@ -182,7 +182,7 @@ SEEN = {
 }
 
 
-CHANGES = ("/copy", "/rename")
+CHANGES = ("/copy", "/fork", "/rename")
 """Paths that change which histories there are; nothing is read there."""
 
 

@@ -232,7 +232,7 @@ async def test_first_event_of_a_fork_has_its_settings_and_the_time_before_it(
         await stores.log.append(fork.id, expected=head, events=events)
         (kept,) = await stores.log.read(fork.id, after=Revision(2), limit=5)
         assert kept.type is EventType.HISTORY_FORKED
-        assert kept.key == ObjectKey("redra", "histories", "", "fork")
+        assert kept.key == ObjectKey("redra", "histories", "", "")
         assert kept.stamp.time == head.time
         assert kept.object["settings"] == SETTINGS
         assert (kept.object["parent"], kept.object["revision"]) == ("parent", 2)

@@ -8,6 +8,7 @@ import msgspec
 from app.adapters.memory.store import History, MemoryStore
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
 from app.domain.log import (
+    Beginning,
     Event,
     EventType,
     Head,
@@ -45,6 +46,7 @@ class MemoryLog:
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
         hash: bytes = GENESIS,
+        beginning: Beginning | None = None,
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         if name in self._store.by_name:
@@ -59,6 +61,7 @@ class MemoryLog:
             created=created,
             parent=parent,
             parent_revision=parent_revision,
+            beginning=beginning,
         )
         history = History(info=info, head=Head(hash=hash))
         self._store.by_id[info.id] = self._store.by_name[name] = history
@@ -83,10 +86,11 @@ class MemoryLog:
             parent=parent.id,
             parent_revision=end.revision,
             hash=end.hash,
+            beginning=parent.begun,
         )
         fork = self._store.history(info.id)
         base = self._store.history(parent.id)
-        fork.info = msgspec.structs.replace(info, beginning=parent.begun)
+        fork.info = msgspec.structs.replace(info, is_fork=True)
         fork.head = end
         fork.inherit(base, end.revision)
         return fork.info

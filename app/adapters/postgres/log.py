@@ -74,6 +74,7 @@ class PostgresLog:
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
         hash: bytes = GENESIS,
+        beginning: Beginning | None = None,
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         async with self._database.connection() as connection:
@@ -87,6 +88,7 @@ class PostgresLog:
                     parent,
                     parent_revision,
                     hash,
+                    None if beginning is None else canonical_json(beginning),
                 )
             except asyncpg.ForeignKeyViolationError as problem:
                 raise _no_history(HistoryId(parent or 0)) from problem
@@ -100,6 +102,7 @@ class PostgresLog:
             created=created,
             parent=parent,
             parent_revision=parent_revision,
+            beginning=beginning,
         )
 
     async def fork_history(
@@ -140,6 +143,7 @@ class PostgresLog:
             parent=parent.id,
             parent_revision=end.revision,
             beginning=parent.begun,
+            is_fork=True,
         )
 
     async def histories(self) -> list[HistoryInfo]:
@@ -511,6 +515,7 @@ def _history_info(row: asyncpg.Record) -> HistoryInfo:
         parent=None if parent is None else HistoryId(parent),
         parent_revision=Revision(row["parent_revision"]),
         beginning=_beginning(row["beginning"]),
+        is_fork=row["is_fork"],
     )
 
 

@@ -19,8 +19,8 @@ class Part(NamedTuple):
 
 CREATE_HISTORY = """
 WITH made AS (
-    INSERT INTO histories (name, seed, settings, created, parent, parent_revision)
-    VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO histories (name, seed, settings, created, parent, parent_revision, beginning)
+    VALUES ($1, $2, $3, $4, $5, $6, $8)
     ON CONFLICT (name) DO NOTHING
     RETURNING history
 )
@@ -32,8 +32,9 @@ RETURNING history
 
 FORK_HISTORY = """
 WITH made AS (
-    INSERT INTO histories (name, seed, settings, created, parent, parent_revision, beginning)
-    VALUES ($1, $2, $3, $4, $5, $6, $9)
+    INSERT INTO histories (name, seed, settings, created, parent, parent_revision, beginning,
+                           is_fork)
+    VALUES ($1, $2, $3, $4, $5, $6, $9, true)
     ON CONFLICT (name) DO NOTHING
     RETURNING history
 )
@@ -43,16 +44,16 @@ RETURNING history
 """
 """A new history that goes on where another stands at revision $6. ($1 is the name here.)"""
 
-FORKS = "SELECT name FROM histories WHERE parent = $1 AND beginning IS NOT NULL ORDER BY name"
+FORKS = "SELECT name FROM histories WHERE parent = $1 AND is_fork ORDER BY name"
 """The histories that begin with the events of this one."""
 
 LINE = """
 WITH RECURSIVE line (history, until, parent, parent_revision, is_fork) AS (
-    SELECT history, NULL::bigint, parent, parent_revision, beginning IS NOT NULL
+    SELECT history, NULL::bigint, parent, parent_revision, is_fork
     FROM histories WHERE history = $1
     UNION ALL
     SELECT above.history, least(line.until, line.parent_revision), above.parent,
-           above.parent_revision, above.beginning IS NOT NULL
+           above.parent_revision, above.is_fork
     FROM line JOIN histories AS above ON above.history = line.parent
     WHERE line.is_fork
 )
@@ -61,19 +62,22 @@ SELECT history, until FROM line
 """A history and those with whose events it begins, the nearest first, each up to a revision."""
 
 HISTORIES = """
-SELECT history, name, seed, settings, created, parent, parent_revision, beginning
+SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
+       is_fork
 FROM histories WHERE name NOT LIKE '~%' ORDER BY name
 """
 """All histories, but for those that are still being made."""
 
 UNFINISHED = """
-SELECT history, name, seed, settings, created, parent, parent_revision, beginning
+SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
+       is_fork
 FROM histories WHERE name LIKE '~%' ORDER BY name
 """
 """The histories that are still being made."""
 
 HISTORY_BY_NAME = """
-SELECT history, name, seed, settings, created, parent, parent_revision, beginning
+SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
+       is_fork
 FROM histories WHERE name = $1
 """
 """One history. ($1 is the name here.)"""

@@ -37,6 +37,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSON
 
@@ -82,6 +83,7 @@ histories = Table(
     Column("parent", BigInteger, ForeignKey("histories.history", ondelete="SET NULL")),
     Column("parent_revision", BigInteger, nullable=False),
     Column("beginning", JSON),
+    Column("is_fork", Boolean, nullable=False, server_default=text("false")),
 )
 
 log_heads = Table(

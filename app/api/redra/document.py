@@ -55,6 +55,14 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         models.NewCopy,
         models.History,
     ),
+    (
+        "/histories/{history}/fork",
+        "post",
+        "Make a history that goes on where this one stood, without copying it",
+        (),
+        models.NewFork,
+        models.History,
+    ),
     ("/deleted", "get", "What is left of deleted histories", (), None, models.DeletedHistoryList),
     (
         "/histories/{history}/events",

@@ -11,6 +11,7 @@ from app.domain.errors import BadRequest, Conflict, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
+from app.service.forking import Switches
 from app.service.histories import DEFAULT_HISTORY, Histories
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -45,6 +46,21 @@ class ManagingApi:
         wanted = await self._body(request, models.NewCopy)
         try:
             return await self._histories.copy(name, wanted.name, wanted.at)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+
+    async def fork(self, request: Request, name: str, actor: Actor) -> HistoryInfo:
+        """Fork a history to the body's name, in somebody's name. Raises Rejected."""
+        wanted = await self._body(request, models.NewFork)
+        switches = Switches(
+            profile=wanted.profile,
+            gates=wanted.gates,
+            quirks={name.lower(): is_on for name, is_on in wanted.quirks.items()},
+        )
+        try:
+            return await self._histories.fork(
+                name, wanted.name, wanted.at, switches=switches, edits=(), actor=actor
+            )
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
 

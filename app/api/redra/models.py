@@ -41,6 +41,16 @@ class NewCopy(Model):
     at: str = Field("", description="Copy up to this revision or instant; empty: all of it")
 
 
+class NewFork(Model):
+    """Body of `POST /redra/v1/histories/{history}/fork`."""
+
+    name: str = Field(description="DNS label; dots are allowed")
+    at: str = Field("", description="Go on after this revision or instant; empty: at the end")
+    profile: str = Field("", description="Kubernetes release from there on; empty: the same")
+    gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates to switch")
+    quirks: dict[str, bool] = Field(default_factory=dict, description="Quirks to switch")
+
+
 class DeletedHistory(Model):
     """What is left of a deleted history."""
 
@@ -69,8 +79,9 @@ class History(Model):
     created: str
     profile: str
     gates: dict[str, bool]
-    parent: int | None = Field(description="Number of the history this was forked from")
+    parent: int | None = Field(description="Number of the history this was copied or forked from")
     parent_revision: int
+    is_fork: bool = Field(False, description="Whether it begins with the events of its parent")
     broken: str = Field("", description="Why it cannot be opened; empty when nothing is known")
     replaced: str = Field(
         "",

@@ -95,7 +95,7 @@ class RedraApi:
                 return _answer(await self._history(await self._histories.info(name)))
             case "DELETE", ["histories", name]:
                 return _answer(await self._managing.delete(name, actor))
-            case "POST", ["histories", name, "rename" | "copy" as what]:
+            case "POST", ["histories", name, "rename" | "copy" | "fork" as what]:
                 return await self._manage(request, name, what, actor)
             case "POST", ["histories", name, "blast"]:
                 runtime = await self._histories.open(name)
@@ -135,10 +135,10 @@ class RedraApi:
         return _answer(models.HistoryList(items=items))
 
     async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Response:
-        """Rename or copy a history: it gets a name, as one that is made does, and keeps its data.
+        """Rename, copy or fork a history: it gets a name as one that is made, and keeps its data.
 
-        So the right to make histories is needed as well, and for a copy, which other rules may
-        guard, the right to read everything in it.
+        So the right to make histories is needed as well, and for a copy or fork, which other rules
+        may guard, the right to read everything in it.
         """
         await self._gate.check_may_make(actor)
         if what == "rename":
@@ -147,7 +147,11 @@ class RedraApi:
             runtime = await self._histories.open(name)
             reader = self._authorizer.reader(runtime, actor)
             reader.check_all(runtime.views.objects.resources())
-        return _answer(await self._history(await self._managing.copy(request, name)), code=201)
+        if what == "fork":
+            made = await self._managing.fork(request, name, actor)
+        else:
+            made = await self._managing.copy(request, name)
+        return _answer(await self._history(made), code=201)
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """What is known of a history without opening it."""
@@ -167,6 +171,7 @@ class RedraApi:
             gates=settings["gates"],
             parent=info.parent,
             parent_revision=info.parent_revision,
+            is_fork=info.is_fork,
             broken=broken,
             replaced=self._histories.why_replaced(info.name),
         )

@@ -191,9 +191,9 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One history as the store knows it.
 
     `seed` feeds derived uids in replays; `settings` are profile, gates and quirks as JSON.
-    `parent` and `parent_revision` name what a copy or a fork was made from. A fork has `beginning`:
-    its events up to `parent_revision` are those of the parent, which begin with the settings of
-    another history, the first of its line.
+    `parent` and `parent_revision` name what a copy or a fork was made from. The events of a fork up
+    to `parent_revision` are those of its parent (`is_fork`), or were, in a copy of it. Its chain
+    begins with the settings of another history, the first of its line: that is `beginning`.
     """
 
     id: HistoryId
@@ -204,11 +204,7 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     parent: HistoryId | None = None
     parent_revision: Revision = Revision(0)
     beginning: Beginning | None = None
-
-    @property
-    def is_fork(self) -> bool:
-        """True when its first events are those of its parent."""
-        return self.beginning is not None
+    is_fork: bool = False
 
     @property
     def begun(self) -> Beginning:
@@ -218,10 +214,9 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def lag(self) -> int:
-        """Microseconds by which its time is behind that of the process, set by what made it."""
-        found = self.settings.get("lagMicros")
-        return found if isinstance(found, int) and not isinstance(found, bool) else 0
+    def has_own_time(self) -> bool:
+        """True when its time goes on from its last event, and only while somebody serves it."""
+        return self.settings.get("ownTime") is True
 
     @property
     def is_recorded(self) -> bool:

@@ -27,7 +27,7 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 
 FORK = ObjectKey("redra", "histories", "", "")
-"""Where the first event of a fork stands; the name is that of the fork."""
+"""Where the first event of a fork stands."""
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -56,7 +56,7 @@ def first_draft(info: HistoryInfo, parent: HistoryInfo, end: Head, actor: Actor)
     )
     return Draft(
         type=EventType.HISTORY_FORKED,
-        key=FORK._replace(name=info.name),
+        key=FORK,
         uid="",
         tree=msgspec.to_builtins(payload),
         stamp=Stamp(time=end.time, actor=actor, verb="fork"),

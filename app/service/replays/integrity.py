@@ -15,7 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from app.domain.errors import ChainBroken, WrongDatabase
-from app.domain.log import EventType, Head, HistoryInfo, Revision, chain, upcasting
+from app.domain.log import EventType, Head, HistoryInfo, Revision, chain, forks, upcasting
 from app.domain.log.event import FORMAT_VERSION, GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow
@@ -90,6 +90,7 @@ class IntegrityCheck:
     _wanted: frozenset[Revision] = frozenset()
     _time: Instant = Instant(0)
     _begun: bool = False
+    _forked: StoredEvent | None = None
     _signed: dict[Revision, bytes] = field(default_factory=dict)
     _problems: list[str] = field(default_factory=list)
     _count: int = 0
@@ -107,6 +108,8 @@ class IntegrityCheck:
         if self.readable_until is None and not _is_readable(stored, is_sound=not problem):
             self.readable_until = self.revision
         self._check_times(row)
+        if stored.type == EventType.HISTORY_FORKED:
+            self._forked = stored
         if stored.revision in self._wanted:
             self._signed[stored.revision] = stored.hash
         self.hash, self.revision, self._begun = stored.hash, stored.revision, True
@@ -132,6 +135,8 @@ class IntegrityCheck:
             self._note(f"the head's hash is not that of the event at revision {head.revision}")
         elif self.revision == head.revision and head.time != self._time:
             self._note("the head's time is not the greatest time of the log")
+        if self.info.beginning is not None and self.revision == head.revision:
+            self._check_fork()
         for signed in self.signed:
             self._compare(signed, head)
         for row in outside:
@@ -157,6 +162,19 @@ class IntegrityCheck:
             problems=tuple(self._problems),
             problems_count=self._count,
         )
+
+    def _check_fork(self) -> None:
+        """The settings of a fork are not those of the beginning, but are in an event of its own."""
+        forked = self._forked
+        if forked is None:
+            self._note("no event says that the history was forked, and with which settings")
+            return
+        try:
+            tree = msgspec.json.decode(forked.object)
+        except msgspec.DecodeError:
+            return
+        if problem := forks.problem_of(self.info, tree):
+            self._note(_at(forked, problem))
 
     def _compare(self, signed: SignedHead, head: Head) -> None:
         """Note a signed head that the log does not have."""

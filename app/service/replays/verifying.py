@@ -103,7 +103,8 @@ class VerifyReport:
     `chain` is what was found in the stored log. `violations` are broken invariants, counted by
     kind. `decisions` are our controllers' own, `effects` the events that followed from them,
     `allocations` all of the history: those that are no effects were decided again. `doubts` are
-    what the recording lacks. Of a recording (`is_recorded`) what `NOT_JUDGED` lists is left out.
+    what the recording lacks. Of a recording (`is_recorded`) what `NOT_JUDGED` lists is left out. Of
+    a fork what came before its first own event, `judged_after`, is judged with its parent.
     `opinion` is the second opinion about the selectors, None when none was asked for.
     """
 
@@ -118,6 +119,7 @@ class VerifyReport:
     allocations: Compared
     doubts: tuple[Doubt, ...] = ()
     is_recorded: bool = False
+    judged_after: Revision = Revision(0)
     opinion: OpinionReport | None = None
 
     @property
@@ -168,6 +170,7 @@ class VerifyReport:
             "certainty": doubts.certainty(self.doubts),
             "doubts": msgspec.to_builtins(self.doubts),
             "notJudged": list(NOT_JUDGED) if self.is_recorded else [],
+            "judgedAfter": self.judged_after,
             "secondOpinion": None if self.opinion is None else self.opinion.to_json(),
         }
 
@@ -316,7 +319,8 @@ class _Ahead:
 
     `observers` are the decisions by the revision that they observed, `deciders` the controllers
     that made them. `cuts` are the places at which the history may be divided. `recorded` are the
-    doubts of the history.
+    doubts of the history. `begin` is the first own event of a fork: what came before was decided
+    with other settings, and is judged with the parent.
     """
 
     division: Division
@@ -326,6 +330,7 @@ class _Ahead:
     observers: dict[Revision, list[Event]] = field(default_factory=dict)
     deciders: set[str] = field(default_factory=set)
     revision: Revision = Revision(0)
+    begin: Revision = Revision(0)
     events: int = 0
     cost: int = 0
     cuts: list[Cut] = field(default_factory=list)
@@ -341,7 +346,10 @@ class _Ahead:
         self.revision = event.revision
         self.events += 1
         self.cost += self.division.fold + self.division.check
-        if event.type is EventType.DECISION_RECORDED:
+        if event.type is EventType.HISTORY_FORKED:
+            self.begin = event.revision
+            self.cuts.clear()
+        elif event.type is EventType.DECISION_RECORDED:
             self.decision = event
             self.cost += self.division.decide
             observed = Revision(event.stamp.observed)
@@ -391,7 +399,7 @@ class _Ahead:
         begins = [cut.revision for cut in cuts]
         return [
             self._part(after, until, is_last=until == self.revision, ends=ends)
-            for after, until in zip([Revision(0), *begins], [*begins, self.revision], strict=True)
+            for after, until in zip([self.begin, *begins], [*begins, self.revision], strict=True)
         ]
 
     def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> Part:
@@ -417,7 +425,11 @@ class _Ahead:
         self, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
     ) -> VerifyReport:
         """What the parts found, in their order."""
-        violations = self.invariants.violations()
+        violations = [
+            each
+            for each in self.invariants.violations()
+            if not self.begin or each.begin.revision > self.begin
+        ]
         # The gravest first: the list is bounded.
         named = sorted(violations, key=lambda each: not each.kind.is_failure)[:VIOLATIONS_MAX]
         return VerifyReport(
@@ -432,6 +444,7 @@ class _Ahead:
             allocations=verifying_parts.joined([part.allocations for part in parts]),
             doubts=self.recorded,
             is_recorded=history.is_recorded,
+            judged_after=self.begin,
             opinion=self.opinion,
         )
 

@@ -18,7 +18,7 @@ from app.adapters import head_keys
 from app.adapters.history import json_text, unpacking
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import ChainBroken, InputError
-from app.domain.log import Event, EventType, ObjectKey, Revision, Stamp, chain
+from app.domain.log import Beginning, Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.log.event import FORMAT_VERSION, GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.objects.schema.structural import Schemas
@@ -296,8 +296,28 @@ class BundleReader:
         is_bare = self.manifest.get("chain_head") == hash_text(GENESIS)
         return GENESIS if is_bare else self._anchored()
 
+    @property
+    def begun(self) -> Beginning | None:
+        """What the chain of a fork begins with; None for others. Raises InputError."""
+        if "beginning" not in self.manifest:
+            return None
+        tree = json_tree.mapping(self.manifest, "beginning")
+        place = f"{self.name}/{MANIFEST}"
+        settings = tree.get("settings")
+        seed = intake.check_seed(tree.get("seed"), place)
+        try:
+            created = timestamps.parse(json_tree.text(tree, "created"))
+        except TimestampError as problem:
+            raise InputError(f"beginning.created: {problem}", place=place) from problem
+        if not isinstance(settings, dict):
+            raise InputError("beginning.settings must be an object", place=place)
+        return Beginning(seed=seed, settings=settings, created=created)
+
     def _anchored(self) -> bytes:
         """What the first event follows when the settings are in the chain."""
+        begun = self.begun
+        if begun is not None:
+            return chain.genesis(seed=begun.seed, settings=begun.settings, created=begun.created)
         seed, settings = self.manifest.get("seed"), self.manifest.get("settings")
         if self.created is None or not isinstance(seed, int) or not isinstance(settings, dict):
             return GENESIS

@@ -1,0 +1,155 @@
+"""Changes of objects as people write them: manifests to apply, objects to delete, patches."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.objects import history_kinds, registry
+from app.domain.objects.kind import Kind
+from app.domain.objects.profile import Profile
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
+    Command,
+    DeleteObject,
+    FieldValidation,
+    PatchObject,
+    PatchType,
+    WriteOptions,
+)
+from app.domain.values import json_tree
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+
+_DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apply:
+    """An object as it is to be; `place` says where it is written."""
+
+    tree: JsonObject
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """An object that goes: `KIND/NAME`, or `KIND/NAMESPACE/NAME`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """A merge patch of an object; `name` as for `Delete`."""
+
+    name: str
+    body: JsonObject
+
+
+Edit: TypeAlias = Apply | Delete | Patch
+
+
+def commands_of(
+    edits: Iterable[Edit], reader: ObjectsReader, profile: Profile, *, manager: str
+) -> list[Command]:
+    """The commands that make the changes, in their order. Raises InputError for what is unclear.
+
+    Manifests are applied on the server's side; `manager` then owns their fields, whoever did.
+    """
+    options = WriteOptions(
+        field_manager=manager, force=True, field_validation=FieldValidation.STRICT
+    )
+    return [_command(edit, reader, profile, options) for edit in edits]
+
+
+def read_manifests(trees: Iterable[tuple[str, object]]) -> list[Apply]:
+    """The objects in documents, each with its place; lists are taken apart. Raises InputError."""
+    found: list[Apply] = []
+    for place, tree in trees:
+        if not isinstance(tree, dict):
+            raise InputError("a document must be an object", place=place)
+        items = tree.get("items")
+        if str(tree.get("kind", "")).endswith("List") and isinstance(items, list):
+            found += read_manifests((f"{place} items[{n}]", item) for n, item in enumerate(items))
+        else:
+            found.append(Apply(tree=tree, place=place))
+    return found
+
+
+def _command(edit: Edit, reader: ObjectsReader, profile: Profile, options: WriteOptions) -> Command:
+    match edit:
+        case Apply(tree=tree, place=place):
+            return _applied(tree, place, reader, profile, options)
+        case Delete(name=name):
+            key, version, _ = _object(name, reader, profile)
+            return DeleteObject(key=key, version=version)
+        case Patch(name=name, body=body):
+            key, version, kind = _object(name, reader, profile)
+            form = PatchType.STRATEGIC if kind.custom is None else PatchType.MERGE
+            return PatchObject(key=key, version=version, type=form, body=body, options=options)
+
+
+def _applied(
+    tree: JsonObject, place: str, reader: ObjectsReader, profile: Profile, options: WriteOptions
+) -> Command:
+    api_version, kind_name = json_tree.text(tree, "apiVersion"), json_tree.text(tree, "kind")
+    group, version = registry.split_api_version(api_version)
+    kind = history_kinds.find_kind(reader, group, version, kind_name)
+    if kind is None or not _is_served(kind, group, version, profile):
+        raise InputError(
+            f"there is no {kind_name or 'object without kind'} in {api_version or 'no version'}",
+            place=place,
+            cure=f"`kubectl explain {kind_name.lower()}` tells the versions" if kind_name else "",
+        )
+    if not meta.name(tree):
+        raise InputError("it has no metadata.name", place=place)
+    namespace = (meta.namespace(tree) or _DEFAULT_NAMESPACE) if kind.namespaced else ""
+    key = ObjectKey(group, kind.plural, namespace, meta.name(tree))
+    return PatchObject(key=key, version=version, type=PatchType.APPLY, body=tree, options=options)
+
+
+def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectKey, str, Kind]:
+    """The object that a person names, and a version in which it is served."""
+    word, *names = text.split("/")
+    kinds = [kind for kind in _kinds(word, reader) if registry.served_versions(kind, profile)]
+    if not kinds:
+        raise InputError(f"there is no kind {word!r}", place=text)
+    kind = kinds[0]
+    if not all(names) or len(names) not in ((1, 2) if kind.namespaced else (1,)):
+        form = f"{word}/NAMESPACE/NAME" if kind.namespaced else f"{word}/NAME"
+        raise InputError(f"{text!r} names no object", cure=f"write it as {form}")
+    namespace = names[0] if len(names) > 1 else _DEFAULT_NAMESPACE if kind.namespaced else ""
+    group, version = registry.served_versions(kind, profile)[0]
+    key = ObjectKey(group, kind.plural, namespace, names[-1])
+    if reader.get(key._replace(group=kind.group)) is None:
+        raise InputError(f"{text!r} does not exist at that moment{_elsewhere(key, reader)}")
+    return key, version, kind
+
+
+def _kinds(word: str, reader: ObjectsReader) -> Sequence[Kind]:
+    built_in = registry.find_name(word)
+    if built_in:
+        return built_in
+    low = word.lower()
+    return [
+        kind
+        for kind in history_kinds.all_kinds(reader)
+        if low.partition(".")[0]
+        in (kind.plural, kind.singular, kind.kind.lower(), *kind.short_names)
+    ]
+
+
+def _is_served(kind: Kind, group: str, version: str, profile: Profile) -> bool:
+    return registry.is_served(kind, group, version, profile)
+
+
+def _elsewhere(key: ObjectKey, reader: ObjectsReader) -> str:
+    """Where an object of that name is, when it is in another namespace."""
+    places = sorted(
+        other.namespace
+        for other in reader.keys(key.group, key.resource)
+        if other.name == key.name and other.namespace != key.namespace
+    )
+    return f", but in namespace {', '.join(places[:3])}" if places else ""

@@ -1,0 +1,240 @@
+"""Forks: their settings and time, the edits in them, and what verification and bundles say."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.adapters.clock import VirtualClock
+from app.adapters.history.formats.bundle import BundleReader, BundleWriter
+from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.uids import DerivedUids
+from app.analysis.edits import Apply, Delete, Edit, Patch
+from app.bootstrap.rules import rules_of
+from app.domain.errors import AlreadyExists, InputError, Rejected
+from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import RuntimePorts
+from app.service import copying, exporting
+from app.service.cluster_clock import ClusterClock
+from app.service.forking import Switches
+from app.service.histories import Histories
+from app.service.replays import integrity
+from app.service.replays.integrity import IntegrityCheck
+from app.service.runtime import RuntimeBounds
+from tests.unit.service.builders import ALICE, START, config_map, namespace
+
+LATER = Instant(START + 86_400 * SECOND)
+
+
+@dataclass(slots=True)
+class World:
+    store: MemoryStore
+    log: MemoryLog
+    clock: VirtualClock
+    histories: Histories
+
+    async def fork(
+        self, name: str, moment: str = "", *edits: Edit, source: str = "cluster", **switches: object
+    ) -> HistoryInfo:
+        return await self.histories.fork(
+            source, name, moment, switches=Switches(**switches), edits=edits, actor=ALICE
+        )
+
+    async def events(self, info: HistoryInfo) -> list[Event]:
+        return await self.log.read(info.id, after=Revision(0), limit=1_000)
+
+    async def names(self) -> list[str]:
+        assert await self.log.unfinished() == []
+        return [info.name for info in await self.log.histories()]
+
+    async def problems(self, info: HistoryInfo) -> tuple[str, ...]:
+        check = IntegrityCheck(info)
+        for row in await self.log.read_stored(info.id, after=Revision(0), limit=1_000):
+            check.take(row)
+        await integrity.check_end(check, self.log)
+        return check.result().problems
+
+
+@asynccontextmanager
+async def world(**settings: object) -> AsyncIterator[World]:
+    """A history `cluster` of six events, the last one a config map that was just written."""
+    store, wake_up, clock = MemoryStore(), MemoryWakeUp(), VirtualClock(START)
+    log = MemoryLog(store, wake_up.grown)
+    histories = Histories(
+        ports=RuntimePorts(log=log, wake_up=wake_up, clock=clock, uids=DerivedUids(7)),
+        rules=rules_of,
+        bounds=RuntimeBounds(poll_seconds=60.0),
+        past_views_max=4,
+        objects_max=1_000,
+    )
+    async with histories.running():
+        runtime = await histories.create("cluster", settings={"profile": "1.36", **settings})
+        await runtime.submit(namespace("default"), actor=ALICE)
+        for name in ("a", "b", "c", "d", "e"):
+            clock.advance_to(Instant(clock.now() + SECOND))
+            await runtime.submit(config_map(name), actor=ALICE)
+        clock.advance_to(LATER)
+        yield World(store, log, clock, histories)
+
+
+def manifest(name: str, **data: str) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": data,
+    }
+
+
+async def test_settings_of_a_fork_are_its_parents_but_for_what_is_switched() -> None:
+    async with world(recorded=True, quirks={"q3": False}) as here:
+        info = await here.fork("fork", gates={"DRAConsumableCapacity": True}, quirks={"q4": False})
+        assert not info.is_recorded
+        assert info.settings == {
+            "profile": "1.36",
+            "gates": {"DRAConsumableCapacity": True},
+            "quirks": {"q3": False, "q4": False},
+            "ownTime": True,
+        }
+        (forked,) = (await here.events(info))[6:]
+        assert forked.type is EventType.HISTORY_FORKED
+        assert forked.object["settings"] == info.settings
+
+
+@pytest.mark.parametrize(
+    ("moment", "switches"),
+    [
+        ("0", {}),
+        ("7", {}),
+        ("2020-01-01T00:00:00Z", {}),
+        ("", {"profile": "1.20"}),
+        ("", {"gates": {"Nope": True}}),
+        ("", {"quirks": {"q99": True}}),
+    ],
+)
+async def test_fork_that_cannot_be_meant_leaves_nothing(
+    moment: str, switches: dict[str, object]
+) -> None:
+    async with world() as here:
+        with pytest.raises((InputError, Rejected)):
+            await here.fork("fork", moment, **switches)
+        assert await here.names() == ["cluster"]
+
+
+async def test_edits_are_made_in_the_fork_alone() -> None:
+    async with world() as here:
+        info = await here.fork(
+            "fork",
+            "5",
+            Delete(name="configmap/a"),
+            Patch(name="cm/default/b", body={"data": {"a": "2"}}),
+            Apply(tree=manifest("c", a="3")),
+            Apply(tree=manifest("new", a="4")),
+        )
+        views = await here.histories.at("fork", (await here.log.head(info.id)).revision)
+        shown = {
+            key.name: views.objects.get(key)["data"] for key in views.objects.keys("", "configmaps")
+        }
+        assert shown == {"b": {"a": "2"}, "c": {"a": "3"}, "d": {"a": "1"}, "new": {"a": "4"}}
+        assert await here.problems(info) == ()
+        parent = await here.histories.info("cluster")
+        assert (await here.log.head(parent.id)).revision == 6
+        assert {event.stamp.actor for event in (await here.events(info))[5:]} == {ALICE}
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (Delete(name="configmap/none"), "does not exist at that moment"),
+        (Delete(name="configmap/other/a"), "but in namespace default"),
+        (Delete(name="configmap"), "write it as configmap/NAMESPACE/NAME"),
+        (Delete(name="node/a/b"), "write it as node/NAME"),
+        (Delete(name="nothing/a"), "there is no kind 'nothing'"),
+        (Apply(tree={"kind": "ConfigMap"}, place="f.yaml:1"), "no version"),
+        (Apply(tree={"apiVersion": "v1", "kind": "ConfigMap"}, place="f.yaml:1"), "metadata.name"),
+        (Apply(tree=manifest("c") | {"extra": 1}), "extra"),
+        (Patch(name="cm/b", body={"data": {"a": 2}}), "data"),
+    ],
+)
+async def test_edit_that_is_refused_leaves_no_fork(edit: Edit, said: str) -> None:
+    async with world() as here:
+        with pytest.raises((InputError, Rejected), match=said):
+            await here.fork("fork", "", Delete(name="configmap/a"), edit)
+        assert await here.names() == ["cluster"]
+
+
+async def test_time_of_a_fork_goes_on_from_its_moment_while_it_is_served() -> None:
+    async with world() as here:
+        await here.fork("fork", "4")
+        runtime = await here.histories.open("fork")
+        assert runtime.clock.now() == START + 3 * SECOND
+        here.clock.advance_to(Instant(here.clock.now() + 10 * SECOND))
+        written = await runtime.submit(config_map("new"), actor=ALICE)
+        assert written.event is not None
+        assert written.event.stamp.time == START + 13 * SECOND
+        await here.histories.close("fork")
+        here.clock.advance_to(Instant(here.clock.now() + 3_600 * SECOND))
+        again = await here.histories.open("fork")
+        assert again.clock.now() == START + 13 * SECOND
+        assert again.notes() == []
+
+
+def test_own_time_never_falls() -> None:
+    clock = VirtualClock(LATER)
+    own = ClusterClock(clock, is_own=True)
+    own.observe(START)
+    clock.advance_to(Instant(clock.now() + 5 * SECOND))
+    own.observe(Instant(START + SECOND))
+    assert own.now() == START + 5 * SECOND
+    own.observe(Instant(START + 60 * SECOND))
+    assert (own.now(), own.ahead) == (START + 60 * SECOND, 0)
+
+
+async def test_chain_of_a_fork_covers_its_settings() -> None:
+    async with world() as here:
+        info = await here.fork("fork", "4", Apply(tree=manifest("new")))
+        again = await here.fork("again", "", source="fork", quirks={"q3": False})
+        assert await here.problems(info) == ()
+        assert await here.problems(again) == ()
+        for one in (info, again):
+            for change in ({"settings": {"profile": "1.37"}}, {"seed": one.seed + 1}):
+                changed = msgspec.structs.replace(one, **change)
+                (problem,) = await here.problems(changed)
+                assert "are not those of its first event" in problem
+        assert info.beginning is not None
+        other = msgspec.structs.replace(info.beginning, settings={"profile": "1.35"})
+        (problem,) = await here.problems(msgspec.structs.replace(info, beginning=other))
+        assert "it does not follow from the settings" in problem
+
+
+async def test_name_is_taken_by_somebody_else_meanwhile() -> None:
+    async with world() as here:
+        await here.fork("fork")
+        with pytest.raises(AlreadyExists):
+            await here.fork("fork")
+        assert await here.names() == ["cluster", "fork"]
+
+
+async def test_copy_and_bundle_of_a_fork_stand_alone(tmp_path: Path) -> None:
+    async with world() as here:
+        info = await here.fork("fork", "4", Apply(tree=manifest("new")))
+        head = await here.log.head(info.id)
+        copied = await copying.copy_history(here.log, info, "copy", until=head.revision)
+        path = tmp_path / "fork.zip"
+        await exporting.export_history(here.log, info, BundleWriter(path), program="", file="")
+        read = await exporting.import_bundle(
+            here.log, BundleReader(path, DEFAULT_LIMITS), name="read", created=LATER
+        )
+        await here.log.delete_history(info.id, at=LATER, by="me")
+        for one in (copied, read.history):
+            assert not one.is_fork
+            assert one.settings == info.settings
+            assert await here.log.head(one.id) == head
+            assert await here.problems(one) == ()
+            changed = msgspec.structs.replace(one, settings={})
+            assert await here.problems(changed) != ()
