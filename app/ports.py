@@ -5,7 +5,7 @@ one contract suite under `tests/contracts` runs against each filling. Times are 
 microseconds UTC; all waiting has a bound that the caller gives.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -302,24 +302,6 @@ class UidSource(Protocol):
 
     def uid(self) -> str:
         """A new uid: 36 characters, lower case, RFC 4122."""
-        ...
-
-
-class HistorySource(Protocol):
-    """A recorded history, read as canonical records (history-formats.md section 1)."""
-
-    @property
-    def name(self) -> str:
-        """Path or name for messages."""
-        ...
-
-    @property
-    def format(self) -> str:
-        """The detected or given format."""
-        ...
-
-    def records(self) -> Iterator[object]:
-        """Canonical records in source order; raises InputError naming the place."""
         ...
 
 

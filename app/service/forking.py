@@ -108,7 +108,6 @@ class Forker:
         self,
         parent: HistoryInfo,
         name: str,
-        *,
         end: Head,
         switches: Switches,
         edits: Sequence[Edit],

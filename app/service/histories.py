@@ -194,11 +194,7 @@ class Histories:
         Raises NotFound, RevisionTooLarge, ChainBroken, InputError.
         """
         info = await self.info(name)
-        check_name(new_name)
-        if await self._ports.log.find_history(new_name) is not None:
-            raise AlreadyExists(
-                f'histories "{new_name}" already exists', resource="histories", name=new_name
-            )
+        await self._check_free(new_name)
         until = await self.revision(info, moment) if moment else (await self.head(info)).revision
         return await copying.copy_history(self._ports.log, info, new_name, until=until)
 
@@ -212,25 +208,25 @@ class Histories:
         edits: Sequence[Edit],
         actor: Actor,
     ) -> HistoryInfo:
-        """Make a history that goes on where another stood (at its end unless a moment is named).
+        """Make a history that goes on where another stood: at a moment if one is named.
 
-        The edits are made in it at once, all or none. Raises NotFound, RevisionTooLarge,
-        AlreadyExists, InputError, and what refuses an edit; no fork is left then.
+        The edits are made in it. Raises NotFound, RevisionTooLarge, AlreadyExists, InputError, and
+        what refuses an edit; no fork is left then.
         """
         parent = await self.info(name)
-        check_name(new_name)
-        if await self._ports.log.find_history(new_name) is not None:
-            raise AlreadyExists(
-                f'histories "{new_name}" already exists', resource="histories", name=new_name
-            )
+        await self._check_free(new_name)
         end = await self.head(parent)
         if moment:
             revision = await self.revision(parent, moment)
             end = await forking.end_at(self._ports.log, parent, revision)
         forker = forking.Forker(ports=self._ports, rules=self._rules, bounds=self._bounds)
-        return await forker.fork(
-            parent, new_name, end=end, switches=switches, edits=edits, actor=actor
-        )
+        return await forker.fork(parent, new_name, end, switches, edits, actor)
+
+    async def _check_free(self, name: str) -> None:
+        """Raise AlreadyExists for a name that is taken, InputError for what cannot be one."""
+        if await self.find(check_name(name)) is not None:
+            said = f'histories "{name}" already exists'
+            raise AlreadyExists(said, resource="histories", name=name)
 
     async def tombstones(self) -> list[Tombstone]:
         """The deleted histories, in the order of deletion."""

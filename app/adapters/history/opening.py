@@ -81,7 +81,7 @@ class SourceInfo:
 
 
 class RecordedHistory:
-    """A recorded history that was read, joined and checked; fills the port `HistorySource`.
+    """A recorded history that was read, joined and checked.
 
     Use as a context manager: leaving removes the temporary store.
     """

@@ -8,6 +8,7 @@ import asyncpg
 import msgspec
 from asyncpg.pool import PoolConnectionProxy
 
+from app.adapters.postgres import rows as rows_of
 from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import channel, view_name
@@ -27,7 +28,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.log.event import FORMAT_VERSION, GENESIS, Beginning
 from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
-from app.domain.log.upcasting import StoredEvent, StoredRow, encode_stamp, from_stored
+from app.domain.log.upcasting import StoredRow, encode_stamp
 from app.domain.values import timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
@@ -149,12 +150,16 @@ class PostgresLog:
     async def histories(self) -> list[HistoryInfo]:
         """All histories, sorted by name, but for those that are still being made."""
         async with self._database.connection() as connection:
-            return [_history_info(row) for row in await connection.fetch(statements.HISTORIES)]
+            return [
+                rows_of.history_info(row) for row in await connection.fetch(statements.HISTORIES)
+            ]
 
     async def unfinished(self) -> list[HistoryInfo]:
         """The histories that are still being made."""
         async with self._database.connection() as connection:
-            return [_history_info(row) for row in await connection.fetch(statements.UNFINISHED)]
+            return [
+                rows_of.history_info(row) for row in await connection.fetch(statements.UNFINISHED)
+            ]
 
     async def rename_history(self, history: HistoryId, name: str) -> None:
         """Give a history another name. Raises AlreadyExists, NotFound."""
@@ -191,18 +196,18 @@ class PostgresLog:
                     f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)
                     history,
                 )
-        return _tombstone(buried)
+        return rows_of.tombstone(buried)
 
     async def tombstones(self) -> list[Tombstone]:
         """The deleted histories in the order of deletion."""
         async with self._database.connection() as connection:
-            return [_tombstone(row) for row in await connection.fetch(statements.TOMBSTONES)]
+            return [rows_of.tombstone(row) for row in await connection.fetch(statements.TOMBSTONES)]
 
     async def find_history(self, name: str) -> HistoryInfo | None:
         """The history of that name."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(statements.HISTORY_BY_NAME, name)
-        return None if row is None else _history_info(row)
+        return None if row is None else rows_of.history_info(row)
 
     async def head(self, history: HistoryId) -> Head:
         """The end of the history as committed."""
@@ -258,14 +263,14 @@ class PostgresLog:
                 row = await _copy(connection, history, advance, rows)
             if row is None:
                 await _refuse(connection, history, expected, leases)
-        return _head_of(row)
+        return rows_of.head_of(row)
 
     async def read(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[Event]:
         """Events above `after`, in order."""
         rows = await self._read(statements.READ, history, after, limit, until)
-        return [_event(row) for row in rows]
+        return [rows_of.event(row) for row in rows]
 
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
@@ -273,7 +278,11 @@ class PostgresLog:
         """The same as they are kept."""
         rows = await self._read(statements.READ_STORED, history, after, limit, until)
         return [
-            StoredRow(event=_stored(row), time=_instant(row[11]), clock=_instant(row[12]))
+            StoredRow(
+                event=rows_of.stored(row),
+                time=rows_of.instant(row[11]),
+                clock=rows_of.instant(row[12]),
+            )
             for row in rows
         ]
 
@@ -289,7 +298,7 @@ class PostgresLog:
                     rows += await connection.fetch(
                         statements.READ_OBJECT, part.history, *key, last, left
                     )
-        return [_event(row) for row in rows]
+        return [rows_of.event(row) for row in rows]
 
     async def objects_at(
         self,
@@ -315,7 +324,7 @@ class PostgresLog:
                 history = parts[0].history if parts else history
                 statement = statements.objects_at(**by)
                 rows = await connection.fetch(statement, history, revision, *given)
-        return [_event(row) for row in rows]
+        return [rows_of.event(row) for row in rows]
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
         """The last revision at which the cluster's clock was not after `instant`."""
@@ -469,72 +478,7 @@ async def _head(connection: PoolConnectionProxy, history: HistoryId) -> Head:
     row = await connection.fetchrow(statements.HEAD, history)
     if row is None:
         raise _no_history(history)
-    return _head_of(row)
-
-
-def _head_of(row: asyncpg.Record) -> Head:
-    return Head(
-        revision=Revision(row["revision"]),
-        epoch=row["epoch"],
-        hash=row["hash"],
-        time=timestamps.from_datetime(row["time"]),
-    )
-
-
-def _event(row: asyncpg.Record) -> Event:
-    """The event in a row of the columns that the reading statements name, in their order."""
-    return from_stored(_stored(row))
-
-
-def _stored(row: asyncpg.Record) -> StoredEvent:
-    return StoredEvent(
-        format=row[0],
-        revision=row[1],
-        type=row[2],
-        key=ObjectKey(row[3], row[4], row[5], row[6]),
-        uid=row[7],
-        stamp=row[8],
-        object=row[9],
-        hash=row[10],
-    )
-
-
-def _instant(micros: Decimal) -> Instant | None:
-    """The instant; None for an infinite one."""
-    return Instant(int(micros)) if micros.is_finite() else None
-
-
-def _history_info(row: asyncpg.Record) -> HistoryInfo:
-    parent = row["parent"]
-    return HistoryInfo(
-        id=HistoryId(row["history"]),
-        name=row["name"],
-        seed=int(row["seed"]),
-        settings=msgspec.json.decode(row["settings"]),
-        created=timestamps.from_datetime(row["created"]),
-        parent=None if parent is None else HistoryId(parent),
-        parent_revision=Revision(row["parent_revision"]),
-        beginning=_beginning(row["beginning"]),
-        is_fork=row["is_fork"],
-    )
-
-
-def _beginning(text: str | None) -> Beginning | None:
-    return None if text is None else msgspec.json.decode(text, type=Beginning)
-
-
-def _tombstone(row: asyncpg.Record) -> Tombstone:
-    return Tombstone(
-        name=row["name"],
-        seed=int(row["seed"]),
-        settings=msgspec.json.decode(row["settings"]),
-        created=timestamps.from_datetime(row["created"]),
-        revision=Revision(row["revision"]),
-        hash=row["hash"],
-        time=timestamps.from_datetime(row["time"]),
-        deleted=timestamps.from_datetime(row["deleted"]),
-        deleted_by=row["deleted_by"],
-    )
+    return rows_of.head_of(row)
 
 
 def _taken(name: str) -> AlreadyExists:

@@ -11,6 +11,7 @@ lease on its history, so there is one at a time, and a second takes over when th
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import msgspec
@@ -114,14 +115,14 @@ async def begin(
 ) -> HistoryInfo:
     """Make the history `name` with what exists now. When that fails, there is no history."""
     now = Instant(ports.clock.now() + source.clock_offset)
-    async with making.unfinished(
-        ports.log,
-        name,
+    make = partial(
+        ports.log.create_history,
         seed=0,
         settings=settings,
         created=now,
         hash=chain.genesis(seed=0, settings=settings, created=now),
-    ) as info:
+    )
+    async with making.unfinished(ports.log, name, make) as info:
         journal = Journal(
             ports.log,
             info,

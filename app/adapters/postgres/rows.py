@@ -1,0 +1,89 @@
+"""What the rows of the log's tables hold, as values of the domain."""
+
+from decimal import Decimal
+
+import asyncpg
+import msgspec
+
+from app.domain.log import (
+    Beginning,
+    Event,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    ObjectKey,
+    Revision,
+    Tombstone,
+)
+from app.domain.log.upcasting import StoredEvent, from_stored
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+
+
+def head_of(row: asyncpg.Record) -> Head:
+    """The end of a history."""
+    return Head(
+        revision=Revision(row["revision"]),
+        epoch=row["epoch"],
+        hash=row["hash"],
+        time=timestamps.from_datetime(row["time"]),
+    )
+
+
+def event(row: asyncpg.Record) -> Event:
+    """The event in a row of the columns that the reading statements name, in their order."""
+    return from_stored(stored(row))
+
+
+def stored(row: asyncpg.Record) -> StoredEvent:
+    """The same as it is kept, also when it cannot be understood."""
+    return StoredEvent(
+        format=row[0],
+        revision=row[1],
+        type=row[2],
+        key=ObjectKey(row[3], row[4], row[5], row[6]),
+        uid=row[7],
+        stamp=row[8],
+        object=row[9],
+        hash=row[10],
+    )
+
+
+def instant(micros: Decimal) -> Instant | None:
+    """The instant; None for an infinite one."""
+    return Instant(int(micros)) if micros.is_finite() else None
+
+
+def history_info(row: asyncpg.Record) -> HistoryInfo:
+    """What the store knows of a history."""
+    parent = row["parent"]
+    return HistoryInfo(
+        id=HistoryId(row["history"]),
+        name=row["name"],
+        seed=int(row["seed"]),
+        settings=msgspec.json.decode(row["settings"]),
+        created=timestamps.from_datetime(row["created"]),
+        parent=None if parent is None else HistoryId(parent),
+        parent_revision=Revision(row["parent_revision"]),
+        beginning=_beginning(row["beginning"]),
+        is_fork=row["is_fork"],
+    )
+
+
+def _beginning(text: str | None) -> Beginning | None:
+    return None if text is None else msgspec.json.decode(text, type=Beginning)
+
+
+def tombstone(row: asyncpg.Record) -> Tombstone:
+    """What is left of a deleted history."""
+    return Tombstone(
+        name=row["name"],
+        seed=int(row["seed"]),
+        settings=msgspec.json.decode(row["settings"]),
+        created=timestamps.from_datetime(row["created"]),
+        revision=Revision(row["revision"]),
+        hash=row["hash"],
+        time=timestamps.from_datetime(row["time"]),
+        deleted=timestamps.from_datetime(row["deleted"]),
+        deleted_by=row["deleted_by"],
+    )

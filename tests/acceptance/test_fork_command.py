@@ -1,0 +1,111 @@
+"""`redra fork` at the command line, as its how-to page has it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import EXAMPLES, database_running, redra
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+EXTRA = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: extra}
+"""
+
+LABELLED = '{"metadata": {"labels": {"a": "b"}}}'
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    """A data folder whose database runs, with the example cluster as the history `prod`."""
+    with database_running(tmp_path / "data"):
+        assert redra("import", EXAMPLES, "--history", "prod", data=tmp_path / "data")[0] == 0
+        yield tmp_path / "data"
+
+
+def histories(data: Path) -> dict[str, dict[str, object]]:
+    code, out, error = redra("histories", "-o", "json", data=data)
+    assert code == 0, error
+    return {row["name"]: row for row in json.loads(out)}
+
+
+def test_fork_is_made_with_its_edits_and_verifies(data: Path) -> None:
+    before = histories(data)["prod"]
+    code, out, error = redra(
+        "fork", "prod", "--history", "what-if", "--profile", "1.36", "--quirk", "q3=off",
+        "--apply", "-", "--patch", f"deviceclass/gpu={LABELLED}",
+        data=data, stdin=EXTRA,
+    )  # fmt: skip
+    assert code == 0, error
+    assert out == (
+        f"history what-if goes on after revision {before['revision']} of history prod, "
+        "with 2 more events\n"
+    )
+    after = histories(data)
+    assert after["prod"] == before
+    assert after["what-if"]["revision"] == before["revision"] + 3
+    assert after["what-if"]["profile"] == "1.36"
+    code, out, error = redra("verify", "what-if", "-o", "json", data=data)
+    report = json.loads(out)
+    assert (report["agrees"], report["chain"]["problems"]) == (True, []), error
+    assert report["judgedAfter"] == before["revision"] + 1
+    code, out, _ = redra("log", "what-if", data=data)
+    types = [json.loads(line)["type"] for line in out.splitlines()[-3:]]
+    assert types == ["HistoryForked", "ObjectUpdated", "ObjectCreated"]
+
+
+def test_forks_keep_their_parent_and_are_deleted_first(data: Path) -> None:
+    assert redra("fork", "prod@3", "--history", "early", data=data)[0] == 0
+    assert redra("fork", "early", "--history", "later", data=data)[0] == 0
+    for parent, forks in (("prod", "early"), ("early", "later")):
+        code, _, error = redra("histories", "delete", parent, "--yes", data=data)
+        assert (code, f"the events of {forks} begin with its own" in error) == (1, True), error
+    for name in ("later", "early", "prod"):
+        assert redra("histories", "delete", name, "--yes", data=data)[0] == 0
+    assert histories(data) == {}
+
+
+def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) -> None:
+    assert redra("fork", "prod", "--history", "early", "--profile", "1.35", data=data)[0] == 0
+    bundle = tmp_path / "early.redra"
+    assert redra("export", "early", "-o", bundle, data=data)[0] == 0
+    code, _, error = redra("import", bundle, "--history", "again", data=data)
+    assert code == 0, error
+    rows = histories(data)
+    assert rows["again"]["head"] == rows["early"]["head"]
+    assert rows["again"]["profile"] == "1.35"
+    code, out, error = redra("verify", "again", "-o", "json", data=data)
+    report = json.loads(out)
+    assert (report["agrees"], report["chain"]["problems"]) == (True, []), error
+    assert report["judgedAfter"] == rows["prod"]["revision"] + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("prod@99999", "--history", "x"), "has no revision 99999"),
+        (("prod@0", "--history", "x"), "no event at revision 0"),
+        (("prod@soon", "--history", "x"), "soon"),
+        (("nope", "--history", "x"), "there is no history 'nope'"),
+        (("prod", "--history", "prod"), "exists already"),
+        (("prod", "--history", "Big"), "cannot name a history"),
+        (("prod", "--history", "x", "--profile", "1.2"), "there is no profile '1.2'"),
+        (("prod", "--history", "x", "--gate", "Nope=true"), "no feature gate 'Nope'"),
+        (("prod", "--history", "x", "--quirk", "q99=on"), "q99"),
+        (("prod", "--history", "x", "--delete", "node/none"), "does not exist at that moment"),
+        (("prod", "--history", "x", "--patch", "node/none"), "there is no patch"),
+        (("prod", "--history", "x", "-f", "/none.yaml"), "No such file"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words(
+    data: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, error = redra("fork", *arguments, data=data)
+    assert (code, out) == (2, "")
+    assert said in error
+    assert len(error.strip().splitlines()) == 1
+    assert list(histories(data)) == ["prod"]
