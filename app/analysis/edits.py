@@ -18,7 +18,6 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
@@ -94,7 +93,7 @@ def _command(edit: Edit, reader: ObjectsReader, profile: Profile, options: Write
 def _applied(
     tree: JsonObject, place: str, reader: ObjectsReader, profile: Profile, options: WriteOptions
 ) -> Command:
-    api_version, kind_name = json_tree.text(tree, "apiVersion"), json_tree.text(tree, "kind")
+    api_version, kind_name = str(tree.get("apiVersion", "")), str(tree.get("kind", ""))
     group, version = registry.split_api_version(api_version)
     kind = history_kinds.find_kind(reader, group, version, kind_name)
     if kind is None or not _is_served(kind, group, version, profile):

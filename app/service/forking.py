@@ -11,7 +11,7 @@ from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
@@ -53,7 +53,7 @@ async def settings_of(
     their gate was on, which a recording does not say.
     """
     settings = {name: value for name, value in parent.settings.items() if name != "recorded"}
-    gates = {**json_tree.mapping(settings, "gates")}
+    gates: dict[str, bool] = dict(settings.get("gates", {}))
     if parent.is_recorded and RULES_GATE not in gates:
         group, resource = api_resources.DEVICE_TAINT_RULES
         rules = await log.objects_at(
@@ -62,7 +62,7 @@ async def settings_of(
         if rules:
             gates[RULES_GATE] = True
     gates |= switches.gates
-    quirks = {**json_tree.mapping(settings, "quirks"), **switches.quirks}
+    quirks: dict[str, bool] = {**settings.get("quirks", {}), **switches.quirks}
     if switches.profile:
         settings["profile"] = switches.profile
     if gates:

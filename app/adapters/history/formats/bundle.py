@@ -150,6 +150,14 @@ class StateHash:
         return HASH_PREFIX + digest.hexdigest()
 
 
+class _Begun(msgspec.Struct, frozen=True):
+    """What the manifest of a fork says of its beginning."""
+
+    seed: int
+    settings: JsonObject
+    created: str
+
+
 class BundleWriter:
     """Takes events in order, then writes the file at once; nothing is left when it fails."""
 
@@ -301,16 +309,13 @@ class BundleReader:
         """What the chain of a fork begins with; None for others. Raises InputError."""
         if "beginning" not in self.manifest:
             return None
-        tree = json_tree.mapping(self.manifest, "beginning")
         place = f"{self.name}/{MANIFEST}"
-        settings = tree.get("settings")
-        seed = intake.check_seed(tree.get("seed"), place)
         try:
-            created = timestamps.parse(json_tree.text(tree, "created"))
-        except TimestampError as problem:
-            raise InputError(f"beginning.created: {problem}", place=place) from problem
-        if not isinstance(settings, dict):
-            raise InputError("beginning.settings must be an object", place=place)
+            told = msgspec.convert(self.manifest["beginning"], _Begun)
+            created = timestamps.parse(told.created)
+        except (msgspec.ValidationError, TimestampError) as problem:
+            raise InputError(f"beginning: {problem}", place=place) from problem
+        seed, settings = intake.check_seed(told.seed, place), told.settings
         return Beginning(seed=seed, settings=settings, created=created)
 
     def _anchored(self) -> bytes:
