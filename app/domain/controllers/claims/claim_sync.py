@@ -206,4 +206,4 @@ def _outcome(commands: list[Command], *, clears: bool, ends: bool) -> str:
 
 
 def _key_of(claim: JsonView) -> ObjectKey:
-    return claim_key(meta.namespace(claim), meta.name(claim))
+    return claim_key(*meta.place(claim))

@@ -265,7 +265,7 @@ class Roles:
         for tree in trees:
             found["", meta.name(tree)] = _aggregated(tree, trees)
         for tree in _trees(reader, "roles"):
-            place = meta.namespace(tree), meta.name(tree)
+            place = meta.place(tree)
             found[place] = _own_rules(tree)
         return Roles(rules=found, bindings=self.bindings)
 
