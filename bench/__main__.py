@@ -8,7 +8,7 @@ from pathlib import Path
 
 MEASUREMENTS = (
     *("log", "writer", "cpu", "requests", "folding", "importing", "allocation", "cel", "api"),
-    *("invariants", "watching", "scheduling", "verifying", "memory", "blast", "starts"),
+    *("invariants", "watching", "scheduling", "verifying", "memory", "blast", "starts", "forking"),
 )
 
 
