@@ -24,7 +24,7 @@ from app.domain.log import (
 )
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
-from app.domain.log.records import Record
+from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
 from app.domain.log.upcasting import StoredRow
 from app.domain.objects.webhook_targets import Target
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -305,61 +305,6 @@ class UidSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedKind:
-    """A kind that a cluster serves, in the version in which it is read."""
-
-    group: str
-    version: str
-    resource: str
-    kind: str
-    is_namespaced: bool
-
-    @property
-    def name(self) -> str:
-        """As kubectl writes it. Example: `resourceclaims.resource.k8s.io`, `pods`."""
-        return f"{self.resource}.{self.group}" if self.group else self.resource
-
-    @property
-    def key(self) -> ObjectKey:
-        """Where events about the whole kind stand in the log."""
-        return ObjectKey(self.group, self.resource, "", "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterIdentity:
-    """Which cluster it is: its address, release, and the uid of `kube-system` where it is known."""
-
-    server: str
-    release: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """What a list or a watch shows at one place: an object, a bookmark, or what cannot be read.
-
-    `version` is the cluster's resource version, `written` when a watched object says that it was
-    written last. Without `record` it is a bookmark, or, with a
-    `problem`, an object (`key`) that no view could fold.
-    """
-
-    version: str
-    record: Record | None = None
-    key: ObjectKey | None = None
-    problem: str = ""
-    written: Instant | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListPage:
-    """One page of a list: the version of the whole list, and the token of the next page if any."""
-
-    sightings: tuple[Sighting, ...]
-    version: str
-    token: str = ""
-
-
 class ClusterSource(Protocol):
     """A real cluster. It is read only: there is no method that could change anything.
 
@@ -395,6 +340,12 @@ class ClusterSource(Protocol):
         self, kind: ServedKind, *, limit: int, version: str = "", token: str = ""
     ) -> ListPage:
         """A page of all objects of a kind, as of exactly `version` or of now; `token` goes on."""
+        ...
+
+    async def versions_page(
+        self, kind: ServedKind, *, limit: int, version: str, token: str = ""
+    ) -> tuple[list[ObjectVersion], str]:
+        """A page of what exists at exactly a version, without content; the next page's token."""
         ...
 
     def watch(

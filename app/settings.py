@@ -226,6 +226,9 @@ class Settings:
         gt=0,
         description="Pause before a kind that is denied or not served is tried again",
     )
+    record_audit_seconds: float = setting(
+        60.0, gt=0, description="Time between comparisons of what is recorded with the cluster"
+    )
     record_report_seconds: float = setting(
         300.0, gt=0, description="Longest time without a fidelity report while a cluster changes"
     )

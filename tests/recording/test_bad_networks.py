@@ -36,3 +36,23 @@ async def test_connections_that_are_slow_cut_silent_and_repeat_lose_nothing(tmp_
         assert not check_same(await source.events(), events, may_be_late=True)
         assert proxy.acts["cut"]
         assert proxy.acts["repeat"]
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_lines_that_are_lost_are_a_gap_and_what_exists_is_recorded(tmp_path, seed):
+    """Nothing in the protocol tells of a line that never came: comparing with the cluster does."""
+    async with serving_source(tmp_path) as source, proxying(source, seed) as proxy:
+        writer = Writer(source, seed)
+        recording = recording_of(source, kubeconfig=source.kubeconfig(port=proxy.port))
+        async with recording.going():
+            await writer.write(20)
+            await recording.wait_for_version(await last_version(source))
+            proxy.lose = 0.3
+            await writer.write(40)
+            proxy.lose = 0.0
+            await writer.write(1)
+            await recording.wait_for_version(await last_version(source))
+        assert proxy.acts["lose"]
+        gaps = check_same(await source.events(), await recording.log(), may_be_late=True)
+        assert gaps
+        assert all("a watch lost changes" in gap.object["message"] for gap in gaps)

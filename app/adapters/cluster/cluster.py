@@ -10,13 +10,14 @@ from app.adapters.cluster import discovery
 from app.adapters.cluster.credentials import open_credentials
 from app.adapters.cluster.discovery import KindChoice
 from app.adapters.cluster.objects import Reader
-from app.adapters.cluster.requests import RequestBounds, Requests, refusal
+from app.adapters.cluster.requests import NAMES_ONLY, RequestBounds, Requests, refusal
 from app.domain.errors import ClusterUnreachable, Rejected
+from app.domain.log.sightings import ClusterIdentity, ListPage, ObjectVersion, ServedKind, Sighting
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant
-from app.ports import Clock, ClusterIdentity, ListPage, ServedKind, Sighting
+from app.ports import Clock
 
 IDENTIFYING_NAMESPACE = "kube-system"
 """It exists in every cluster and is never made again: its uid names the cluster."""
@@ -87,8 +88,30 @@ class Cluster:
                 self._reader.listed(items if isinstance(items, list) else [], kind, self._now())
             ),
             version=meta.resource_version(tree),
-            token=json_tree.text(tree, "metadata", "continue"),
+            token=_next_page(tree),
         )
+
+    async def versions_page(
+        self, kind: ServedKind, *, limit: int, version: str, token: str = ""
+    ) -> tuple[list[ObjectVersion], str]:
+        """A page of what exists at exactly a version, without content; the next page's token."""
+        parameters = {"limit": str(limit), **self._selection(kind)}
+        if token:
+            parameters["continue"] = token
+        else:
+            parameters |= {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+        path = self._path(kind)
+        tree = _tree(await self._requests.get(path, accept=NAMES_ONLY, **parameters), path)
+        found = [
+            ObjectVersion(
+                namespace=meta.namespace(item) if kind.is_namespaced else "",
+                name=meta.name(item),
+                uid=meta.uid(item),
+                version=meta.resource_version(item),
+            )
+            for item in json_tree.objects(tree, "items")
+        ]
+        return found, _next_page(tree)
 
     @asynccontextmanager
     async def watch(
@@ -144,6 +167,11 @@ async def open_requests(
     """Requests with the credentials of a kubeconfig; see `open_credentials`."""
     async with open_credentials(kubeconfig, context) as credentials:
         yield Requests(credentials, clock, bounds)
+
+
+def _next_page(tree: dict[str, Any]) -> str:
+    """The token of the next page of a list; empty at its end."""
+    return json_tree.text(tree, "metadata", "continue")
 
 
 def _tree(body: bytes, path: str) -> dict[str, Any]:

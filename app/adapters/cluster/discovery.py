@@ -12,9 +12,9 @@ import msgspec
 
 from app.adapters.cluster.requests import Requests
 from app.domain.errors import ClusterUnreachable, Forbidden, InputError, NotFound
+from app.domain.log.sightings import ServedKind
 from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources
-from app.ports import ServedKind
 
 Place = tuple[str, str]
 """Group and resource."""

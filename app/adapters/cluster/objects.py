@@ -15,11 +15,11 @@ from app.adapters.history.reading import Notes, ReadOptions, object_record
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import LIST, WATCH, Op
+from app.domain.log.sightings import ServedKind, Sighting
 from app.domain.objects.rules import Rules
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.ports import ServedKind, Sighting
 
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 

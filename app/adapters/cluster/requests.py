@@ -29,6 +29,11 @@ from app.ports import Clock
 
 AGENT = "redra-record"
 
+JSON = "application/json"
+
+NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
+"""Asks for lists without specs and statuses; a server that does not know it gives whole objects."""
+
 _REFUSALS: Mapping[int, type[Rejected]] = {
     401: Unauthorized,
     403: Forbidden,
@@ -69,12 +74,12 @@ class Requests:
         """The address of the server."""
         return (await self._credentials.login()).server
 
-    async def get(self, path: str, **parameters: str) -> bytes:
+    async def get(self, path: str, *, accept: str = JSON, **parameters: str) -> bytes:
         """The body of an answer. Raises Rejected, ClusterUnreachable, InputError."""
         patience = aiohttp.ClientTimeout(
             sock_connect=self._bounds.connect_seconds, sock_read=self._bounds.answer_seconds
         )
-        async with self._answer(path, parameters, patience) as answer:
+        async with self._answer(path, parameters, patience, accept) as answer:
             parts: list[bytes] = []
             size = 0
             async for part in answer.content.iter_any():
@@ -93,7 +98,7 @@ class Requests:
         patience = aiohttp.ClientTimeout(
             sock_connect=self._bounds.connect_seconds, sock_read=self._bounds.silence_seconds
         )
-        async with self._answer(path, parameters, patience) as answer:
+        async with self._answer(path, parameters, patience, JSON) as answer:
             yield self._lines(answer, path)
 
     async def _lines(self, answer: aiohttp.ClientResponse, path: str) -> AsyncIterator[bytes]:
@@ -112,14 +117,18 @@ class Requests:
 
     @asynccontextmanager
     async def _answer(
-        self, path: str, parameters: Mapping[str, str], patience: aiohttp.ClientTimeout
+        self,
+        path: str,
+        parameters: Mapping[str, str],
+        patience: aiohttp.ClientTimeout,
+        accept: str,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         login = await self._credentials.login()
-        answer = await self._ask(login, path, parameters, patience)
+        answer = await self._ask(login, path, parameters, patience, accept)
         if answer.status == Unauthorized.code:
             answer.close()
             login = await self._credentials.login(refused=login)
-            answer = await self._ask(login, path, parameters, patience)
+            answer = await self._ask(login, path, parameters, patience, accept)
         try:
             if answer.status != 200:
                 raise await _refusal(answer, path)
@@ -135,9 +144,10 @@ class Requests:
         path: str,
         parameters: Mapping[str, str],
         patience: aiohttp.ClientTimeout,
+        accept: str,
     ) -> aiohttp.ClientResponse:
         query = f"?{urlencode(parameters)}" if parameters else ""
-        headers = {"accept": "application/json", "user-agent": AGENT, **login.headers}
+        headers = {"accept": accept, "user-agent": AGENT, **login.headers}
         sent = self._clock.now()
         with _translated(login.server):
             answer: aiohttp.ClientResponse = await login.rest.GET(

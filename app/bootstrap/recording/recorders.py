@@ -26,7 +26,7 @@ from app.service.histories import check_name
 from app.service.recording import recorder, resuming
 from app.service.recording.following import FollowingBounds
 from app.service.recording.journal import JournalBounds
-from app.service.recording.recorder import Beginning, Recorder, RecordingBounds, RecordingPorts
+from app.service.recording.recorder import FirstLook, Recorder, RecordingBounds, RecordingPorts
 from app.service.recording.snapshot import SnapshotBounds
 from app.service.recording.window import WindowBounds
 from app.settings import Settings
@@ -39,7 +39,7 @@ class Opened:
     """A cluster that answered: what it is, what is recorded of it, and the history so far."""
 
     cluster: Cluster
-    beginning: Beginning
+    beginning: FirstLook
     settings: JsonObject
     info: HistoryInfo | None
 
@@ -168,7 +168,7 @@ async def _tell_problems(following: Recorder, name: str, note: Callable[[str], N
         before = problems
 
 
-def _settings_of(beginning: Beginning, settings: Settings) -> JsonObject:
+def _settings_of(beginning: FirstLook, settings: Settings) -> JsonObject:
     """Settings of the new history: as the release of the cluster, unless a profile was given."""
     release = beginning.identity.release.removeprefix("v").partition("-")[0].partition("+")[0]
     if "profile" not in settings.given and release.count(".") == 2:
@@ -214,6 +214,7 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
             watch_seconds=settings.record_watch_seconds_max,
             pause_seconds_max=settings.record_pause_seconds_max,
             denied_seconds=settings.record_denied_seconds,
+            audit_seconds=settings.record_audit_seconds,
         ),
         journal=JournalBounds(
             report_seconds=settings.record_report_seconds,

@@ -33,8 +33,9 @@ from app.domain.log.records import (
     comparable_version,
     join_losses,
 )
+from app.domain.log.sightings import ServedKind, Sighting
 from app.domain.values.timestamps import SECOND, Instant
-from app.ports import Clock, ClusterSource, ServedKind, Sighting
+from app.ports import Clock, ClusterSource
 from app.service.recording.known import KnownObjects, Name, deletion
 from app.service.recording.window import Entry, Window
 
@@ -49,13 +50,15 @@ BACKLOG_MICROS = 2 * SECOND
 class FollowingBounds:
     """`page_max` objects are listed at once, a watch lasts up to `watch_seconds`. After a failure
     the pause doubles from `pause_seconds` up to `pause_seconds_max`; a kind that is denied or not
-    served is asked for again after `denied_seconds`."""
+    served is asked for again after `denied_seconds`. Every `audit_seconds` what is known is
+    compared with the cluster."""
 
     page_max: int = 500
     watch_seconds: int = 300
     pause_seconds: float = 0.5
     pause_seconds_max: float = 10.0
     denied_seconds: float = 60.0
+    audit_seconds: float = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,6 +107,9 @@ class Follower:
         self._alive = -BACKLOG_AFTER
         self._backlog_until = 0
         self._turns = 0
+        self._unreadable: set[Name] = set()
+        self._watching = anyio.CancelScope()
+        self._whole = anyio.Event()
         self._clock = clock
         self._last_of = last_of
         self._bounds = bounds
@@ -117,7 +123,8 @@ class Follower:
             try:
                 if not self._position:
                     await self._list()
-                await self._watch()
+                with anyio.CancelScope() as self._watching:
+                    await self._watch()
                 seconds = 0.0
             except (Expired, RevisionTooLarge) as problem:
                 self._lose(str(problem))
@@ -132,6 +139,52 @@ class Follower:
                     seconds = max(seconds, float(problem.retry_after_seconds))
             # Kinds that lost their server together do not all come back at once.
             await anyio.sleep(seconds * self._share())
+
+    async def audit(self) -> bool:
+        """Compare what is known with what the cluster had at the version that was reached.
+
+        False when they differ: a watch lost a change, which is a gap. A comparison that cannot be
+        made (the version is compacted, the cluster is away) says nothing.
+        """
+        version, known = self._position, dict(self._known.objects)
+        if not version:
+            return True
+        token, differing = "", list[str]()
+        try:
+            while True:
+                found, token = await self._source.versions_page(
+                    self.kind, limit=self._bounds.page_max, version=version, token=token
+                )
+                for each in found:
+                    name = each.namespace, each.name
+                    if known.pop(name, None) != (each.uid, each.version):
+                        differing += [] if name in self._unreadable else [each.name]
+                if not token:
+                    break
+        except (Rejected, ClusterUnreachable, InputError):
+            return True
+        differing += [
+            name for namespace, name in known if (namespace, name) not in self._unreadable
+        ]
+        if not differing or not self._position:
+            return True
+        self._lose(
+            f"a watch lost changes: at resource version {version} the cluster has "
+            f"{len(differing)} objects otherwise than recorded, such as {differing[0]}"
+        )
+        self._whole = anyio.Event()
+        self._watching.cancel()
+        return False
+
+    async def audits(self) -> None:
+        """Audit again and again until cancelled."""
+        while True:
+            await anyio.sleep(self._bounds.audit_seconds * self._share())
+            await self.audit()
+
+    async def wait_whole(self) -> None:
+        """Return once what exists has been listed after a failed audit."""
+        await self._whole.wait()
 
     async def _watch(self) -> None:
         name = self.kind.name
@@ -165,6 +218,7 @@ class Follower:
         record = sighting.record
         if record is None:
             if sighting.problem:
+                self._note_unreadable(sighting)
                 await self._put(self._gap(sighting.problem, key=sighting.key), sighting.version)
             elif sighting.version:
                 await self._put(None, sighting.version)
@@ -242,6 +296,7 @@ class Follower:
             await self._delete(name)
         self._position, self._reason, self._is_denied = page.version, "", False
         self._is_listed, self._has_gap = True, False
+        self._whole.set()
         self._pause = self._bounds.pause_seconds
         await self._window.put(Entry(kind=self.kind.name, version=page.version, is_listed=True))
 
@@ -250,6 +305,7 @@ class Follower:
         if record is None:
             if sighting.key is not None:
                 listed.add((sighting.key.namespace, sighting.key.name))
+                self._note_unreadable(sighting)
                 await self._show(self._gap(sighting.problem, key=sighting.key))
             return
         name = record.namespace, record.name
@@ -261,6 +317,10 @@ class Follower:
             shown = change if self._is_listed else record
             self._known.note(shown)
             await self._show(shown)
+
+    def _note_unreadable(self, sighting: Sighting) -> None:
+        if sighting.key is not None:
+            self._unreadable.add((sighting.key.namespace, sighting.key.name))
 
     async def _delete(self, name: Name) -> None:
         key = ObjectKey(self.kind.group, self.kind.resource, *name)

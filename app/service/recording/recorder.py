@@ -19,10 +19,11 @@ import msgspec
 from app.domain.errors import InputError, LogUnavailable, StaleLease
 from app.domain.log import CLOCKS, Head, HistoryInfo, LeaseToken, ObjectKey, chain
 from app.domain.log.records import Record
+from app.domain.log.sightings import ClusterIdentity, ServedKind
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.ports import Clock, ClusterIdentity, ClusterSource, EventLog, Leases, ServedKind
+from app.ports import Clock, ClusterSource, EventLog, Leases
 from app.service import making
 from app.service.recorded_events import record_of
 from app.service.recording import resuming, snapshot
@@ -69,7 +70,7 @@ class RecordingPorts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class FirstLook:
     """What a cluster showed before anything is written: who it is and what may be read."""
 
     identity: ClusterIdentity
@@ -80,7 +81,7 @@ class Beginning:
 
 async def look(
     source: ClusterSource, bounds: RecordingBounds, listed: frozenset[str] = frozenset()
-) -> Beginning:
+) -> FirstLook:
     """Ask the cluster who it is and what may be read; nothing is written.
 
     Of the kinds that were `listed` before only that they are served. Raises Unauthorized,
@@ -99,13 +100,13 @@ async def look(
             place=source.name,
             cure="give the identity the ClusterRole that `redra record --rbac` prints",
         )
-    return Beginning(identity=identity, kinds=tuple(kinds), missing=tuple(missing), probed=probed)
+    return FirstLook(identity=identity, kinds=tuple(kinds), missing=tuple(missing), probed=probed)
 
 
 async def begin(
     ports: RecordingPorts,
     source: ClusterSource,
-    beginning: Beginning,
+    beginning: FirstLook,
     *,
     name: str,
     settings: JsonObject,
@@ -148,7 +149,7 @@ class Recorder:
         self,
         ports: RecordingPorts,
         source: ClusterSource,
-        beginning: Beginning,
+        beginning: FirstLook,
         info: HistoryInfo,
         *,
         secrets: SecretCipher | None,
@@ -225,10 +226,12 @@ class Recorder:
                     follower = self._follower(kind, resumed)
                     self._followers.append(follower)
                     following.start_soon(follower.run)
+                    following.start_soon(follower.audits)
                 following.start_soon(self._watch_clock)
                 await self._stop.wait()
                 # What was seen until now is given out in its order, while the watches go on.
                 with anyio.move_on_after(_STOP_SECONDS):
+                    await self._audit()
                     await self._window.flush()
                 following.cancel_scope.cancel()
             self._window.close()
@@ -236,6 +239,12 @@ class Recorder:
                 await done.wait()
             committing.cancel_scope.cancel()
         return done.is_set()
+
+    async def _audit(self) -> None:
+        """Compare everything once more; what is found to be lost is listed."""
+        for follower in self._followers:
+            if not await follower.audit():
+                await follower.wait_whole()
 
     def _follower(self, kind: ServedKind, resumed: resuming.Resumed) -> Follower:
         known = resumed.known.get((kind.group, kind.resource))
@@ -347,7 +356,7 @@ def _clock_gap(source: ClusterSource, now: Instant) -> Record:
     return gap(source.name, CLOCKS, text, now)
 
 
-def _opening(name: str, source: ClusterSource, beginning: Beginning) -> JsonObject:
+def _opening(name: str, source: ClusterSource, beginning: FirstLook) -> JsonObject:
     identity = beginning.identity
     return {
         "phase": "begun",
@@ -367,7 +376,7 @@ def _opening(name: str, source: ClusterSource, beginning: Beginning) -> JsonObje
     }
 
 
-def _notes(beginning: Beginning) -> tuple[str, ...]:
+def _notes(beginning: FirstLook) -> tuple[str, ...]:
     probed = beginning.probed
     notes = []
     if beginning.missing:
@@ -379,7 +388,7 @@ def _notes(beginning: Beginning) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _alone(beginning: Beginning) -> frozenset[str]:
+def _alone(beginning: FirstLook) -> frozenset[str]:
     """The kinds that have a counter of their own, or may have one."""
     starts = beginning.probed.starts
     return frozenset(name for name, start in starts.items() if not start.shares_counter)

@@ -11,9 +11,10 @@ from app.analysis.recordings.fidelity import FidelityCollector
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, ObjectKey, Revision
 from app.domain.log.records import WATCH, Op, Record
+from app.domain.log.sightings import ClusterIdentity
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
-from app.ports import ClusterIdentity, EventLog
+from app.ports import EventLog
 from app.service.recorded_events import IMPORTS, record_of
 from app.service.recording.journal import Progress
 from app.service.recording.known import KnownObjects
@@ -78,7 +79,7 @@ async def _reports(log: EventLog, info: HistoryInfo, head: Head) -> tuple[Event,
 def check_same_cluster(resumed: Resumed, identity: ClusterIdentity, name: str) -> None:
     """Raise InputError when the history is a recording of another cluster."""
     before = json_tree.objects(resumed.opening, "sources")[0]
-    uid, server = json_tree.text(before, "uid"), json_tree.text(before, "server")
+    uid, server = str(before["uid"]), str(before["server"])
     if (uid == identity.uid) if uid and identity.uid else (server == identity.server):
         return
     raise InputError(

@@ -21,8 +21,9 @@ from app.domain.errors import (
     TooManyRequests,
 )
 from app.domain.log.records import Record, comparable_version
+from app.domain.log.sightings import ListPage, ServedKind
 from app.domain.values.timestamps import Instant
-from app.ports import ClusterSource, ListPage, ServedKind
+from app.ports import ClusterSource
 from app.service.recording.following import Start, gap
 from app.service.recording.journal import Journal
 from app.service.recording.known import KnownObjects
