@@ -46,6 +46,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     observers: dict[Revision, Sequence[Event]]
     deciders: tuple[str, ...]
     lacking: tuple[str, ...]
+    begun: Revision
     node_of_pod: dict[str, str]
     written: list[_Written]
     spool: int
@@ -62,6 +63,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             observers=dict(part.observers),
             deciders=tuple(sorted(part.deciders)),
             lacking=part.lacking,
+            begun=part.begun,
             node_of_pod=part.index.node_of_pod,
             written=[
                 _Written(
@@ -97,6 +99,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             deciders=frozenset(self.deciders),
             index=AllocationIndex.of(self.node_of_pod, written),
             lacking=self.lacking,
+            begun=self.begun,
         )
 
 

@@ -20,6 +20,7 @@ import anyio.lowlevel
 
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Reconciler
+from app.domain.controllers.resources import left_over
 from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
 from app.domain.log import Event, EventType, LeaseToken, ObjectKey, Revision
 from app.domain.objects.write.commands import RecordFact
@@ -36,11 +37,11 @@ class LoopBounds:
     `poll_seconds` is the longest wait for an event, `lease_seconds` the life of a lease that is not
     renewed (it is renewed after a third), `standby_seconds` the pause between two tries to get it.
     `quiet_steps_max` steps without a write run before others get their turn. A controller that
-    begins folds the last `replayed_max` events one by one; of what is older it sees the objects
-    that are left, as upstream's controllers do when they start. Controllers that follow everything
-    and that nobody waits for let `linger_seconds` of events come together. After an unavailable
-    log the loop pauses `pause_seconds`. It remembers `mistakes_max` different mistakes;
-    the trouble that they stand for is over when none has come for `calm_seconds`.
+    begins folds the last `replayed_max` events one by one; of what is older, or came before a fork,
+    it sees the objects that are left, as upstream's controllers do when they start. Controllers
+    that follow everything and that nobody waits for let `linger_seconds` of events come together.
+    After an unavailable log the loop pauses `pause_seconds`. It remembers `mistakes_max` different
+    mistakes; the trouble that they stand for is over when none has come for `calm_seconds`.
     """
 
     poll_seconds: float = 5.0
@@ -166,15 +167,11 @@ class ControllerLoop:
 
     async def _prime(self, reconciler: Reconciler) -> Revision:
         """Fold the objects that have not changed for long; returns the revision they stand for."""
-        objects = self._runtime.views.objects
-        until = Revision(max(0, objects.revision - self._bounds.replayed_max))
-        old = [
-            event
-            for group, resource in (objects.resources() if until else ())
-            for event in objects.events(group, resource)
-            if event.revision <= until
-        ]
-        old.sort(key=lambda event: event.revision)
+        objects, info = self._runtime.views.objects, self._runtime.info
+        # What came before a fork was another control plane's work, under other settings.
+        forked = info.parent_revision + 1 if info.is_fork else 0
+        until = Revision(max(forked, objects.revision - self._bounds.replayed_max))
+        old = left_over(objects, until) if until else []
         for number, event in enumerate(old):
             self._take_in(reconciler, event)
             if number % 1_000 == 999:

@@ -21,6 +21,7 @@ from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews
 from app.domain.allocation import Quirks
 from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.resources import left_over
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.rules import Rules
@@ -72,6 +73,7 @@ class Part:
     observed an earlier one and stand in the range. `deciders` are the controllers that decided
     anything in the history. `ends` tells that effects of the part's last decision cannot follow
     after it. `lacking` are kinds that decisions need and of which the recording has no object.
+    Controllers began at `begun`, the first own event of a fork, with the objects that were there.
     """
 
     after: Revision
@@ -82,6 +84,7 @@ class Part:
     deciders: frozenset[str]
     index: AllocationIndex
     lacking: tuple[str, ...] = ()
+    begun: Revision = Revision(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +212,11 @@ class PartVerifier:
             self._decisions.decide_again(observers)
         self._allocations.follow(event)
         self._views.fold(event)
-        self._decisions.after(event)
+        if event.revision == self._part.begun:
+            for left in left_over(self._views.objects, event.revision):
+                self._decisions.after(left)
+        elif event.revision > self._part.begun:
+            self._decisions.after(event)
         if event.revision == self._part.after:
             self._decisions.begin(event.revision)
 

@@ -1,6 +1,9 @@
 """Where the objects that controllers look at stand: group, resource and keys."""
 
-from app.domain.log import ObjectKey
+from collections.abc import Iterable
+from typing import Protocol
+
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources
 
 
@@ -17,3 +20,30 @@ def claim_key(namespace: str, name: str) -> ObjectKey:
 def is_of(key: ObjectKey, place: tuple[str, str]) -> bool:
     """True when the key belongs to that group and resource."""
     return key.resource == place[1] and key.group == place[0]
+
+
+class Listing(Protocol):
+    """Lists the last events of all objects, by resource."""
+
+    def resources(self) -> Iterable[tuple[str, str]]:
+        """Group and plural of each resource that has objects."""
+        ...
+
+    def events(self, group: str, resource: str) -> Iterable[Event]:
+        """The last event of each object of one resource."""
+        ...
+
+
+def left_over(objects: Listing, until: Revision) -> list[Event]:
+    """The last events of the objects that have not changed since a revision, in their order.
+
+    A controller that begins sees these of what is older, as upstream's does from a list: what it
+    would have had to do in between, somebody else has done.
+    """
+    found = [
+        event
+        for group, resource in objects.resources()
+        for event in objects.events(group, resource)
+        if event.revision <= until
+    ]
+    return sorted(found, key=lambda event: event.revision)

@@ -419,6 +419,7 @@ class _Ahead:
             deciders=frozenset(self.deciders),
             index=self.index.after(after),
             lacking=tuple(doubt.kind for doubt in self.recorded if doubt.code == NEVER_SEEN),
+            begun=self.begin,
         )
 
     def report(
