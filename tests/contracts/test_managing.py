@@ -1,5 +1,8 @@
 """Histories as wholes, in every store: renamed, deleted, copied, made of something."""
 
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
 import anyio
 import anyio.lowlevel
 import asyncpg
@@ -16,7 +19,7 @@ from app.domain.errors import (
     NotFound,
     StaleLease,
 )
-from app.domain.log import Event, Head, HistoryId, Revision, Tombstone, chain
+from app.domain.log import Event, Head, HistoryId, HistoryInfo, Revision, Tombstone, chain
 from app.domain.log.heads import SignedHead
 from app.domain.values.timestamps import Instant
 from app.service import copying, making
@@ -124,10 +127,15 @@ async def test_holder_of_a_lease_of_a_deleted_history_cannot_write(
             await stores.leases.acquire(history, "a", "me", seconds=60.0)
 
 
+def unfinished(stores: Stores, name: str) -> AbstractAsyncContextManager[HistoryInfo]:
+    make = partial(stores.log.create_history, seed=1, settings={}, created=START)
+    return making.unfinished(stores.log, name, make)
+
+
 async def test_what_is_being_made_has_no_name_until_it_is_whole(open_stores: OpenStores) -> None:
     async with open_stores() as stores:
-        async with making.unfinished(stores.log, "h", seed=1, settings={}, created=START) as first:
-            async with making.unfinished(stores.log, "other", seed=1, settings={}, created=START):
+        async with unfinished(stores, "h") as first:
+            async with unfinished(stores, "other"):
                 assert await names(stores) == []
                 assert len(await stores.log.unfinished()) == 2
             assert await names(stores) == ["other"]
@@ -145,9 +153,7 @@ async def test_what_fails_in_the_making_leaves_nothing(
     async with open_stores() as stores:
 
         async def fail() -> None:
-            async with making.unfinished(
-                stores.log, "h", seed=1, settings={}, created=START
-            ) as info:
+            async with unfinished(stores, "h") as info:
                 await stores.log.append(info.id, expected=Head(), events=claims(Head(), 3))
                 raise problem
 
@@ -162,7 +168,7 @@ async def test_what_fails_in_the_making_leaves_nothing(
 async def test_cancelled_making_leaves_nothing(open_stores: OpenStores) -> None:
     async with open_stores() as stores:
         with anyio.CancelScope() as scope:
-            async with making.unfinished(stores.log, "h", seed=1, settings={}, created=START):
+            async with unfinished(stores, "h"):
                 scope.cancel()
                 await anyio.lowlevel.checkpoint()
         assert await stores.log.unfinished() == []
@@ -173,7 +179,7 @@ async def test_name_that_was_taken_meanwhile_is_left_to_its_history(
 ) -> None:
     async with open_stores() as stores:
         with pytest.raises(InputError, match="'h' exists already"):
-            async with making.unfinished(stores.log, "h", seed=1, settings={}, created=START):
+            async with unfinished(stores, "h"):
                 taken = await stores.history("h")
         assert [info.id for info in await stores.log.histories()] == [taken]
         assert await stores.log.unfinished() == []

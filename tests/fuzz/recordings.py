@@ -29,6 +29,7 @@ from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
+from app.service import timelines
 from app.service.metering import HistoryMeter
 from app.settings import Settings
 from tests.fuzz import mutations, stories, texts
@@ -276,7 +277,7 @@ async def _replayed(rng, store):
 
     info = await stores.find_history(store, NAME)
     await replays.fold(store, SETTINGS, NAME, "", progress)
-    await opening.timeline(store, SETTINGS, info)
+    await timelines.timeline(store.log, info, page_max=SETTINGS.projector_batch_max)
     await replays.verify(store, SETTINGS, NAME, "", progress)
     if rng.random() < DECIDED_SHARE:
         await replays.decide(store, SETTINGS, NAME, "", progress)
