@@ -151,8 +151,8 @@ class HistoryRuntime:
         stored = await self.log.head(self.info.id)
         last = b"" if stored.revision else stored.hash
         if self._ports.views is not None:
-            kept = await snapshots.load(
-                self._ports.views, self.log, self.info.id, self._view, until=stored.revision
+            kept = await snapshots.load_of_line(
+                self._ports.views, self.log, self.info, self._view, until=stored.revision
             )
             if kept is not None:
                 self._snapshot_at, last, state = kept

@@ -5,7 +5,7 @@ which are not in the log any more must not be taken for a beginning. The hash ch
 event at the state's revision has the same hash only if all events up to there are the same.
 """
 
-from app.domain.log import HistoryId, Revision
+from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 
 _MARK = b"\xc1"
@@ -46,6 +46,18 @@ async def load(
     if not events or events[0].hash != last:
         return None
     return revision, last, state
+
+
+async def load_of_line(
+    store: ViewStore, log: EventLog, info: HistoryInfo, view: tuple[str, int], *, until: Revision
+) -> tuple[Revision, bytes, bytes] | None:
+    """The same for a history that may be a fork: else of those with whose events it begins."""
+    found = await load(store, log, info.id, view, until=until)
+    while found is None and info.is_fork:
+        until = min(until, info.parent_revision)
+        info = next(each for each in await log.histories() if each.id == info.parent)
+        found = await load(store, log, info.id, view, until=until)
+    return found
 
 
 def parts_of(kept: bytes) -> tuple[bytes, bytes] | None:

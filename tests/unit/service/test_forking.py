@@ -11,7 +11,7 @@ import pytest
 from app.adapters.clock import VirtualClock
 from app.adapters.history.formats.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import DEFAULT_LIMITS
-from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.edits import Apply, Delete, Edit, Patch
 from app.bootstrap.rules import rules_of
@@ -66,7 +66,13 @@ async def world(**settings: object) -> AsyncIterator[World]:
     store, wake_up, clock = MemoryStore(), MemoryWakeUp(), VirtualClock(START)
     log = MemoryLog(store, wake_up.grown)
     histories = Histories(
-        ports=RuntimePorts(log=log, wake_up=wake_up, clock=clock, uids=DerivedUids(7)),
+        ports=RuntimePorts(
+            log=log,
+            wake_up=wake_up,
+            clock=clock,
+            uids=DerivedUids(7),
+            views=MemoryViewStore({}),
+        ),
         rules=rules_of,
         bounds=RuntimeBounds(poll_seconds=60.0),
         past_views_max=4,
@@ -166,6 +172,31 @@ async def test_edit_that_is_refused_leaves_no_fork(edit: Edit, said: str) -> Non
         with pytest.raises((InputError, Rejected), match=said):
             await here.fork("fork", "", Delete(name="configmap/a"), edit)
         assert await here.names() == ["cluster"]
+
+
+async def test_fork_is_opened_from_a_snapshot_of_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with world() as here:
+        await (await here.histories.open("cluster")).save_snapshot()
+        await here.fork("fork")
+        await here.fork("again", source="fork")
+        await here.fork("early", "3")
+        read: list[Revision] = []
+        plain = here.log.read
+
+        async def noted(*given: object, **named: object) -> list[Event]:
+            events = await plain(*given, **named)
+            read.extend(event.revision for event in events)
+            return events
+
+        monkeypatch.setattr(here.log, "read", noted)
+        for name, first in (("fork", 6), ("again", 6), ("early", 1)):
+            read.clear()
+            runtime = await here.histories.open(name)
+            assert min(read) == first, "the event of the snapshot is read for its hash"
+            shown = {key.name for key in runtime.views.objects.keys("", "configmaps")}
+            assert shown == ({"a", "b"} if name == "early" else {"a", "b", "c", "d", "e"})
 
 
 async def test_time_of_a_fork_goes_on_from_its_moment_while_it_is_served() -> None:
