@@ -96,7 +96,7 @@ def _applied(
     api_version, kind_name = str(tree.get("apiVersion", "")), str(tree.get("kind", ""))
     group, version = registry.split_api_version(api_version)
     kind = history_kinds.find_kind(reader, group, version, kind_name)
-    if kind is None or not _is_served(kind, group, version, profile):
+    if kind is None or not registry.is_served(kind, group, version, profile):
         raise InputError(
             f"there is no {kind_name or 'object without kind'} in {api_version or 'no version'}",
             place=place,
@@ -128,20 +128,8 @@ def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectK
 
 
 def _kinds(word: str, reader: ObjectsReader) -> Sequence[Kind]:
-    built_in = registry.find_name(word)
-    if built_in:
-        return built_in
-    low = word.lower()
-    return [
-        kind
-        for kind in history_kinds.all_kinds(reader)
-        if low.partition(".")[0]
-        in (kind.plural, kind.singular, kind.kind.lower(), *kind.short_names)
-    ]
-
-
-def _is_served(kind: Kind, group: str, version: str, profile: Profile) -> bool:
-    return registry.is_served(kind, group, version, profile)
+    """The kinds that a person may mean, built-in ones first."""
+    return [kind for kind in history_kinds.all_kinds(reader) if registry.is_called(kind, word)]
 
 
 def _elsewhere(key: ObjectKey, reader: ObjectsReader) -> str:

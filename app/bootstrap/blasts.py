@@ -5,12 +5,11 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from app.adapters.history.limits import ImportLimits
 from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
+from app.bootstrap import manifests
 from app.bootstrap.explanations import blast_bounds, views_at
-from app.bootstrap.manifests import read_documents
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected
@@ -22,14 +21,10 @@ def read_changes(
     settings: Settings, files: Sequence[Path], deletions: Sequence[str]
 ) -> list[Change]:
     """The changes in files (`-`: standard input) and in `KIND/NAME` texts. Raises InputError."""
-    limits = ImportLimits(
-        document_bytes_max=settings.blast_bytes_max,
-        depth_max=settings.yaml_depth_max,
-        yaml_expanded_nodes_max=settings.yaml_nodes_max,
-    )
+    limits = manifests.limits_of(settings)
     trees: list[tuple[str, object]] = []
     for file in files:
-        found = read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        found = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
         if not found:
             raise InputError("it holds no object", place=str(file))
         trees += found

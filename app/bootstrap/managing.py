@@ -102,11 +102,7 @@ def read_edits(
     settings: Settings, files: Sequence[Path], deletions: Sequence[str], patches: Sequence[str]
 ) -> list[Edit]:
     """Deletions, patches and the objects of files, in this order. Raises InputError."""
-    limits = ImportLimits(
-        document_bytes_max=settings.blast_bytes_max,
-        depth_max=settings.yaml_depth_max,
-        yaml_expanded_nodes_max=settings.yaml_nodes_max,
-    )
+    limits = manifests.limits_of(settings)
     found: list[Edit] = [edits.Delete(name=name) for name in deletions]
     found += [_patch(text, limits) for text in patches]
     for file in files:

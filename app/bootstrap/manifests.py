@@ -7,8 +7,18 @@ from typing import Any
 from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import InputError
+from app.settings import Settings
 
 STANDARD_INPUT = "-"
+
+
+def limits_of(settings: Settings) -> ImportLimits:
+    """The bounds of files with changes that are asked about, or made in a fork."""
+    return ImportLimits(
+        document_bytes_max=settings.blast_bytes_max,
+        depth_max=settings.yaml_depth_max,
+        yaml_expanded_nodes_max=settings.yaml_nodes_max,
+    )
 
 
 def read_documents(

@@ -22,6 +22,7 @@ from app.domain.errors import InputError
 from app.domain.log import Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
+from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -33,8 +34,6 @@ from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"
 
-
-RULES_GATE = "DRADeviceTaintRules"
 
 Progress = Callable[[int, int], None]
 

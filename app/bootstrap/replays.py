@@ -19,6 +19,7 @@ from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
+from app.domain.objects.profile import RULES_GATE
 from app.domain.values import json_tree
 from app.ports import SecondOpinion
 from app.service.replays import replaying, verifying
@@ -31,7 +32,6 @@ from app.settings import Settings
 
 Progress = Callable[[str, Revision, Revision], None]
 
-RULES_GATE = "DRADeviceTaintRules"
 
 REPLAYED = "replayed"
 """The name that a file's history has while it is replayed in memory."""

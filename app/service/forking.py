@@ -10,6 +10,7 @@ from app.domain.errors import InputError, LogError, Rejected
 from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
+from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
@@ -18,7 +19,6 @@ from app.ports import EventLog, RuntimePorts
 from app.service import making
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 
-RULES_GATE = "DRADeviceTaintRules"
 MANAGER = "redra-fork"
 """Owns the fields that a fork changes."""
 

@@ -13,12 +13,12 @@ from app.adapters.cluster.cluster import Cluster, open_requests
 from app.adapters.cluster.requests import RequestBounds
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.recording.wanted import Wanted
-from app.bootstrap.recordings import RULES_GATE
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store
 from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthorized
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
+from app.domain.objects.profile import RULES_GATE
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.service import importing

@@ -62,6 +62,9 @@ GATES: Mapping[str, tuple[bool, bool, bool, bool]] = {
 """The gates of the releases that concern devices and scheduling, with their defaults per release of
 `VERSIONS`. Those of `FIXED` cannot be switched."""
 
+RULES_GATE = "DRADeviceTaintRules"
+"""The gate of DeviceTaintRules. A recording does not name it; a cluster with rules had it on."""
+
 FIXED: Mapping[str, str] = {
     "DRAFractionalCapacityRange": "steps of capacity ranges are whole units in every release here",
     "DRASchedulerFilterTimeout": "a search is bounded by its steps, never by time",

@@ -37,14 +37,14 @@ def find_kind(group: str, version: str, kind: str) -> Kind | None:
 
 def find_name(name: str) -> list[Kind]:
     """Kinds that a person may mean by `name`: kind, plural, singular or short name, any case."""
-    low = name.lower()
-    plain, _, group = low.partition(".")
-    return [
-        kind
-        for kind in KINDS
-        if plain in (kind.plural, kind.singular, kind.kind.lower(), *kind.short_names)
-        and (not group or kind.group == group)
-    ]
+    return [kind for kind in KINDS if is_called(kind, name)]
+
+
+def is_called(kind: Kind, name: str) -> bool:
+    """Whether a person may mean the kind by `name`, with its group behind a dot or without."""
+    plain, _, group = name.lower().partition(".")
+    names = (kind.plural, kind.singular, kind.kind.lower(), *kind.short_names)
+    return plain in names and (not group or kind.group == group)
 
 
 def kinds() -> tuple[Kind, ...]:

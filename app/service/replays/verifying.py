@@ -34,7 +34,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.heads import SignedHead
-from app.domain.objects.profile import Profile
+from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog, SecondOpinion, ViewStore
@@ -48,7 +48,6 @@ from app.service.replays.snapshot_audit import SnapshotAudit
 VIOLATIONS_MAX = 100
 """How many violations a report names; all are counted."""
 
-RULES_GATE = "DRADeviceTaintRules"
 
 NOT_JUDGED = (
     "placements of pods",
