@@ -143,6 +143,9 @@ class Settings:
     snapshot_every: int = setting(50_000, ge=1, description="Events between kept object states")
 
     # Views and followers
+    rebuild_tries_max: int = setting(
+        6, ge=1, description="Times a view is begun anew when its rebuild meets another writer"
+    )
     watch_queue_max: int = setting(20_000, ge=1, description="Events that may wait for one watcher")
     recent_max: int = setting(10_000, ge=1, description="Recent events kept in memory")
     past_views_max: int = setting(4, ge=1, description="Views of past moments kept in memory")

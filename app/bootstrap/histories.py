@@ -139,5 +139,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
 def folding_bounds(settings: Settings) -> FoldingBounds:
     """The bounds of materialising views."""
     return FoldingBounds(
-        page_max=settings.projector_batch_max, snapshot_every=settings.snapshot_every
+        page_max=settings.projector_batch_max,
+        snapshot_every=settings.snapshot_every,
+        rebuild_tries_max=settings.rebuild_tries_max,
     )

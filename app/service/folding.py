@@ -28,12 +28,14 @@ class FoldingBounds:
 
     `page_max` events are read at once (and their rows written in one step); after `turn_max` events
     or rows others get the loop. A snapshot is due every `snapshot_every` events: it is kept when
-    nothing happens, or at last when `SNAPSHOT_LATE` times as many have passed.
+    nothing happens, or at last when `SNAPSHOT_LATE` times as many have passed. A view whose rebuild
+    meets another writer is begun anew until it was tried `rebuild_tries_max` times.
     """
 
     page_max: int = 5_000
     turn_max: int = 500
     snapshot_every: int = 50_000
+    rebuild_tries_max: int = 6
 
 
 SNAPSHOT_LATE = 8

@@ -8,15 +8,20 @@ compared as well, which finds rows that somebody changed by hand.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import anyio
+
 from app.domain.errors import LogUnavailable
 from app.domain.log import HistoryId, Revision
 from app.domain.log.projection import Projection, Row, RowKey, hash_rows
-from app.ports import EventLog, ViewStore
+from app.ports import Checkpoint, EventLog, ViewStore
 from app.service import folding, snapshots
 from app.service.folding import FoldingBounds, MakeViews
 
 Progress = Callable[[str, Revision, Revision], None]
 """Told of a view's name, the revision folded and the revision to reach."""
+
+PAUSE_SECONDS = 0.1
+"""Pause before a view is begun anew, doubled each time: a projector reaches the head meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,84 +60,111 @@ async def rebuild(
 ) -> list[Rebuilt]:
     """Rebuild the named views (all for none) up to the head, one after the other.
 
-    With `check_rows` the rows in the store are read and compared before they are dropped. Raises
-    LogUnavailable when another process writes the same view meanwhile.
+    With `check_rows` the rows in the store are read and compared before they are dropped. When
+    another process writes the same view meanwhile, as a projector does that has not reached the
+    head, the view is begun anew; LogUnavailable after `rebuild_tries_max` times.
     """
-    head = (await log.head(history)).revision
-    return [
-        await _rebuild_one(
-            view,
-            log=log,
-            views=views,
-            history=history,
-            head=head,
-            bounds=bounds,
-            check_rows=check_rows,
-            progress=progress,
+    rebuilt = []
+    work = _Rebuilding(log, views, history, make, bounds, progress)
+    for name in [view.name for view in make() if not names or view.name in names]:
+        rebuilt.append(await work.run(name, check_rows=check_rows))
+    return rebuilt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """What stood there: the checkpoint, and the hash of the rows when they are to be compared."""
+
+    checkpoint: Checkpoint | None
+    rows_hash: str | None
+
+    @property
+    def revision(self) -> Revision:
+        return Revision(0) if self.checkpoint is None else self.checkpoint.revision
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebuilding:
+    """Rebuilds views of one history."""
+
+    log: EventLog
+    views: ViewStore
+    history: HistoryId
+    make: MakeViews
+    bounds: FoldingBounds
+    progress: Progress
+
+    async def run(self, name: str, *, check_rows: bool) -> Rebuilt:
+        before = None
+        for tries in range(self.bounds.rebuild_tries_max):
+            if tries:
+                await anyio.sleep(PAUSE_SECONDS * 2 ** (tries - 1))
+            view = next(view for view in self.make() if view.name == name)
+            before = before or await self._read_before(view, check_rows=check_rows)
+            rebuilt = None if before is None else await self._fold(view, before)
+            if rebuilt is not None:
+                return rebuilt
+        raise LogUnavailable(
+            f"another process is writing the view {name!r}; stop its projector and try again"
         )
-        for view in make()
-        if not names or view.name in names
-    ]
 
+    async def _read_before(self, view: Projection, *, check_rows: bool) -> _Before | None:
+        """None when somebody wrote while the rows were read: they belong to no one checkpoint."""
+        checkpoint = await self.views.checkpoint(self.history, view.name, view.version)
+        if checkpoint is None or not check_rows:
+            return _Before(checkpoint=checkpoint, rows_hash=None)
+        rows_hash = await self._hash_rows(view)
+        if await self.views.checkpoint(self.history, view.name, view.version) != checkpoint:
+            return None
+        return _Before(checkpoint=checkpoint, rows_hash=rows_hash)
 
-async def _rebuild_one(
-    view: Projection,
-    *,
-    log: EventLog,
-    views: ViewStore,
-    history: HistoryId,
-    head: Revision,
-    bounds: FoldingBounds,
-    check_rows: bool,
-    progress: Progress,
-) -> Rebuilt:
-    before = await views.checkpoint(history, view.name, view.version)
-    revision_before = before.revision if before is not None else Revision(0)
-    stored = await _stored_hash(views, history, view) if check_rows and before else None
-    await views.clear(history, view.name, view.version)
-    written, hash_again, last = Revision(0), "", b""
-    while view.revision < head:
-        # A page ends at the old checkpoint, so that the hash can be taken there.
-        stop = revision_before if view.revision < revision_before else head
-        limit = bounds.page_max
-        events = await log.read(history, after=view.revision, limit=limit, until=stop)
-        if not events:
-            break
-        folding.fold(view, events)
-        if not await folding.write_rows(views, history, view, written, turn_max=bounds.turn_max):
-            raise LogUnavailable(
-                f"another process is writing the view {view.name!r}; stop its projector and "
-                "try again"
+    async def _fold(self, view: Projection, before: _Before) -> Rebuilt | None:
+        """Drop what is there, fold and write up to the head; None when somebody else wrote."""
+        head = (await self.log.head(self.history)).revision
+        await self.views.clear(self.history, view.name, view.version)
+        written, hash_again, last = Revision(0), "", b""
+        while view.revision < head:
+            # A page ends at the old checkpoint, so that the hash can be taken there.
+            stop = before.revision if view.revision < before.revision else head
+            events = await self.log.read(
+                self.history, after=view.revision, limit=self.bounds.page_max, until=stop
             )
-        written, last = view.revision, events[-1].hash
-        if view.revision == revision_before:
-            hash_again = view.state_hash()
-        progress(view.name, view.revision, head)
-    if written:
-        place = (view.name, view.version)
-        await snapshots.keep(views, history, place, view.revision, last, view.dump())
-    return Rebuilt(
-        projection=view.name,
-        version=view.version,
-        revision_before=revision_before,
-        hash_before=before.state_hash if before is not None else "",
-        hash_again=hash_again,
-        same=None if before is None else hash_again == before.state_hash,
-        rows_same=None if stored is None else stored == hash_again,
-        revision=view.revision,
-        state_hash=view.state_hash(),
-    )
+            if not events:
+                break
+            folding.fold(view, events)
+            if not await folding.write_rows(
+                self.views, self.history, view, written, turn_max=self.bounds.turn_max
+            ):
+                return None
+            written, last = view.revision, events[-1].hash
+            if view.revision == before.revision:
+                hash_again = view.state_hash()
+            self.progress(view.name, view.revision, head)
+        if written:
+            place = (view.name, view.version)
+            await snapshots.keep(self.views, self.history, place, view.revision, last, view.dump())
+        stored = before.checkpoint
+        return Rebuilt(
+            projection=view.name,
+            version=view.version,
+            revision_before=before.revision,
+            hash_before=stored.state_hash if stored is not None else "",
+            hash_again=hash_again,
+            same=None if stored is None else hash_again == stored.state_hash,
+            rows_same=None if before.rows_hash is None else before.rows_hash == hash_again,
+            revision=view.revision,
+            state_hash=view.state_hash(),
+        )
 
-
-async def _stored_hash(views: ViewStore, history: HistoryId, view: Projection) -> str:
-    """The hash of the rows as the store has them."""
-    found: list[tuple[str, RowKey, Row]] = []
-    for table in view.tables():
-        for row in await views.rows(history, table.name):
-            key: list[str | int] = []
-            for column in table.key:
-                part = row[column]
-                assert isinstance(part, str | int), "key columns are text or integers"
-                key.append(part)
-            found.append((table.name, tuple(key), dict(row)))
-    return hash_rows(found)
+    async def _hash_rows(self, view: Projection) -> str:
+        """The hash of the rows as the store has them."""
+        rows: list[tuple[str, RowKey, Row]] = []
+        for table in view.tables():
+            for row in await self.views.rows(self.history, table.name):
+                key: list[str | int] = []
+                for column in table.key:
+                    part = row[column]
+                    assert isinstance(part, str | int), "key columns are text or integers"
+                    key.append(part)
+                rows.append((table.name, tuple(key), dict(row)))
+        return hash_rows(rows)

@@ -1,6 +1,7 @@
 """The projector and the rebuild, against the adapters in memory."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,7 +21,7 @@ from projections import all_projections
 from tests.properties.event_worlds import world
 
 TABLES = {view.name: view.tables() for view in all_projections()}
-BOUNDS = FoldingBounds(page_max=7, snapshot_every=20)
+BOUNDS = FoldingBounds(page_max=7, snapshot_every=20, rebuild_tries_max=3)
 
 
 class Store:
@@ -293,15 +294,67 @@ async def test_a_rebuild_names_rows_that_were_changed_by_hand(store: Store) -> N
     await store.check(events)
 
 
-async def test_a_rebuild_notices_another_writer(store: Store) -> None:
+class Rival(MemoryViewStore):
+    """A store in which a projector of another process writes too, `steps` times at the worst time.
+
+    `before_write` is true for its writing between two of ours, false for between the reading of the
+    checkpoint and that of the rows.
+    """
+
+    def __init__(self, store: Store, steps: int, *, before_write: bool) -> None:
+        super().__init__(TABLES)
+        self.store, self.steps, self.before_write = store, steps, before_write
+        self.rival: Projector | None = None
+
+    async def step(self) -> None:
+        rival, self.rival = self.rival, None
+        if rival is not None and self.steps:
+            self.steps -= 1
+            await self.store.append(world(11, 41 + 10 * self.steps)[self.store.head.revision :])
+            await rival.catch_up()
+        self.rival = rival
+
+    async def write(self, *arguments: Any, **named: Any) -> bool:
+        if self.before_write:
+            await self.step()
+        return await super().write(*arguments, **named)
+
+    async def rows(self, *arguments: Any) -> list[dict[str, object]]:
+        if not self.before_write:
+            await self.step()
+        return await super().rows(*arguments)
+
+
+@pytest.mark.parametrize("before_write", [True, False])
+async def test_a_rebuild_goes_on_when_another_writer_has_reached_the_head(
+    store: Store, before_write: bool
+) -> None:
+    rival = Rival(store, 1, before_write=before_write)
+    store.views = rival
+    await store.append(world(11, 30))
+    projector = await store.projector()
+    await projector.catch_up()
+    rival.rival = projector
+    rebuilt = await store.rebuild()
+    assert rival.steps == 0
+    assert {(one.same, one.rows_same) for one in rebuilt} == {(True, True)}
+    assert rebuilt[0].revision_before == (30 if before_write else 41)
+    await store.check(world(11, 41))
+
+
+async def test_a_rebuild_gives_up_when_another_writer_never_rests(store: Store) -> None:
     await store.append(world(11, 40))
 
     class Intruder(MemoryViewStore):
         """Another process wrote first."""
 
+        writes = 0
+
         async def write(self, *arguments: object, **named: object) -> bool:
+            self.writes += 1
             return False
 
     store.views = Intruder(TABLES)
     with pytest.raises(LogUnavailable, match="another process is writing the view 'objects'"):
         await store.rebuild(check_rows=False)
+    assert store.views.writes == BOUNDS.rebuild_tries_max
