@@ -43,7 +43,13 @@ AREAS = {
     ),
     "devices": Area(
         sources=("app/domain/devices/*.py",),
-        tests=(f"{UNIT}/devices", f"{UNIT}/allocation"),
+        tests=(
+            f"{UNIT}/devices",
+            f"{UNIT}/allocation",
+            f"{UNIT}/controllers/test_slice_patches.py",
+            f"{UNIT}/controllers/test_eviction_inventory.py",
+            f"{UNIT}/controllers/test_scheduling_inventory.py",
+        ),
     ),
     "claims": Area(
         sources=("app/domain/controllers/claims/*.py",),
@@ -76,6 +82,10 @@ AREAS = {
             f"{UNIT}/service/test_writing.py",
             f"{UNIT}/service/test_write_step.py",
             "tests/properties/test_writer_laws.py",
+            "tests/api/test_joined_writes.py",
+            "tests/api/test_limits.py",
+            "tests/api/test_secrets.py",
+            "tests/api/test_writes.py",
         ),
     ),
     "watches": Area(
@@ -99,7 +109,11 @@ AREAS = {
     ),
     "decide": Area(
         sources=("app/service/replays/deciding/*.py", "app/analysis/replay/*.py"),
-        tests=(f"{UNIT}/analysis/replay",),
+        tests=(
+            f"{UNIT}/analysis/replay",
+            "tests/conformance/test_decide_altered.py",
+            "tests/conformance/test_decide_ourselves.py",
+        ),
     ),
 }
 """What is mutated together, and judged by which tests."""

@@ -1,6 +1,7 @@
 """What is broken in a cell at present."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from app.analysis.verify.invariants import amounts, nodes
 from app.analysis.verify.invariants.claims import is_owned
@@ -8,7 +9,7 @@ from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluste
 from app.analysis.verify.invariants.known import SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
-from app.analysis.verify.invariants.pools import Held, Pool, draws
+from app.analysis.verify.invariants.pools import Held, Pool, PoolId, draws
 from app.analysis.verify.invariants.violations import Finding, Kind, Place
 from app.domain.log import ObjectKey
 
@@ -35,13 +36,17 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
     path = "/".join(device)
     if held and cluster.stock.is_withdrawn(device):
         message = f"device {path} is allocated and is published no more"
-        finding = Finding(kind=Kind.OUTSIDE, objects=_claims(held), message=message)
+        objects = _claims(held)
+        finding = Finding(kind=Kind.OUTSIDE, objects=objects, message=message, pools=(pool.id,))
         yield ("allocated-device-published", device), finding
     if len(held) > 1 and not all(result.share_id for _, result in held):
         published = pool.devices.get(name)
         if published is None or not published.allow_multiple_allocations:
             message = f"device {path} is allocated {len(held)} times"
-            yield ("device-in-one-claim", device), _blamed(held, message)
+            # Only a result with a share can be of a device that several claims may have.
+            is_shared = any(result.share_id for _, result in held)
+            pools = (pool.id,) if is_shared else ()
+            yield ("device-in-one-claim", device), _blamed(held, message, pools)
     for capacity, amount in pool.consumed.get(name, {}).items():
         limit, is_certain = cluster.stock.capacity_of(device, capacity)
         if limit is None or amount <= limit:
@@ -55,7 +60,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         )
         place = ("consumed-within-capacity", device, capacity)
         if is_certain:
-            yield place, _blamed(holders, message)
+            finding = _blamed(holders, message, (pool.id,))
+            yield place, replace(finding, reads_patches=True)
         else:
             yield place, Finding(kind=Kind.UNSURE, objects=_claims(holders), message=message)
 
@@ -78,12 +84,14 @@ def _pool(pool: Pool) -> Broken:
             f"of counter {counter[1]} of set {counter[0]} in pool {'/'.join(pool.id)} "
             f"{amounts.text(amount)} is drawn, and there is {amounts.text(limit)}"
         )
-        yield ("counters-not-overdrawn", pool.id, *counter), _blamed(holders, message)
+        finding = _blamed(holders, message, (pool.id,))
+        yield ("counters-not-overdrawn", pool.id, *counter), finding
 
 
-def _blamed(held: Iterable[Held], message: str) -> Finding:
+def _blamed(held: Iterable[Held], message: str, pools: tuple[PoolId, ...]) -> Finding:
     causes = frozenset(claim.cause for claim, _ in held if claim.cause is not None)
-    return Finding(kind=None, objects=_claims(held), message=message, causes=causes)
+    objects = _claims(held)
+    return Finding(kind=None, objects=objects, message=message, causes=causes, pools=pools)
 
 
 def _claims(held: Iterable[Held]) -> tuple[ObjectKey, ...]:

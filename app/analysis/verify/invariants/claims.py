@@ -8,13 +8,13 @@ from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
     Cluster,
-    is_partial,
     is_same,
     losses_of,
 )
 from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.placements import Written
 from app.analysis.verify.invariants.reading import Allocation, Claim, Consumer, Result
+from app.analysis.verify.invariants.unseen import is_partial
 from app.analysis.verify.invariants.violations import Cause, Finding, Kind, Place
 from app.domain.log import Event, EventType, ObjectKey
 
@@ -26,8 +26,8 @@ def take(cluster: Cluster, event: Event) -> None:
     key = event.key
     origin = event.stamp.origin
     is_whole = True
-    if cluster.lossy or cluster.has_gap or (origin is not None and is_partial(origin)):
-        is_whole = cluster.note_write(event)
+    if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
+        is_whole = cluster.unseen.note_write(event)
     known = cluster.claims.get(key)
     if event.type is _DELETED:
         if known is not None and known.is_there:

@@ -11,33 +11,15 @@ from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
 from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.stock import Stock
+from app.analysis.verify.invariants.unseen import GROUP, Unseen
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
-from app.domain.log import Event, EventType, ObjectKey, Origin
+from app.domain.log import Event, ObjectKey
 from app.domain.values.timestamps import Instant
-
-GROUP = "resource.k8s.io"
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 
 LISTED = "baseline"
 """The verb of what existed before a recording began."""
-
-LOSSES = frozenset(
-    (
-        "metadata_only",
-        "truncated_body",
-        "no_status",
-        "spec_only",
-        "unknown_patch",
-        "undecodable",
-        "encrypted",
-        "redacted",
-        "contradicted",
-    )
-)
-"""What a recording may lack of an object so that a rule cannot be judged by it."""
-
-_PARTIAL = frozenset(("partial", "identity"))
 
 OBJECT = "object"
 """The cell of what is wrong with the writes of an object themselves."""
@@ -66,14 +48,13 @@ class Cluster:
         self.has_seen_pods = False
         self.caused: list[KnownClaim] = []
         self.leaving: list[KnownClaim | KnownPod] = []
-        self.lossy: set[ObjectKey] = set()
+        self.unseen = Unseen()
+        self.lossy, self.gaps = self.unseen.lossy, self.unseen.gaps
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}
         self._gone: dict[tuple[ObjectKey, str], tuple[Instant, tuple[ObjectKey, ...]]] = {}
         self._gone_order: deque[tuple[Instant, tuple[ObjectKey, str]]] = deque()
-        self.has_gap = False
-        self._since_gap: set[ObjectKey] = set()
 
     def claim(self, namespace: str, name: str) -> KnownClaim:
         """A claim that something names, whether it is there or not."""
@@ -157,39 +138,35 @@ class Cluster:
             if (pool, device) in self.open:
                 self.dirty.add((pool, device))
 
-    def note_gap(self) -> None:
-        """Anything may have been written unseen."""
-        self.has_gap = True
-        self._since_gap.clear()
-
-    def note_write(self, event: Event) -> bool:
-        """Keep how whole the object is recorded.
-
-        False when a change may have come about otherwise than by this write: the object was or is
-        recorded in part, or a stretch is missing before it.
-        """
-        key, lossy = event.key, self.lossy
-        is_whole = not (lossy and key in lossy)
-        if self.has_gap:
-            is_whole = is_whole and key in self._since_gap
-        if event.type is EventType.OBJECT_DELETED:
-            lossy.discard(key)
-            self._since_gap.discard(key)
-            return is_whole
-        if self.has_gap:
-            self._since_gap.add(key)
-        origin = event.stamp.origin
-        if origin is not None and is_partial(origin):
-            lossy.add(key)
+    def is_doubted(self, finding: Finding) -> bool:
+        """Whether an object that decided it may differ from what is known of it."""
+        if not (self.lossy or self.gaps):
             return False
-        if not is_whole and lossy:
-            lossy.discard(key)
-        return is_whole
+        if self.unseen.covers_any(finding.objects):
+            return True
+        if finding.reads_patches and self.switches.patches:
+            kind = "resourceslicepatches"
+            if self.unseen.has_gap(kind) or self.unseen.lossy_of(kind):
+                return True
+        return any(self.is_pool_doubted(pool) for pool in finding.pools)
 
-    def is_doubted(self, objects: Iterable[ObjectKey]) -> bool:
-        """Whether an object was recorded in part, or not since a stretch that is missing."""
-        lossy, since = self.lossy, self._since_gap
-        return any(key in lossy or (self.has_gap and key not in since) for key in objects)
+    def is_pool_doubted(self, pool: tuple[str, str]) -> bool:
+        """Whether there may be other devices in a pool than are known.
+
+        A slice that nobody could read may be of any pool.
+        """
+        unseen, stock = self.unseen, self.stock
+        for key in unseen.lossy_of("resourceslices"):
+            place = stock.slices.get(key)
+            if place is None or place.pool == pool or not all(place.pool):
+                return True
+        if not unseen.has_gap("resourceslices"):
+            return False
+        known = stock.pools.get(pool)
+        if known is None or not known.is_complete:
+            return True
+        newest = {each.name for each in known.newest()}
+        return unseen.covers_any(key for key in known.slices if key.name in newest)
 
     def note_fault(self, key: ObjectKey, place: Place, finding: Finding) -> None:
         """A write was wrong in itself: that stays, as long as the object does."""
@@ -223,12 +200,6 @@ class Cluster:
 def is_same(uid: str, other: str) -> bool:
     """Whether two writes are about one object, as far as it is known."""
     return uid == other or not uid or not other
-
-
-def is_partial(origin: Origin) -> bool:
-    """Whether an object was recorded without all of its fields."""
-    losses = origin.losses
-    return (bool(losses) and not LOSSES.isdisjoint(losses)) or origin.quality in _PARTIAL
 
 
 def losses_of(event: Event) -> tuple[str, ...]:

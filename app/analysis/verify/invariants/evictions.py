@@ -44,24 +44,28 @@ def is_marked(conditions: Raw) -> bool:
 
 def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None:
     """A pod was marked: note a fault when none of its devices has a taint that evicts."""
-    now = event.stamp.time
+    now, unseen = event.stamp.time, cluster.unseen
     held = [claim for claim in claims if claim.allocation is not None]
+    pools = set()
     for claim in held:
         allocation = reading.value(claim.raw_allocation)
         for result in reading.objects(reading.get(allocation, "devices", "results")):
             if _evicts(cluster, result, now):
                 return
+            pools.add((reading.text(result, "driver"), reading.text(result, "pool")))
     is_sure = (
         len(held) == len(claims)
         and "collapsed" not in losses_of(event)
         and cluster.lacking.isdisjoint(_NEEDED)
         and cluster.stock.has_seen_slices
         and (cluster.stock.has_seen_rules or not cluster.switches.rules)
+        and not (unseen.has_gap("devicetaintrules") or unseen.lossy_of("devicetaintrules"))
     )
     finding = Finding(
         kind=Kind.BROKEN if is_sure else Kind.UNSURE,
         objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
+        pools=tuple(sorted(pools)),
     )
     cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)
 

@@ -7,7 +7,7 @@ told from what the scheduler had seen, and is unsure.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.analysis.verify.invariants import reading
@@ -67,7 +67,9 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
         request = wanted.get(result.request)
         copied = tolerations_in(reading.value(result.tolerations))
         for rule, kind, objects, message in _result(stock, switches, written, result, copied):
-            yield (rule, index), _finding(written, kind, message, objects)
+            finding = _finding(written, kind, message, objects)
+            # A taint of a rule is as sure as the rule is, which is among the objects.
+            yield (rule, index), replace(finding, pools=() if objects else (result.id[:2],))
         if (
             request is not None
             and copied != request.tolerations
@@ -154,7 +156,9 @@ def _constraints(
             kind = Kind.BROKEN if is_certain else Kind.UNSURE
             verb = "do not agree in" if match else "do not differ in"
             message = f"the devices of constraint {index} {verb} {name}"
-            yield ("constraint-holds", index), _finding(written, kind, message)
+            pools = tuple(sorted({result.id[:2] for result in under}))
+            finding = _finding(written, kind, message)
+            yield ("constraint-holds", index), replace(finding, pools=pools, reads_patches=True)
 
 
 def _result(

@@ -5,9 +5,10 @@ from collections.abc import Collection
 from app.analysis.verify.invariants import evictions, reading
 from app.analysis.verify.invariants.asking import entries_in
 from app.analysis.verify.invariants.claims import note_changed
-from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_partial, is_same, losses_of
+from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.reading import Pod
+from app.analysis.verify.invariants.unseen import is_partial
 from app.analysis.verify.invariants.violations import Kind
 from app.domain.log import Event, EventType
 
@@ -23,8 +24,8 @@ def take(cluster: Cluster, event: Event) -> None:
     key, uid, kind = event.key, event.uid, event.type
     origin = event.stamp.origin
     is_whole = True
-    if cluster.lossy or cluster.has_gap or (origin is not None and is_partial(origin)):
-        is_whole = cluster.note_write(event)
+    if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
+        is_whole = cluster.unseen.note_write(event)
     known = cluster.pods.get(key)
     if kind is _DELETED:
         if known is not None and known.is_there:

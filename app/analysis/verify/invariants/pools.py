@@ -111,13 +111,16 @@ class Pool:
         While not all slices of the newest generation are there, older ones count as well: a driver
         writes them one by one.
         """
-        if device in self.devices:
-            return True
+        return device in self.devices or (not self.is_complete and self.has(device))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all slices of the newest generation are there."""
         if self._is_complete is None:
             newest = self.newest()
             count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
             self._is_complete = bool(newest) and len(newest) >= count
-        return not self._is_complete and self.has(device)
+        return self._is_complete
 
     @property
     def limits(self) -> Mapping[CounterId, int]:

@@ -11,7 +11,7 @@ _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 def take_slice(cluster: Cluster, event: Event) -> None:
     """A ResourceSlice was written or deleted. Parity: objects.md 7, what of it is immutable."""
-    is_whole = cluster.note_write(event)
+    is_whole = cluster.unseen.note_write(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
     if event.type is _DELETED:
         cluster.forget_faults(key)
@@ -37,7 +37,7 @@ def take_slice(cluster: Cluster, event: Event) -> None:
 
 def take_rule(cluster: Cluster, event: Event) -> None:
     """A DeviceTaintRule was written or deleted."""
-    cluster.note_write(event)
+    cluster.unseen.note_write(event)
     if event.type is _DELETED:
         cluster.stock.remove_rule(event.key, event.stamp.time)
     else:
@@ -48,7 +48,7 @@ def take_rule(cluster: Cluster, event: Event) -> None:
 
 def take_patch(cluster: Cluster, event: Event) -> None:
     """A ResourceSlicePatch was written or deleted."""
-    cluster.note_write(event)
+    cluster.unseen.note_write(event)
     if not cluster.switches.patches:
         return
     stock = cluster.stock
@@ -63,7 +63,7 @@ def take_patch(cluster: Cluster, event: Event) -> None:
 
 def take_template(cluster: Cluster, event: Event) -> None:
     """A ResourceClaimTemplate was written or deleted. Parity: objects.md 6, immutable."""
-    is_whole = cluster.note_write(event)
+    is_whole = cluster.unseen.note_write(event)
     key = event.key
     old = cluster.templates.pop(key, None)
     if event.type is _DELETED:
@@ -81,7 +81,7 @@ def take_template(cluster: Cluster, event: Event) -> None:
 
 def take_node(cluster: Cluster, event: Event) -> None:
     """A Node was written or deleted."""
-    cluster.note_write(event)
+    cluster.unseen.note_write(event)
     if event.type is _DELETED:
         cluster.labels.pop(event.key.name, None)
     else:

@@ -91,12 +91,15 @@ class Finding:
 
     Without a `kind` it depends on who brought it about since it is broken; `causes` are what claims
     did for that in the present step. A step without any is one of drivers or administrators.
+    `pools` are those whose devices decided it, and it `reads_patches` when patches did, too.
     """
 
     kind: Kind | None
     objects: tuple[ObjectKey, ...]
     message: str
     causes: frozenset[Cause] = frozenset()
+    pools: tuple[tuple[str, str], ...] = ()
+    reads_patches: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

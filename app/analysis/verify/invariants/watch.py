@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.analysis.verify.invariants import cells, claims, pods, publishing
-from app.analysis.verify.invariants.cluster import GROUP, LISTED, Cell, Cluster
+from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster
 from app.analysis.verify.invariants.placements import Switches
+from app.analysis.verify.invariants.unseen import KINDS
 from app.analysis.verify.invariants.violations import (
     LATE_AFTER,
     Cause,
@@ -35,15 +36,16 @@ from app.domain.values.timestamps import Instant
 INCOMPLETE = "an object that it concerns was recorded without all of its fields, or before a gap"
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
-_TAKERS: Mapping[str, tuple[str, Callable[[Cluster, Event], None]]] = {
-    "resourceclaims": (GROUP, claims.take),
-    "resourceclaimtemplates": (GROUP, publishing.take_template),
-    "resourceslices": (GROUP, publishing.take_slice),
-    "devicetaintrules": (GROUP, publishing.take_rule),
-    "resourceslicepatches": (GROUP, publishing.take_patch),
-    "pods": ("", pods.take),
-    "nodes": ("", publishing.take_node),
+_TAKES: Mapping[str, Callable[[Cluster, Event], None]] = {
+    "resourceclaims": claims.take,
+    "resourceclaimtemplates": publishing.take_template,
+    "resourceslices": publishing.take_slice,
+    "devicetaintrules": publishing.take_rule,
+    "resourceslicepatches": publishing.take_patch,
+    "pods": pods.take,
+    "nodes": publishing.take_node,
 }
+_TAKERS = {resource: (group, _TAKES[resource]) for resource, group in KINDS.items()}
 """By resource: the group, and who takes its events. Nothing else is read by a rule."""
 
 _CREATED, _UPDATED, _DELETED, _GAP = (
@@ -52,6 +54,7 @@ _CREATED, _UPDATED, _DELETED, _GAP = (
     EventType.OBJECT_DELETED,
     EventType.GAP_OBSERVED,
 )
+_REPORTED = EventType.HISTORY_IMPORTED
 
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
@@ -101,13 +104,15 @@ class InvariantWatch:
                 if cluster.dirty:
                     self._at = event.revision, stamp.time
                     self._judge(is_listed=False)
+            elif cluster.gaps and kind is _REPORTED:
+                cluster.unseen.note_whole(event)
         if events:
             self._time = events[-1].stamp.time
 
     def _note_apart(self, event: Event) -> None:
         """Take an event in at which a list begins, goes on or ends, or something is missing."""
         if event.type is _GAP:
-            self._note_gap(event.key)
+            self._note_gap(event)
         elif event.is_about_object and event.stamp.verb == LISTED:
             taker = _TAKERS.get(event.key.resource)
             if taker is not None and taker[0] == event.key.group:
@@ -117,17 +122,14 @@ class InvariantWatch:
         elif event.is_about_object:
             self._end_listing()
             self.note(event)
+        elif event.type is _REPORTED:
+            self._cluster.unseen.note_whole(event)
 
-    def _note_gap(self, key: ObjectKey) -> None:
-        """A write of one object was not recorded as a whole, or of any."""
-        if key == CLOCKS:
-            return
-        self._end_listing()
-        taker = _TAKERS.get(key.resource)
-        if taker is not None and taker[0] == key.group:
-            self._cluster.lossy.add(key)
-        else:
-            self._cluster.note_gap()
+    def _note_gap(self, event: Event) -> None:
+        """Writes of one object, of a kind or of any were not recorded as a whole."""
+        if event.key != CLOCKS:
+            self._end_listing()
+            self._cluster.unseen.note_gap(event.key, event.revision)
 
     def violations(self) -> list[Violation]:
         """Everything that was broken so far, and what still is, in the order of its beginning.
@@ -196,7 +198,7 @@ class InvariantWatch:
                 objects=set(finding.objects),
                 message=finding.message,
                 begin=self._now(),
-                is_doubted=self._cluster.is_doubted(finding.objects),
+                is_doubted=self._cluster.is_doubted(finding),
                 causes=causes,
             )
         for place, each in still.items():

@@ -57,8 +57,17 @@ class State:
     lossy: set = field(default_factory=set)
     collapsed: set = field(default_factory=set)
     touched: list = field(default_factory=list)
-    gap: int = 0
+    gaps: dict = field(default_factory=dict)
     missed: set = field(default_factory=set)
+
+    def last_gap(self, key):
+        """The last revision before which the object may have been written unseen."""
+        scopes = [(key.resource, ""), (key.resource, key.namespace)]
+        return max(self.gaps.get(scope, 0) for scope in scopes)
+
+    def is_unseen(self, key):
+        """Whether the object may differ from what was recorded of it."""
+        return key in self.lossy or self.written.get(key, 0) < self.last_gap(key)
 
 
 @dataclass
@@ -95,7 +104,7 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
             if place in still:
                 still[place][1].update(objects)
             else:
-                doubted = judge.doubted(number, objects)
+                doubted = judge.doubted(number, place, objects)
                 still[place] = [kind, set(objects), (state, doubted)]
     found += [(place, *parts, None) for place, parts in still.items()]
     end = events[-1].stamp.time if events else 0
@@ -136,16 +145,22 @@ def states_of(events: list[Event]) -> list[State]:
     states = []
     last = State(0, 0)
     listing = False
-    gap = 0
+    gaps = {}
     missed = set()
     for event in events:
         if not event.is_about_object:
             if event.type is EventType.GAP_OBSERVED:
                 listing = False
-                if event.key.resource in READ:
-                    missed.add(event.key)
+                if event.key.name:
+                    missed |= {event.key} if event.key.resource in READ else set()
+                elif event.key.group == "redra" or event.key.resource == "":
+                    gaps = {(resource, ""): event.revision for resource in READ}
                 else:
-                    gap = event.revision
+                    gaps = {**gaps, event.key[1:3]: event.revision}
+            if event.type is EventType.HISTORY_IMPORTED:
+                known = msgspec.json.decode(event.body).get("positions", {})
+                whole = {name.split(".")[0] for name in known}
+                gaps = {scope: at for scope, at in gaps.items() if scope[0] not in whole}
             continue
         is_listed = event.stamp.verb == "baseline"
         if not (listing and is_listed):
@@ -158,10 +173,11 @@ def states_of(events: list[Event]) -> list[State]:
                 set(last.lossy),
                 set(last.collapsed),
                 [],
-                gap,
+                gaps,
             )
             states.append(last)
         listing = is_listed
+        last.gaps = gaps
         last.lossy |= missed
         last.missed |= missed
         missed.clear()
@@ -175,7 +191,7 @@ def take(state: State, event: Event) -> None:
     state.touched.append((key, event))
     if event.type is EventType.OBJECT_DELETED:
         state.objects.pop(key, None)
-        state.written.pop(key, None)
+        state.written[key] = event.revision
         state.lossy.discard(key)
         return
     old = state.objects.get(key)
@@ -395,12 +411,70 @@ class Judge:
         self.memory = {}
         self.worlds = [World(state, switches) for state in states]
 
-    def doubted(self, number, objects):
+    def doubted(self, number, place, objects):
+        """Whether what decides the place may look different from what was recorded."""
         state = self.states[number]
-        return any(
-            key in state.lossy or (state.gap and state.written.get(key, 0) < state.gap)
-            for key in objects
-        )
+        if any(state.is_unseen(key) for key in objects):
+            return True
+        rule = place[0]
+        if rule in ("consumed-within-capacity", "constraint-holds") and self.switches.patches:
+            lossy = {key.resource for key in state.lossy} | {resource for resource, _ in state.gaps}
+            if "resourceslicepatches" in lossy:
+                return True
+        return any(self.is_doubtful(number, pool) for pool in self.pools(number, place, objects))
+
+    def is_doubtful(self, number, pool):
+        """Whether a pool may have other devices than those that were recorded."""
+        state, world = self.states[number], self.worlds[number]
+        for key in state.lossy:
+            if key.resource != "resourceslices":
+                continue
+            spec = fields(state.objects.get(key), "spec")
+            its_pool = text(spec, "driver"), text(spec, "pool", "name")
+            if "" in its_pool or its_pool == pool:
+                return True
+        if not any(resource == "resourceslices" for resource, _ in state.gaps):
+            return False
+        newest = world.newest(pool)
+        keys = [
+            key for key, tree in world.of("resourceslices") if any(tree is one for one in newest)
+        ]
+        wanted = [whole(one, "spec", "pool", "resourceSliceCount") for one in newest]
+        # The slice with the least name says how many there are.
+        first = min(range(len(keys)), key=lambda index: keys[index].name, default=None)
+        if first is None or len(keys) < wanted[first]:
+            return True
+        return any(state.is_unseen(key) for key in keys)
+
+    def pools(self, number, place, objects):
+        """The pools whose slices decide the place."""
+        rule, world = place[0], self.worlds[number]
+        if rule == "counters-not-overdrawn":
+            return [place[1]]
+        if rule in ("allocated-device-published", "consumed-within-capacity"):
+            return [place[1][:2]]
+        if rule == "device-in-one-claim":
+            held = world.holdings()[place[1]]
+            return [place[1][:2]] if any(text(each, "shareID") for _, each in held) else []
+        claims = [each for each in objects if each.resource == "resourceclaims"]
+        trees = [world.state.objects.get(key) for key in claims]
+        results = [each for tree in trees if tree is not None for each in results_of(tree)]
+        if rule in ("allocated-device-existed", "share-of-shared-device"):
+            return [device_of(results[place[3]])[:2]]
+        if rule == "placement-respects-taints":
+            return [device_of(results[place[3]])[:2]] if len(objects) == 1 else []
+        if rule == "constraint-holds":
+            constraint = items(trees[0], "spec", "devices", "constraints")[place[3]]
+            wanted = texts(constraint, "requests")
+            names = [(text(each, "request"), device_of(each)) for each in results]
+            return [
+                device[:2]
+                for name, device in names
+                if not wanted or name in wanted or name.split("/")[0] in wanted
+            ]
+        if rule == "eviction-has-taint":
+            return [device_of(each)[:2] for each in results]
+        return []
 
     def broken(self, number) -> dict:
         world = self.worlds[number]
@@ -536,7 +610,7 @@ class Judge:
             return False
         if key in before.lossy | after.missed | after.lossy:
             return False
-        return not (after.gap and before.written.get(key, 0) < after.gap)
+        return before.written[key] >= after.last_gap(key)
 
     def life(self, number, key):
         """The states, latest first, in which an object was what it is now."""
@@ -645,6 +719,9 @@ class Judge:
             and not self.lacking & {"resourceclaims", "resourceslices", "devicetaintrules"}
             and "resourceslices" in seen
             and ("devicetaintrules" in seen or not self.switches.rules)
+            and "devicetaintrules"
+            not in {key.resource for key in self.states[index].lossy}
+            | {resource for resource, _ in self.states[index].gaps}
         )
         kind = "broken" if is_sure else "unsure"
         broken["eviction-has-taint", key, index] = (kind, {key, *claims})

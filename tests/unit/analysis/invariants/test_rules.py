@@ -8,10 +8,12 @@ import pytest
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, Kind
 from app.analysis.verify.invariants.violations import LATE_AFTER
+from app.domain.log import ObjectKey
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
 from tests.unit.analysis.invariants.worlds import (
     DRIVER,
+    GROUP,
     World,
     claim,
     device,
@@ -986,6 +988,90 @@ def a_write_of_one_claim_that_was_not_recorded(story):
         ("device-in-one-claim", "unsure", "x,z", unsure, None),
         ("device-in-one-claim", "broken", "w,y", broken, None),
     ]
+
+
+def writes_of_claims_that_were_not_recorded(story):
+    """A gap of a kind concerns its objects, until they are written again."""
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    story.allocate("y", result("p", "b"))
+    story.gap(ObjectKey(GROUP, "resourceclaims", "", ""))
+    story.change(key_of("resourceclaims", "y"))[1]()
+    unsure = story.allocate("z", result("p", "a"))
+    broken = story.allocate("w", result("p", "b"))
+    return [
+        ("device-in-one-claim", "unsure", "x,z", unsure, None),
+        ("device-in-one-claim", "broken", "w,y", broken, None),
+    ]
+
+
+def writes_in_one_namespace_that_were_not_recorded(story):
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    story.gap(ObjectKey(GROUP, "resourceclaims", "elsewhere", ""))
+    broken = story.allocate("y", result("p", "a"))
+    story.allocate("v", result("p", "b"))
+    story.gap(ObjectKey(GROUP, "resourceclaims", "ns", ""))
+    unsure = story.allocate("w", result("p", "b"))
+    return [
+        ("device-in-one-claim", "broken", "x,y", broken, None),
+        ("device-in-one-claim", "unsure", "v,w", unsure, None),
+    ]
+
+
+def writes_of_a_kind_that_no_rule_reads(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    story.gap(ObjectKey("", "configmaps", "", ""))
+    story.gap(ObjectKey("", "configmaps", "ns", "settings"))
+    begin = story.allocate("y", result("p", "a"))
+    return [("device-in-one-claim", "broken", "x,y", begin, None)]
+
+
+def a_kind_that_a_recorder_knows_again(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    story.gap()
+    story.report(ObjectKey(GROUP, "resourceclaims", "", ""))
+    begin = story.allocate("y", result("p", "a"))
+    return [("device-in-one-claim", "broken", "x,y", begin, None)]
+
+
+def slices_that_were_not_recorded(story):
+    """A device may have been published unseen, but not beside all slices of its pool."""
+    story.publish("p", device("a"))
+    story.publish("q", device("a"))
+    story.gap(ObjectKey(GROUP, "resourceslices", "", ""))
+    story.publish("q", device("a"), device("b"))
+    unsure = story.allocate("x", result("p", "c"))
+    broken = story.allocate("y", result("q", "c"))
+    return [
+        ("allocated-device-existed", "unsure", "x", unsure, None),
+        ("allocated-device-existed", "broken", "y", broken, None),
+    ]
+
+
+def a_slice_that_was_recorded_in_part(story):
+    story.publish("p", device("a"))
+    story.publish("q", device("a"))
+    tree, _ = story.change(key_of("resourceslices", "p"))
+    tree["spec"]["devices"] = []
+    story.put(key_of("resourceslices", "p"), tree, losses=("truncated_body",))
+    unsure = story.allocate("x", result("p", "c"))
+    broken = story.allocate("y", result("q", "c"))
+    return [
+        ("allocated-device-existed", "unsure", "x", unsure, None),
+        ("allocated-device-existed", "broken", "y", broken, None),
+    ]
+
+
+def a_claim_whose_group_is_not_recorded(story):
+    """The key of a store without its group."""
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    story.gap(ObjectKey("", "resourceclaims", "ns", "x"))
+    begin = story.allocate("y", result("p", "a"))
+    return [("device-in-one-claim", "unsure", "x,y", begin, None)]
 
 
 STORIES = [

@@ -11,6 +11,26 @@ GROUP = "resource.k8s.io"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 START = 1_767_225_600 * SECOND
 DRIVER = "gpu.example.com"
+IMPORTS = ObjectKey("redra", "imports", "", "")
+GAPS = (
+    *(
+        ObjectKey(GROUP, resource, "", "")
+        for resource in (
+            "resourceclaims",
+            "resourceslices",
+            "devicetaintrules",
+            "resourceslicepatches",
+        )
+    ),
+    ObjectKey(GROUP, "resourceclaims", "ns", ""),
+    ObjectKey(GROUP, "resourceclaims", "other", ""),
+    ObjectKey("", "pods", "", ""),
+    ObjectKey("", "pods", "ns", ""),
+    ObjectKey("", "nodes", "", ""),
+    ObjectKey("", "configmaps", "", ""),
+)
+"""Kinds of which something may be missing, some in one namespace; no rule reads the last one."""
+
 ODD = (None, 7, -1, "odd", True, [], {}, [1, "x", {}], {"a": 1})
 POOLS = ("whole", "shares", "parts")
 LOST = (("no_status",), ("collapsed",), ("no_rv",), ("no_rv", "no_uid"))
@@ -68,16 +88,25 @@ class World:
         del self.objects[key]
         return revision
 
-    def gap(self, key: ObjectKey = ObjectKey("redra", "imports", "", "")) -> int:
-        """A stretch that was not recorded, or a write of one object."""
+    def gap(self, key: ObjectKey = IMPORTS) -> int:
+        """A stretch that was not recorded, of all kinds, one kind or one object."""
+        return self._note(EventType.GAP_OBSERVED, key, {})
+
+    def report(self, *kinds: ObjectKey) -> int:
+        """A recorder says that it knows these kinds as they are."""
+        positions = {f"{key.resource}.{key.group}".rstrip("."): "7" for key in kinds}
+        return self._note(EventType.HISTORY_IMPORTED, IMPORTS, {"positions": positions})
+
+    def _note(self, kind: EventType, key: ObjectKey, body: dict) -> int:
+        """An event that is not about an object."""
         stamp = Stamp(time=Instant(self.time), actor=Actor(user="x"), verb="gap")
         self.events.append(
             Event(
                 revision=Revision(self.revision + 1),
-                type=EventType.GAP_OBSERVED,
+                type=kind,
                 key=key,
                 uid="",
-                body=b"{}",
+                body=canonical_json(body),
                 stamp=stamp,
             )
         )
@@ -455,7 +484,14 @@ class RandomWorld(World):
 
     def _other(self, options) -> None:
         if self.draw.random() < 0.1:
-            self.gap()
+            self.gap(ObjectKey("", "", "", "") if self.revision % 2 else IMPORTS)
+            return
+        if self.draw.random() < 0.2:
+            kind = self.draw.choice(GAPS)
+            self.gap(kind)
+            return
+        if self.draw.random() < 0.2:
+            self.report(*self.draw.sample(GAPS, 4))
             return
         chosen = self._pick("resourceclaims")
         if chosen is not None and self.draw.random() < 0.3:

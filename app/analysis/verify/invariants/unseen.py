@@ -1,0 +1,136 @@
+"""What a recording does not show of a cluster: objects in part, and writes of objects or kinds.
+
+A gap names an object, a kind (in one namespace, or in all), or nothing, which means every kind. It
+lasts for an object until that is written again as a whole, and for a kind until a recorder says
+that it knows the kind as it is.
+
+Example, with claims a and b:
+
+    revision  event                          may differ from what is known
+    10        a and b are listed
+    20        gap of ResourceClaims          a, b, claims that nobody saw
+    21        a is written                   b, claims that nobody saw
+    30        ResourceClaims are whole
+"""
+
+from collections.abc import Iterable, Mapping
+
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Origin, Revision, doubts
+
+GROUP = "resource.k8s.io"
+
+KINDS: Mapping[str, str] = {
+    "resourceclaims": GROUP,
+    "resourceclaimtemplates": GROUP,
+    "resourceslices": GROUP,
+    "devicetaintrules": GROUP,
+    "resourceslicepatches": GROUP,
+    "pods": "",
+    "nodes": "",
+}
+"""The resources that a rule reads, with their group."""
+
+LOSSES = frozenset(
+    (
+        "metadata_only",
+        "truncated_body",
+        "no_status",
+        "spec_only",
+        "unknown_patch",
+        "undecodable",
+        "encrypted",
+        "redacted",
+        "contradicted",
+    )
+)
+"""What a recording may lack of an object so that a rule cannot be judged by it."""
+
+_PARTIAL = frozenset(("partial", "identity"))
+
+_Scope = tuple[str, str]
+"""Resource and namespace; all namespaces when that is empty."""
+
+
+class Unseen:
+    """Follows gaps and writes.
+
+    `lossy` are the objects that were written unseen or in part, and `gaps` the kinds that may have
+    been, since which revision. While both are empty everything is known as it is.
+    """
+
+    def __init__(self) -> None:
+        self.lossy: set[ObjectKey] = set()
+        self.gaps: dict[_Scope, Revision] = {}
+        self._written: dict[ObjectKey, Revision] = {}
+
+    def note_gap(self, key: ObjectKey, revision: Revision) -> None:
+        """Something was not recorded before a revision; a kind that no rule reads is no matter."""
+        if not key.resource or key.group == CLOCKS.group:
+            self.gaps.update(((resource, ""), revision) for resource in KINDS)
+        elif KINDS.get(key.resource) not in (key.group, None) and key.group:
+            return
+        elif key.resource in KINDS:
+            if key.name:
+                self.lossy.add(key._replace(group=KINDS[key.resource]))
+            else:
+                self.gaps[key.resource, key.namespace] = revision
+
+    def note_whole(self, event: Event) -> None:
+        """A recorder reports of which kinds it knows all objects as they are."""
+        whole = {resource for group, resource in doubts.whole_kinds(event)}
+        for scope in [each for each in self.gaps if each[0] in whole]:
+            del self.gaps[scope]
+        if not self.gaps:
+            self._written.clear()
+
+    def note_write(self, event: Event) -> bool:
+        """Keep how whole the object is recorded.
+
+        False when a change may have come about otherwise than by this write: the object was or is
+        recorded in part, or a stretch is missing before it.
+        """
+        key, lossy = event.key, self.lossy
+        is_whole = not self.covers(key)
+        if self.gaps:
+            self._written[key] = event.revision
+        if event.type is EventType.OBJECT_DELETED:
+            lossy.discard(key)
+            return is_whole
+        origin = event.stamp.origin
+        if origin is not None and is_partial(origin):
+            lossy.add(key)
+            return False
+        lossy.discard(key)
+        return is_whole
+
+    def covers(self, key: ObjectKey) -> bool:
+        """Whether an object may differ from what is known of it."""
+        if key in self.lossy:
+            return True
+        if not self.gaps:
+            return False
+        since = self._gap(key.resource, key.namespace)
+        return since is not None and self._written.get(key, 0) < since
+
+    def covers_any(self, keys: Iterable[ObjectKey]) -> bool:
+        """Whether one of the objects may differ from what is known of it."""
+        return bool(self.lossy or self.gaps) and any(self.covers(key) for key in keys)
+
+    def has_gap(self, resource: str) -> bool:
+        """Whether there may be objects of a kind that nobody saw, in whatever namespace."""
+        return any(scope[0] == resource for scope in self.gaps)
+
+    def lossy_of(self, resource: str) -> list[ObjectKey]:
+        """The objects of a kind that were written unseen or in part."""
+        return [key for key in self.lossy if key.resource == resource]
+
+    def _gap(self, resource: str, namespace: str) -> Revision | None:
+        """The last gap of a kind, as far as a namespace is concerned."""
+        gaps = self.gaps.get((resource, "")), self.gaps.get((resource, namespace))
+        return max((each for each in gaps if each is not None), default=None)
+
+
+def is_partial(origin: Origin) -> bool:
+    """Whether an object was recorded without all of its fields."""
+    losses = origin.losses
+    return (bool(losses) and not LOSSES.isdisjoint(losses)) or origin.quality in _PARTIAL
