@@ -151,18 +151,20 @@ class CountersProjection(LateRows):
     def _pool_rows(self, pool: PoolId) -> dict[RowKey, Row]:
         newest = max(self._generations.get(pool, {}).values(), default=0)
         slices = self._inventory.slices_of(pool)
-        current = [found for found in slices if found.generation == newest]
+        current = [
+            resource_slice for resource_slice in slices if resource_slice.generation == newest
+        ]
         capacity = {
             (set_name, counter): amount
-            for found in current
-            for set_name, counters in found.counter_sets
+            for resource_slice in current
+            for set_name, counters in resource_slice.counter_sets
             for counter, amount in counters.items()
         }
         if not capacity:
             return {}
         devices: dict[str, Device] = {}
-        for found in current:
-            for device in found.devices:
+        for resource_slice in current:
+            for device in resource_slice.devices:
                 devices.setdefault(device.id[2], device)
         used = dict.fromkeys(capacity, 0)
         holders: dict[tuple[str, str], list[JsonObject]] = {place: [] for place in capacity}

@@ -170,16 +170,16 @@ class InventoryProjection(LateRows):
         pool = (str(key[0]), str(key[1]))
         if table == POOLS.name:
             return self._pool_row(pool)
-        found = self._placed.get(pool, {}).get(str(key[2]))
-        return None if found is None else _device_row(*found)
+        placed = self._placed.get(pool, {}).get(str(key[2]))
+        return None if placed is None else _device_row(*placed)
 
     def _pool_row(self, pool: PoolId) -> Row | None:
         surveyed = self._inventory.pool(pool)
         if surveyed is None:
             return None
         newest = pools.newest(self._inventory.slices_of(pool))
-        nodes = {found.node.name for found in newest}
-        placements = {_placement(found) for found in newest}
+        nodes = {resource_slice.node.name for resource_slice in newest}
+        placements = {_placement(resource_slice) for resource_slice in newest}
         return {
             "driver": pool[0],
             "pool": pool[1],
@@ -193,18 +193,18 @@ class InventoryProjection(LateRows):
             "problem": surveyed.problem,
             "placement": placements.pop() if len(placements) == 1 else "mixed",
             "node": nodes.pop() if len(nodes) == 1 else "",
-            "devices": sum(len(found.devices) for found in newest),
-            "counter_sets": sum(len(found.counter_sets) for found in newest),
-            "slices": [found.name for found in newest],
+            "devices": sum(len(resource_slice.devices) for resource_slice in newest),
+            "counter_sets": sum(len(resource_slice.counter_sets) for resource_slice in newest),
+            "slices": [resource_slice.name for resource_slice in newest],
         }
 
 
 def _place_devices(slices: list[Slice]) -> _Placed:
     """Where each device is; of several with one name (an invalid pool) the first slice's."""
     placed: _Placed = {}
-    for found in slices:
-        for device in found.devices:
-            placed.setdefault(device.id[2], (found, device))
+    for resource_slice in slices:
+        for device in resource_slice.devices:
+            placed.setdefault(device.id[2], (resource_slice, device))
     return placed
 
 

@@ -114,14 +114,14 @@ class ObjectsProjection:
 
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
         """Keys sorted by namespace and name; a copy, so it may be kept while folding goes on."""
-        found = self._sorted.get((group, resource))
-        if not found:
+        keys = self._sorted.get((group, resource))
+        if not keys:
             return []
         if namespace is None:
-            return list(found)
-        first = bisect_left(found, ObjectKey(group, resource, namespace, ""))
-        last = bisect_left(found, ObjectKey(group, resource, namespace + "\x00", ""))
-        return found[first:last]
+            return list(keys)
+        first = bisect_left(keys, ObjectKey(group, resource, namespace, ""))
+        last = bisect_left(keys, ObjectKey(group, resource, namespace + "\x00", ""))
+        return keys[first:last]
 
     def events(self, group: str, resource: str, namespace: str | None = None) -> Iterator[Event]:
         """The last events of one resource, in the order of `keys`."""
@@ -154,17 +154,17 @@ class ObjectsProjection:
 
         So are, once they were asked for, the sums of the pods within scopes.
         """
-        found = self._tallies.get(namespace)
-        if found is None:
-            found = Tally()
+        tally = self._tallies.get(namespace)
+        if tally is None:
+            tally = Tally()
             for group, resource in self.resources():
                 for event in self.events(group, resource, namespace):
-                    found.add(group, resource, self._read(event))
-            self._tallies[namespace] = found
-        if scopes and found.within(scopes) is None:
+                    tally.add(group, resource, self._read(event))
+            self._tallies[namespace] = tally
+        if scopes and tally.within(scopes) is None:
             pods = self.events(*api_resources.PODS, namespace)
-            found.keep_within(scopes, (self._read(event) for event in pods))
-        return found
+            tally.keep_within(scopes, (self._read(event) for event in pods))
+        return tally
 
     def tables(self) -> tuple[Table, ...]:
         """One row per object."""

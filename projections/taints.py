@@ -113,8 +113,8 @@ class TaintsProjection(LateRows):
     def load(self, state: bytes) -> None:
         """Become what was dumped; the view must be empty."""
         self.revision, slices, rules, claims = _snapshot.decode(state)
-        for name, found in slices:
-            self._set_slice(name, found)
+        for name, resource_slice in slices:
+            self._set_slice(name, resource_slice)
         for name, tree in rules:
             self._set_rule(name, taints.rule_of(tree))
         for place, claim in claims:
@@ -162,9 +162,9 @@ class TaintsProjection(LateRows):
             self._rules[name] = rule
         self._dirty_rules.add(name)
         if old is None or rule is None or not _same_effect(old, rule):
-            for found in (old, rule):
-                if found is not None:
-                    self._dirty_devices.update(self._matched(found))
+            for one_rule in (old, rule):
+                if one_rule is not None:
+                    self._dirty_devices.update(self._matched(one_rule))
 
     def _catch_up(self) -> None:
         """Bring merged pools up to date, then touch the rows of devices and rules that follow."""
@@ -197,9 +197,9 @@ class TaintsProjection(LateRows):
     def _merge(self, pool: PoolId) -> _Merged:
         members = sorted(self._by_pool.get(pool, ()))
         merged: _Merged = {}
-        for found in pools.newest([self._slices[name] for name in members]):
-            tainted = dict(found.tainted)
-            for device in found.devices:
+        for resource_slice in pools.newest([self._slices[name] for name in members]):
+            tainted = dict(resource_slice.tainted)
+            for device in resource_slice.devices:
                 merged.setdefault(device, tainted.get(device, ()))
         return merged
 
@@ -291,7 +291,7 @@ def _concern_row(name: _ClaimName, claim: _Claim, held: _Held, taint: Taint) -> 
     if taint.effect == "NoExecute":
         exact = [tree for tree in matching if tree.get("effect") == "NoExecute"]
         seconds = [json_tree.integer(tree, "tolerationSeconds") for tree in exact]
-        bounded = [max(0, found) for found in seconds if found is not None]
+        bounded = [max(0, delay) for delay in seconds if delay is not None]
         evicted_after = None if len(bounded) < len(seconds) else min(bounded, default=0)
     return {
         "claim": "/".join(name),

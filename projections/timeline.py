@@ -125,8 +125,8 @@ class TimelineProjection:
 
     def _find(self, revision: int) -> int | None:
         number = bisect_left(self._revisions, revision)
-        found = number < len(self._revisions) and self._revisions[number] == revision
-        return number if found else None
+        is_known = number < len(self._revisions) and self._revisions[number] == revision
+        return number if is_known else None
 
     def _key(self, number: int) -> RowKey:
         return (self._entries[number].revision,)

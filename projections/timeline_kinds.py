@@ -128,16 +128,20 @@ def tell_event_object(event: Event) -> Told | None:
     """A Kubernetes Event that warns, when it is made; its repetitions are not told."""
     if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
         return None
-    found = outlines.event_object(event.body)
-    if found.type != "Warning":
+    event_object = outlines.event_object(event.body)
+    if event_object.type != "Warning":
         return None
-    return "Warning", _cut(f"{found.reason}: {found.message or found.note}")
+    return "Warning", _cut(f"{event_object.reason}: {event_object.message or event_object.note}")
 
 
 def subject_of_event_object(event: Event) -> ObjectKey:
     """The object that a Kubernetes Event is about."""
-    found = outlines.event_object(event.body)
-    about = found.involved_object if found.involved_object.name else found.regarding
+    event_object = outlines.event_object(event.body)
+    about = (
+        event_object.involved_object
+        if event_object.involved_object.name
+        else event_object.regarding
+    )
     group, slash, _ = about.api_version.partition("/")
     kind = about.kind.lower()
     plural = kind + ("es" if kind.endswith("s") else "s")
@@ -220,12 +224,12 @@ def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
 
 
 def _read_slice(body: bytes) -> SliceState:
-    found = outlines.slice(body)
-    spec = found.spec
+    slice_outline = outlines.slice(body)
+    spec = slice_outline.spec
     return SliceState(
         f"{spec.driver}/{spec.pool.name}",
         spec.pool.generation,
-        found.metadata.generation,
+        slice_outline.metadata.generation,
         tuple(device.name for device in spec.devices),
         tuple(
             f"{device.name} {_taint_of_tree(taint)}"
@@ -257,9 +261,9 @@ def _read_rule(body: bytes) -> RuleState:
     if selector is not None:
         text = f"{selector.driver or '*'}/{selector.pool or '*'}/{selector.device or '*'}"
     condition = ""
-    for found in rule.status.conditions:
-        if found.type == condition_types.EVICTION_IN_PROGRESS:
-            condition = f"{found.reason}: {found.message}"
+    for listed in rule.status.conditions:
+        if listed.type == condition_types.EVICTION_IN_PROGRESS:
+            condition = f"{listed.reason}: {listed.message}"
     return RuleState(_taint(rule.spec.taint), text, condition)
 
 
@@ -275,7 +279,9 @@ def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
 def _read_node(body: bytes) -> NodeState:
     node = outlines.node(body)
     ready = [
-        found.status for found in node.status.conditions if found.type == condition_types.READY
+        condition.status
+        for condition in node.status.conditions
+        if condition.type == condition_types.READY
     ]
     return NodeState(
         ready[0] if ready else "",

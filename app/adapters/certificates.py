@@ -70,9 +70,9 @@ class CertificateFolder:
     def _open(self) -> _Authority:
         paths = self._paths("ca")
         if paths.certificate.exists() and paths.key.exists():
-            found = _Authority(certificate=_read(paths), key=_read_key(paths))
-            if found.certificate.not_valid_after_utc > self._now + timedelta(days=_RENEW_DAYS):
-                return found
+            authority = _Authority(certificate=_read(paths), key=_read_key(paths))
+            if authority.certificate.not_valid_after_utc > self._now + timedelta(days=_RENEW_DAYS):
+                return authority
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _name("redra-ca")
         identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -117,18 +117,18 @@ class CertificateFolder:
     ) -> bool:
         if not paths.certificate.exists() or not paths.key.exists():
             return False
-        found = _read(paths)
-        if found.subject != subject:
+        certificate = _read(paths)
+        if certificate.subject != subject:
             return False
-        if found.not_valid_after_utc < self._now + timedelta(days=_RENEW_DAYS):
+        if certificate.not_valid_after_utc < self._now + timedelta(days=_RENEW_DAYS):
             return False
         try:
-            found.verify_directly_issued_by(self._authority.certificate)
+            certificate.verify_directly_issued_by(self._authority.certificate)
         except (ValueError, TypeError, InvalidSignature):
             return False
         if names is None:
             return True
-        held = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         return set(held) >= set(names)
 
     def _builder(

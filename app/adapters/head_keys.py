@@ -119,11 +119,11 @@ def parse_key(text: str, *, place: str) -> str:
     stripped = text.strip()
     if stripped.startswith("-----BEGIN"):
         try:
-            found = serialization.load_pem_public_key(stripped.encode())
+            key = serialization.load_pem_public_key(stripped.encode())
         except ValueError as problem:
             raise InputError("it is no public key", place=place) from problem
-        if isinstance(found, Ed25519PublicKey):
-            return _public_text(found)
+        if isinstance(key, Ed25519PublicKey):
+            return _public_text(key)
         raise InputError("it is no Ed25519 key", place=place)
     return _public_text(_public_key(stripped, place))
 

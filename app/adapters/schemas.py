@@ -33,8 +33,8 @@ def load(release: str) -> Schemas:
 
 
 def _folder() -> Path:
-    found = find_spec(PACKAGE)
-    places = found.submodule_search_locations if found is not None else None
+    spec = find_spec(PACKAGE)
+    places = spec.submodule_search_locations if spec is not None else None
     if not places:
         raise InputError(
             f"the package {PACKAGE.replace('_', '-')} is not installed",

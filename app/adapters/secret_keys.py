@@ -80,15 +80,15 @@ class SecretKeys:
     def find(self, name: str) -> bytes | None:
         """The key of that id; None when it is not here. Raises InputError."""
         self._read()
-        found = self._derived.get(name) or self._imported.get(name)
-        if found is not None:
-            return found
+        key = self._derived.get(name) or self._imported.get(name)
+        if key is not None:
+            return key
         main, _, salt = name.partition(".")
         if main not in self._main or _NAME.fullmatch(name) is None:
             return None
-        found = _derive(self._main[main], bytes.fromhex(salt))
-        self._derived[name] = found
-        return found
+        key = _derive(self._main[main], bytes.fromhex(salt))
+        self._derived[name] = key
+        return key
 
     def take(self, keys: dict[str, bytes]) -> None:
         """Keep keys that came with a bundle. Raises InputError when the file cannot be written."""
@@ -190,14 +190,14 @@ def _digest(key: bytes, place: bytes, plain: bytes) -> bytes:
 def _state(path: Path) -> object:
     """What changes when a file does; None when there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise InputError(
             f"the key cannot be read: {problem.strerror}", place=str(path)
         ) from problem
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -34,33 +34,33 @@ class Telemetry:
 
     def count(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
         """Add to a counter."""
-        found = self._one(name, labels)
-        assert isinstance(found, Counter), f"{name} is a {self._families[name].kind}"
-        found.inc(amount)
+        metric = self._one(name, labels)
+        assert isinstance(metric, Counter), f"{name} is a {self._families[name].kind}"
+        metric.inc(amount)
 
     def gauge(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
-        found = self._one(name, labels)
-        assert isinstance(found, Gauge), f"{name} is a {self._families[name].kind}"
-        found.set(value)
+        metric = self._one(name, labels)
+        assert isinstance(metric, Gauge), f"{name} is a {self._families[name].kind}"
+        metric.set(value)
 
     def observe(self, name: str, seconds: float, /, **labels: str) -> None:
         """Put a value into a histogram."""
-        found = self._one(name, labels)
-        assert isinstance(found, Histogram), f"{name} is a {self._families[name].kind}"
-        found.observe(seconds)
+        metric = self._one(name, labels)
+        assert isinstance(metric, Histogram), f"{name} is a {self._families[name].kind}"
+        metric.observe(seconds)
 
     def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
         """What adds one to a counter, for who does it often."""
-        found = self._one(name, labels)
-        assert isinstance(found, Counter), f"{name} is a {self._families[name].kind}"
-        return found.inc
+        metric = self._one(name, labels)
+        assert isinstance(metric, Counter), f"{name} is a {self._families[name].kind}"
+        return metric.inc
 
     def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
         """What puts values into a histogram, for who does it often."""
-        found = self._one(name, labels)
-        assert isinstance(found, Histogram), f"{name} is a {self._families[name].kind}"
-        return found.observe
+        metric = self._one(name, labels)
+        assert isinstance(metric, Histogram), f"{name} is a {self._families[name].kind}"
+        return metric.observe
 
     def value(self, name: str, /, **labels: str) -> float:
         """The present value of a counter or gauge, the number of values of a histogram."""
@@ -92,12 +92,12 @@ class Telemetry:
         """The series, remembered here because the library's own look-up costs more."""
         known = self._series[name]
         place = tuple(labels.items())
-        found = known.get(place)
-        if found is None:
+        labelled = known.get(place)
+        if labelled is None:
             if len(known) >= self._series_max:
                 labels = dict.fromkeys(self._families[name].labels, OVERFLOW)
             metric = self._metrics[name]
-            found = metric.labels(**labels) if self._families[name].labels else metric
+            labelled = metric.labels(**labels) if self._families[name].labels else metric
             if len(known) < self._series_max:
-                known[place] = found
-        return found
+                known[place] = labelled
+        return labelled

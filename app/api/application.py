@@ -164,35 +164,35 @@ class Application:
         profile = timeline.views.profile
         customs = tuple(definitions.all_kinds(timeline.views.objects))
         path = place.path.rstrip("/") or "/"
-        found: Response | None = None
+        response: Response | None = None
         documents = discovery.of_profile(profile, customs)
         if path == "/version":
-            found = Response(encode(version_document(profile)))
+            response = Response(encode(version_document(profile)))
         elif path.startswith("/openapi/"):
-            found = self._openapi_of(profile, customs).answer(request, path, place.prefix)
+            response = self._openapi_of(profile, customs).answer(request, path, place.prefix)
         elif path.startswith("/api"):
-            found = documents.answer(request, path)
-            if found is None and documents.knows_beginning(path):
+            response = documents.answer(request, path)
+            if response is None and documents.knows_beginning(path):
                 raise rejections.unknown_resource()
         elif path == "/":
-            found = Response(encode({"paths": _PATHS}))
+            response = Response(encode({"paths": _PATHS}))
         elif path in ("/healthz", "/livez", "/readyz"):
-            found = Response(b"ok", content_type=TEXT)
-        if found is None and path.startswith("/openapi/v3/"):
+            response = Response(b"ok", content_type=TEXT)
+        if response is None and path.startswith("/openapi/v3/"):
             return Response(b"", status=404, content_type=b"")
-        if found is None:
+        if response is None:
             return status.page_not_found()
         if request.method not in ("GET", "HEAD"):
             raise rejections.not_allowed()
-        return found
+        return response
 
     def _openapi_of(self, profile: Profile, customs: tuple[Kind, ...]) -> Openapi:
         """The documents of a profile; those of custom kinds share all others with it."""
         place = encode(profile.settings())
-        found = self._openapi.get(place)
-        if found is None:
-            found = self._openapi[place] = Openapi(profile, self._schemas(profile.version))
-        return found.with_customs(customs)
+        documents = self._openapi.get(place)
+        if documents is None:
+            documents = self._openapi[place] = Openapi(profile, self._schemas(profile.version))
+        return documents.with_customs(customs)
 
 
 def create_app(

@@ -17,19 +17,19 @@ class MemoryLeases:
         self, history: HistoryId, name: str, holder: str, *, seconds: float
     ) -> LeaseToken | None:
         """Take the lease when it is free, expired or ours; None when another holds it."""
-        found = self._store.history(history)
+        held = self._store.history(history)
         now = self._clock.now()
-        lease = found.leases.get(name)
+        lease = held.leases.get(name)
         if lease is None or (lease.token.holder != holder and lease.until <= now):
-            head = found.head
+            head = held.head
             epoch = head.epoch + 1
-            found.head = Head(revision=head.revision, epoch=epoch, hash=head.hash, time=head.time)
+            held.head = Head(revision=head.revision, epoch=epoch, hash=head.hash, time=head.time)
             token = LeaseToken(name=name, epoch=epoch, holder=holder)
         elif lease.token.holder == holder:
             token = lease.token
         else:
             return None
-        found.leases[name] = Lease(token=token, until=_end(now, seconds))
+        held.leases[name] = Lease(token=token, until=_end(now, seconds))
         return token
 
     async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:

@@ -155,8 +155,8 @@ class MemoryLog:
 
     async def find_history(self, name: str) -> HistoryInfo | None:
         """The history of that name."""
-        found = self._store.by_name.get(name)
-        return None if found is None else found.info
+        stored = self._store.by_name.get(name)
+        return None if stored is None else stored.info
 
     async def head(self, history: HistoryId) -> Head:
         """The end of the history."""
@@ -182,14 +182,14 @@ class MemoryLog:
         leases: Sequence[LeaseToken] = (),
     ) -> Head:
         """Append all or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
-        found = self._store.history(history)
-        head = found.head
+        stored = self._store.history(history)
+        head = stored.head
         if head.revision != expected.revision:
             raise HeadMoved(expected.revision, head.revision)
         if head.hash != expected.hash:
             raise ChainBroken(head.revision, "the log holds another event than this program read")
         for token in leases:
-            lease = found.leases.get(token.name)
+            lease = stored.leases.get(token.name)
             if lease is None or lease.token.epoch != token.epoch:
                 raise StaleLease(token.name, token.epoch)
         if not events:
@@ -199,14 +199,14 @@ class MemoryLog:
         clock = head.time
         for event in events:
             clock = max(clock, event.stamp.time)
-            found.events.append(event)
-            found.clocks.append(clock)
-            found.by_key.setdefault(event.key, []).append(event)
+            stored.events.append(event)
+            stored.clocks.append(clock)
+            stored.by_key.setdefault(event.key, []).append(event)
         last = events[-1]
-        found.head = Head(revision=last.revision, epoch=head.epoch, hash=last.hash, time=clock)
+        stored.head = Head(revision=last.revision, epoch=head.epoch, hash=last.hash, time=clock)
         if self._grown is not None:
             self._grown(history, last.revision)
-        return found.head
+        return stored.head
 
     async def read(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
@@ -255,14 +255,14 @@ class MemoryLog:
             and (resource is None or key.resource == resource)
             and (after is None or key > after)
         )
-        found: list[Event] = []
+        events: list[Event] = []
         for key in keys:
             last = _last_about_object(by_key[key], revision)
             if last is not None and last.type is not EventType.OBJECT_DELETED:
-                found.append(last)
-                if len(found) == limit:
+                events.append(last)
+                if len(events) == limit:
                     break
-        return found
+        return events
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
         """The last revision at which the cluster's clock was not after `instant`."""

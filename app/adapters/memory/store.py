@@ -56,7 +56,7 @@ class MemoryStore:
 
     def history(self, history: HistoryId) -> History:
         """The history of that number. Raises NotFound."""
-        found = self.by_id.get(history)
-        if found is None:
+        stored = self.by_id.get(history)
+        if stored is None:
             raise NotFound(f"history {history} not found", resource="histories", name=str(history))
-        return found
+        return stored

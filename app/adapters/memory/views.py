@@ -63,10 +63,10 @@ class MemoryViewStore:
         The first write of a version (`after` 0) replaces what other versions had written.
         """
         place = (history, projection, version)
-        found = self._checkpoints.get(place)
-        if (0 if found is None else found.revision) != after:
+        checkpoint = self._checkpoints.get(place)
+        if (0 if checkpoint is None else checkpoint.revision) != after:
             return False
-        if found is None:
+        if checkpoint is None:
             self._remove(history, projection)
         for name, keys in deletes.items():
             rows = self._rows_of(history, name)

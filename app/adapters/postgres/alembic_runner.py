@@ -44,15 +44,15 @@ def _migrate(connection: Connection, revision: str) -> None:
             f"there is no schema revision {revision!r}", cure=f"choose one of {', '.join(known)}"
         )
     present = set(connection.execute(text(schema.TABLES_PRESENT)).scalars())
-    found = _revision(connection) if schema.VERSION_TABLE in present else None
+    stored = _revision(connection) if schema.VERSION_TABLE in present else None
     if schema.VERSION_TABLE not in present and present:
         raise WrongDatabase(schema.foreign_text(present))
-    if found is not None and found not in known:
-        schema.check_revision(found)
+    if stored is not None and stored not in known:
+        schema.check_revision(stored)
     connection.commit()
     config = _config()
     config.attributes["connection"] = connection
-    if revision != "head" and (revision == "base" or revision < (found or "")):
+    if revision != "head" and (revision == "base" or revision < (stored or "")):
         command.downgrade(config, revision)
     else:
         command.upgrade(config, revision)
@@ -60,8 +60,8 @@ def _migrate(connection: Connection, revision: str) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    found = connection.execute(text(schema.REVISION)).scalar()
-    return None if found is None else str(found)
+    revision = connection.execute(text(schema.REVISION)).scalar()
+    return None if revision is None else str(revision)
 
 
 def _config() -> Config:

@@ -50,13 +50,13 @@ def find(forced: Path | None = None, *, version: int | None = None) -> list[Bina
 
     With `forced` only that folder is looked at.
     """
-    found: list[Binaries] = []
+    installed: list[Binaries] = []
     for folder in [forced] if forced is not None else _folders():
         if all((folder / program).is_file() for program in _PROGRAMS):
             major = _version(folder)
             if major is not None and (major >= OLDEST if version is None else major == version):
-                found.append(Binaries(folder=folder, version=major))
-    return found
+                installed.append(Binaries(folder=folder, version=major))
+    return installed
 
 
 def identities() -> list[Identity]:

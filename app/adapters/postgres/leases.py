@@ -65,18 +65,18 @@ class PostgresLeases:
         """Take the lease when it is free, expired or ours; None when another holds it."""
         length = timedelta(seconds=seconds)
         async with self._turn, self._database.transaction() as connection:
-            found = await connection.fetchrow(FIND, history, name)
-            if found is not None and found["holder"] == holder:
-                await connection.execute(RENEW, history, name, found["epoch"], length)
-                return LeaseToken(name=name, epoch=found["epoch"], holder=holder)
-            if found is not None and found["is_running"]:
+            row = await connection.fetchrow(FIND, history, name)
+            if row is not None and row["holder"] == holder:
+                await connection.execute(RENEW, history, name, row["epoch"], length)
+                return LeaseToken(name=name, epoch=row["epoch"], holder=holder)
+            if row is not None and row["is_running"]:
                 return None
             epoch = await connection.fetchval(NEXT_EPOCH, history)
             if epoch is None:
                 raise NotFound(
                     f"history {history} not found", resource="histories", name=str(history)
                 )
-            if found is not None:
+            if row is not None:
                 await connection.execute(HAND_OVER, history, name, epoch, holder, length)
             elif await connection.fetchval(INSERT, history, name, epoch, holder, length) is None:
                 return None

@@ -447,13 +447,13 @@ async def _refuse(
     leases: Sequence[LeaseToken],
 ) -> NoReturn:
     """Find out why nothing was appended, and raise it."""
-    found = await _head(connection, history)
-    _check_same(expected, found)
+    stored = await _head(connection, history)
+    _check_same(expected, stored)
     stale = await _stale_lease(connection, history, leases)
     if stale is not None:
         raise stale
     # The revision never comes back; a lease may have been given back and taken again meanwhile.
-    raise HeadMoved(expected.revision, found.revision)
+    raise HeadMoved(expected.revision, stored.revision)
 
 
 def _check_same(expected: Head, found: Head) -> None:

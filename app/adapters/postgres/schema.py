@@ -70,12 +70,12 @@ async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:
     present = {row["relname"] for row in await connection.fetch(TABLES_PRESENT)}
     if VERSION_TABLE not in present:
         raise WrongDatabase(foreign_text(present))
-    found = await connection.fetchval(REVISION)
-    check_revision(found)
+    revision = await connection.fetchval(REVISION)
+    check_revision(revision)
     missing = sorted(tables() - present)
     if missing:
         raise WrongDatabase(
-            f"the database is at revision {found} but lacks the tables {', '.join(missing)}; "
+            f"the database is at revision {revision} but lacks the tables {', '.join(missing)}; "
             "restore a backup, or use an empty database"
         )
 
@@ -115,7 +115,7 @@ def foreign_text(present: set[str]) -> str:
 def revisions() -> tuple[str, ...]:
     """All revisions in order: the numbers of the modules in `migrations/versions`."""
     names = sorted(path.name for path in (migrations_folder() / "versions").glob("m*.py"))
-    return tuple(found.group(1) for name in names if (found := _FILE.fullmatch(name)) is not None)
+    return tuple(match.group(1) for name in names if (match := _FILE.fullmatch(name)) is not None)
 
 
 def newest() -> str:

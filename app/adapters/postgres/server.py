@@ -197,14 +197,14 @@ class EmbeddedServer:
         self._empty_large_log()
         version = server_folder.data_version(self.data)
         refusals: list[str] = []
-        for found in binaries.find(self._programs, version=version):
+        for programs in binaries.find(self._programs, version=version):
             for identity in binaries.identities():
                 if identity.kind not in self._kinds:
                     continue
-                refusal = self._refusal(found, identity)
+                refusal = self._refusal(programs, identity)
                 if refusal is None:
-                    self.binaries, self.identity = found, identity
-                    self._run(found, identity, is_new=version is None)
+                    self.binaries, self.identity = programs, identity
+                    self._run(programs, identity, is_new=version is None)
                     return
                 refusals.append(refusal)
         raise LogUnavailable(self._no_server_text(version, refusals))

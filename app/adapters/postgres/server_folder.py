@@ -183,8 +183,8 @@ def _short_folder(folder: Path, owners: set[int]) -> Path:
     place = Path(tempfile.gettempdir()) / f"redra-{os.geteuid()}-{digest}"
     with contextlib.suppress(FileExistsError):
         place.mkdir(mode=0o700)
-    found = place.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid in owners and not found.st_mode & 0o077:
+    status = place.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid in owners and not status.st_mode & 0o077:
         return place
     return Path(tempfile.mkdtemp(prefix="redra-"))
 

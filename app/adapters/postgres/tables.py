@@ -186,12 +186,12 @@ def view_tables(
 
     The history comes first in the key. Declaring a table again gives the same one.
     """
-    found: dict[str, Table] = {}
+    tables: dict[str, Table] = {}
     for table in declared:
         name = view_name(table.name)
         known = metadata.tables.get(name)
-        found[table.name] = _view_table(table, name, metadata) if known is None else known
-    return found
+        tables[table.name] = _view_table(table, name, metadata) if known is None else known
+    return tables
 
 
 def _view_table(declared: projection.Table, name: str, metadata: MetaData) -> Table:

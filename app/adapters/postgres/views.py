@@ -236,13 +236,13 @@ class PostgresViewStore:
         statements = self._statements[table]
         decoders = [(column.name, _KINDS[column.type].decode) for column in statements.columns]
         async with self._database.connection() as connection:
-            found = await connection.fetch(statements.read, history)
+            rows = await connection.fetch(statements.read, history)
         return [
             {
                 name: None if value is None else decode(value)
                 for (name, decode), value in zip(decoders, row, strict=True)
             }
-            for row in found
+            for row in rows
         ]
 
     async def save_snapshot(

@@ -85,10 +85,10 @@ class Authorizer:
             return self._open
         rights = self._current(runtime)
         place = (actor.user, actor.groups)
-        found = rights.grants.get(place)
-        if found is None:
-            found = rights.grants[place] = rights.book.grants(*place)
-        return found
+        grants = rights.grants.get(place)
+        if grants is None:
+            grants = rights.grants[place] = rights.book.grants(*place)
+        return grants
 
     def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> Decision:
         """Whether somebody may do one thing in a history."""
@@ -96,12 +96,12 @@ class Authorizer:
             return self._open.decide(question)
         rights = self._current(runtime)
         place = (actor.user, actor.groups, question)
-        found = rights.decisions.get(place)
-        if found is None:
+        decision = rights.decisions.get(place)
+        if decision is None:
             if question.size > _QUESTION_LETTERS_MAX:
                 return self.grants(runtime, actor).decide(question)
-            found = rights.decisions[place] = self.grants(runtime, actor).decide(question)
-        return found
+            decision = rights.decisions[place] = self.grants(runtime, actor).decide(question)
+        return decision
 
     def check(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> None:
         """Raise Forbidden unless it is allowed."""

@@ -33,14 +33,14 @@ def is_wanted(request: Request) -> bool:
 
 def questions(request: Request) -> list[Question]:
     """What the one who asks must be allowed to do. Raises BadRequest for headers without a user."""
-    found = list(_questions(request))
+    listed = list(_questions(request))
     if not request.header(_USER):
         raise BadRequest(
             "impersonation of groups, uids or extras needs the header Impersonate-User"
         )
-    if len(found) > _VALUES_MAX:
+    if len(listed) > _VALUES_MAX:
         raise BadRequest(f"more than {_VALUES_MAX} impersonation headers")
-    return found
+    return listed
 
 
 def impersonated(identity: Identity, request: Request) -> Identity:

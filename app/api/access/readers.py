@@ -71,11 +71,11 @@ class Reader:
         if self.is_unlimited:
             return True
         where = (*place, namespace)
-        found = self._collections.get(where)
-        if found is None:
-            found = any(self._may(question) for question in _about(ObjectKey(*where, "")))
-            self._collections[where] = found
-        return found
+        sees = self._collections.get(where)
+        if sees is None:
+            sees = any(self._may(question) for question in _about(ObjectKey(*where, "")))
+            self._collections[where] = sees
+        return sees
 
     def check(self, key: ObjectKey) -> None:
         """Raise Forbidden unless an object may be read."""

@@ -112,11 +112,11 @@ def _subject(review: Review, spec: JsonView) -> Actor:
 
 
 def _check_namespace(review: Review, path: ResourcePath, spec: JsonView) -> None:
-    found = json_tree.text(spec, "resourceAttributes", "namespace")
-    if found != path.namespace:
+    named = json_tree.text(spec, "resourceAttributes", "namespace")
+    if named != path.namespace:
         error = field_errors.invalid(
             "spec.resourceAttributes.namespace",
-            found,
+            named,
             "must match metadata.namespace",
         )
         raise field_errors.rejection("", api_groups.AUTHORIZATION, "", [error])
@@ -139,12 +139,12 @@ def _token_status(spec: JsonView, runtime: HistoryRuntime, by: Reviewing) -> Jso
     if known is not None:
         # The line of a file says nothing of audiences, so it is for this server.
         meant = [name for name in audiences or [AUDIENCE] if name == AUDIENCE]
-        found = (known, meant) if meant else None
+        reviewed = (known, meant) if meant else None
     else:
-        found = by.tokens.review(runtime, token, audiences)
-    if found is None:
+        reviewed = by.tokens.review(runtime, token, audiences)
+    if reviewed is None:
         return {"error": "invalid bearer token", "user": {}}
-    identity, meant = found
+    identity, meant = reviewed
     return {"authenticated": True, "user": _user(identity), "audiences": meant}
 
 

@@ -57,10 +57,10 @@ class Authenticator:
         if peer is None and not authorization and self._credentials.loopback_only:
             _check_site(request)
         place = (peer, authorization, request.header(b"user-agent")[:_AGENT_MAX])
-        found = self._remembered.get(place)
-        if found is None:
-            found = self._remembered[place] = self._authenticate(*place)
-        return found
+        identity = self._remembered.get(place)
+        if identity is None:
+            identity = self._remembered[place] = self._authenticate(*place)
+        return identity
 
     def identify_token(self, token: str) -> Identity | None:
         """Whose token it is; None for an unknown one."""
@@ -81,20 +81,20 @@ class Authenticator:
         known = self._credentials
         if peer is not None:
             user, groups = peer
-            found = Identity(actor=Actor(user=user, groups=(*groups, AUTHENTICATED)))
+            identity = Identity(actor=Actor(user=user, groups=(*groups, AUTHENTICATED)))
         elif authorization:
             scheme, _, token = authorization.partition(" ")
             by_token = self.identify_token(token.strip())
             if scheme.lower() != "bearer" or by_token is None:
                 raise Unauthorized("Unauthorized")
-            found = by_token
+            identity = by_token
         elif known.anonymous is not None:
-            found = Identity(actor=known.anonymous)
+            identity = Identity(actor=known.anonymous)
         else:
             raise Unauthorized("Unauthorized")
-        actor = found.actor
+        actor = identity.actor
         shown = Actor(user=actor.user, groups=actor.groups, agent=agent)
-        return replace(found, actor=shown)
+        return replace(identity, actor=shown)
 
 
 def _check_site(request: Request) -> None:

@@ -55,8 +55,8 @@ class ServiceTokens:
     ) -> JsonObject:
         """The answer to a TokenRequest for an account. Raises NotFound, Conflict, Invalid."""
         reader = runtime.views.objects
-        found = reader.get(account)
-        if found is None:
+        account_tree = reader.get(account)
+        if account_tree is None:
             raise _absent("serviceaccounts", account.name)
         spec = meta.spec(tree)
         seconds = _seconds(spec)
@@ -64,7 +64,7 @@ class ServiceTokens:
         end = Instant(now + seconds * SECOND)
         private: JsonObject = {
             "namespace": account.namespace,
-            "serviceaccount": {"name": account.name, "uid": _uid(found)},
+            "serviceaccount": {"name": account.name, "uid": _uid(account_tree)},
         }
         reference = json_tree.mapping(spec, "boundObjectRef")
         if reference:
@@ -107,10 +107,10 @@ class ServiceTokens:
 
     def identify(self, runtime: HistoryRuntime, claims: JsonView) -> Identity:
         """Whose token it is. Raises Unauthorized when it is over, or for another history."""
-        found = self._identity(runtime, claims)
-        if found is None or AUDIENCE not in json_tree.texts(claims, "aud"):
+        identity = self._identity(runtime, claims)
+        if identity is None or AUDIENCE not in json_tree.texts(claims, "aud"):
             raise Unauthorized("Unauthorized")
-        return found
+        return identity
 
     def review(
         self, runtime: HistoryRuntime, token: str, audiences: Sequence[str]
@@ -121,8 +121,8 @@ class ServiceTokens:
             return None
         wanted = audiences or (AUDIENCE,)
         meant = [name for name in wanted if name in json_tree.texts(claims, "aud")]
-        found = self._identity(runtime, claims) if meant else None
-        return None if found is None else (found, meant)
+        identity = self._identity(runtime, claims) if meant else None
+        return None if identity is None else (identity, meant)
 
     def read(self, token: str) -> JsonObject | None:
         """The content of a token of ours, whether it is over or not; None for any other."""
@@ -199,19 +199,19 @@ def _bound(reader: ObjectsReader, namespace: str, reference: Reference) -> JsonO
         problem = "only Pod, Secret and Node of v1 can be bound to"
         error = field_errors.invalid("spec.boundObjectRef", kind, problem)
         raise field_errors.rejection("TokenRequest", api_groups.AUTHENTICATION, "", [error])
-    found = reader.get(_key(resource, "" if kind == "Node" else namespace, name))
-    if found is None:
+    bound = reader.get(_key(resource, "" if kind == "Node" else namespace, name))
+    if bound is None:
         raise _absent(resource, name)
     wanted = reference.uid
-    if wanted and wanted != _uid(found):
+    if wanted and wanted != _uid(bound):
         detail = (
             f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
         text = f'Operation cannot be fulfilled on {resource} "{name}": {detail}'
         raise Conflict(text, resource=resource, name=name)
-    told: JsonObject = {kind.lower(): {"name": name, "uid": _uid(found)}}
-    node = core.node_name(found) if kind == "Pod" else ""
+    told: JsonObject = {kind.lower(): {"name": name, "uid": _uid(bound)}}
+    node = core.node_name(bound) if kind == "Pod" else ""
     if node:
         told["node"] = {"name": node}
         of_node = reader.get(_key("nodes", "", node))
@@ -221,8 +221,8 @@ def _bound(reader: ObjectsReader, namespace: str, reference: Reference) -> JsonO
 
 
 def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: Reference) -> bool:
-    found = reader.get(_key(resource, namespace, claimed.name))
-    return found is not None and _uid(found) == claimed.uid
+    tree = reader.get(_key(resource, namespace, claimed.name))
+    return tree is not None and _uid(tree) == claimed.uid
 
 
 def _key(resource: str, namespace: str, name: str) -> ObjectKey:

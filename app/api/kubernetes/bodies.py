@@ -74,9 +74,9 @@ def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
 
     Custom objects have no strategic merge patch.
     """
-    found = _PATCHES.get(media_type(request))
-    if found is None or (is_custom and found is PatchType.STRATEGIC):
-        if found is None:
+    patch_kind = _PATCHES.get(media_type(request))
+    if patch_kind is None or (is_custom and patch_kind is PatchType.STRATEGIC):
+        if patch_kind is None:
             raise UnsupportedMediaType("415: Unsupported Media Type", is_generic=True)
         offered = [name for name in _PATCHES if name != PatchType.STRATEGIC.value]
         listed = ", ".join(offered)
@@ -84,7 +84,7 @@ def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
             "the body of the request was in an unknown format - accepted media types include: "
             f"{listed}"
         )
-    return found
+    return patch_kind
 
 
 def decode_patch(
@@ -92,8 +92,8 @@ def decode_patch(
 ) -> tuple[JsonObject | list[JsonObject], tuple[str, ...]]:
     """The body of a patch and what was wrong with its keys. Raises BadRequest or TooLarge."""
     if patch is PatchType.JSON:
-        found = decode.decode_json(text, bounds).value
-        return _operations(found, operations_max), ()
+        operations = decode.decode_json(text, bounds).value
+        return _operations(operations, operations_max), ()
     decoded = decode.decode(text, is_yaml=patch is PatchType.APPLY, bounds=bounds)
     return decode.as_object(decoded), decoded.problems
 

@@ -224,18 +224,18 @@ def served_subresources(kind: Kind) -> list[str]:
 
 def _groups(profile: Profile, customs: tuple[Kind, ...]) -> dict[str, dict[str, list[Kind]]]:
     """Kinds by group and version, versions by preference."""
-    found: dict[str, dict[str, list[Kind]]] = {}
+    groups: dict[str, dict[str, list[Kind]]] = {}
     for kind in (*registry.kinds(), *customs):
         for group, version in registry.served_versions(kind, profile):
-            found.setdefault(group, {}).setdefault(version, []).append(kind)
+            groups.setdefault(group, {}).setdefault(version, []).append(kind)
     for review in REVIEWS:
-        found.setdefault(review.group, {}).setdefault("v1", [])
-    for group, versions in found.items():
+        groups.setdefault(review.group, {}).setdefault("v1", [])
+    for group, versions in groups.items():
         order = sorted(versions, key=registry.version_rank)
-        found[group] = {
+        groups[group] = {
             version: sorted(versions[version], key=lambda kind: kind.plural) for version in order
         }
-    return found
+    return groups
 
 
 def _sorted_groups(groups: Iterable[str]) -> list[str]:
@@ -259,7 +259,7 @@ def _aggregated_resources(group: str, version: str, kinds: list[Kind]) -> list[J
 
 
 def _aggregated_resource(group: str, version: str, kind: Kind) -> JsonObject:
-    found: JsonObject = {
+    entry: JsonObject = {
         "resource": kind.plural,
         "responseKind": _gvk(group, version, kind.kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
@@ -267,9 +267,9 @@ def _aggregated_resource(group: str, version: str, kind: Kind) -> JsonObject:
         "verbs": list(kind.verbs),
     }
     if kind.short_names:
-        found["shortNames"] = list(kind.short_names)
+        entry["shortNames"] = list(kind.short_names)
     if kind.categories:
-        found["categories"] = list(kind.categories)
+        entry["categories"] = list(kind.categories)
     subresources = [
         {
             "subresource": name,
@@ -279,8 +279,8 @@ def _aggregated_resource(group: str, version: str, kind: Kind) -> JsonObject:
         for name in served_subresources(kind)
     ]
     if subresources:
-        found["subresources"] = subresources
-    return found
+        entry["subresources"] = subresources
+    return entry
 
 
 def _legacy_resources(kind: Kind) -> list[JsonObject]:
@@ -295,7 +295,7 @@ def _legacy_resources(kind: Kind) -> list[JsonObject]:
         main["shortNames"] = list(kind.short_names)
     if kind.categories:
         main["categories"] = list(kind.categories)
-    found = [main]
+    entries = [main]
     for name in served_subresources(kind):
         entry: JsonObject = {
             "name": f"{kind.plural}/{name}",
@@ -307,8 +307,8 @@ def _legacy_resources(kind: Kind) -> list[JsonObject]:
         if name in _RESPONSE_KINDS:
             group, version, answered = _RESPONSE_KINDS[name]
             entry |= {"kind": answered} | ({"group": group, "version": version} if group else {})
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _gvk(group: str, version: str, kind: str) -> JsonObject:

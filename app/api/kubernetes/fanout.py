@@ -179,11 +179,11 @@ class Fanout:
     def channel(self, runtime: HistoryRuntime, place: Place) -> Channel:
         """The channel of a resource; it is there as long as it has members."""
         key = (runtime, place)
-        found = self._channels.get(key)
-        if found is None:
-            found = Channel(runtime, place, lambda: self._forget(key))
-            self._channels[key] = found
-        return found
+        channel = self._channels.get(key)
+        if channel is None:
+            channel = Channel(runtime, place, lambda: self._forget(key))
+            self._channels[key] = channel
+        return channel
 
     def _forget(self, key: tuple[HistoryRuntime, Place]) -> None:
         del self._channels[key]

@@ -125,9 +125,9 @@ class Lists:
     ) -> Sequence[Event]:
         """All that is selected at a revision, sorted by namespace and name."""
         kept = _place(timeline, target, revision, selection)
-        found = self._snapshots.recent(kept)
-        if found is not None:
-            return found
+        snapshot = self._snapshots.recent(kept)
+        if snapshot is not None:
+            return snapshot
         views: LiveViews = timeline.views
         if revision != timeline.revision:
             if revision > timeline.revision:

@@ -66,7 +66,7 @@ _META_VERSIONS = ("v1", "v1beta1")
 @lru_cache(maxsize=512)
 def parse(accept: str) -> tuple[MediaRange, ...]:
     """The alternatives of an Accept header, in order; none of weight zero."""
-    found = []
+    ranges = []
     for part in accept.split(","):
         name, *rest = (piece.strip() for piece in part.split(";"))
         parameters = []
@@ -74,8 +74,8 @@ def parse(accept: str) -> tuple[MediaRange, ...]:
             key, _, value = piece.partition("=")
             parameters.append((key.strip().lower(), value.strip().strip('"')))
         if name and ("q", "0") not in parameters:
-            found.append(MediaRange(type=name.lower(), parameters=tuple(parameters)))
-    return tuple(found)
+            ranges.append(MediaRange(type=name.lower(), parameters=tuple(parameters)))
+    return tuple(ranges)
 
 
 @lru_cache(maxsize=512)

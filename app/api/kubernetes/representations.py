@@ -129,15 +129,15 @@ class Representations:
         if target.serves(event):
             return event.body
         key = target.place(event)
-        found = self._converted.get(key)
-        if found is None:
-            found = (
+        encoded = self._converted.get(key)
+        if encoded is None:
+            encoded = (
                 _revealed(event, target).body
                 if target.secrets is not None
                 else encode(_converted(event.object, target))
             )
-            self._converted[key] = found
-        return found
+            self._converted[key] = encoded
+        return encoded
 
     def tree_in(self, tree: JsonObject, target: Target) -> JsonObject:
         """A stored tree in the target's version; the given one is not changed."""

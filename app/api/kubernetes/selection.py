@@ -55,8 +55,8 @@ class Selection:
         if self.name and key.name != self.name:
             return False
         for requirement in self.keyed:
-            found = key.name if requirement.field == _NAME else key.namespace
-            if (found == requirement.value) is not requirement.equal:
+            value = key.name if requirement.field == _NAME else key.namespace
+            if (value == requirement.value) is not requirement.equal:
                 return False
         return True
 

@@ -63,11 +63,11 @@ class Frames:
     def frame(self, word: bytes, event: Event, target: Target) -> bytes:
         """The line for one change, with the whole object."""
         place = word, target.place(event)
-        found = self._kept.get(place)
-        if found is None:
+        lines = self._kept.get(place)
+        if lines is None:
             body = self._representations.object_bytes(event, target)
-            found = self._kept[place] = line(word, body)
-        return found
+            lines = self._kept[place] = line(word, body)
+        return lines
 
 
 class Watching:
@@ -333,8 +333,8 @@ class _Watch:
         finally:
             self._member = None
         # What came since the watch left is found by `catch_up`.
-        found = self._subscription = self._subscribe(after)
-        return found
+        opened = self._subscription = self._subscribe(after)
+        return opened
 
     async def _reaches(self, revision: Revision, end: float) -> bool:
         """Wait for a revision of the future; False when the time is up or the watch ends before."""
@@ -343,13 +343,13 @@ class _Watch:
             await self._ending.wait()
             tasks.cancel_scope.cancel()
 
-        found = False
+        reached = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_when_ending)
             left = max(0.0, end - anyio.current_time())
-            found = await self._timeline.runtime.wait_for(revision, left)
+            reached = await self._timeline.runtime.wait_for(revision, left)
             tasks.cancel_scope.cancel()
-        return found
+        return reached
 
     async def _idle(self, end: float) -> None:
         """The past has no more changes; wait for the time to be up."""

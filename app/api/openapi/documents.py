@@ -60,11 +60,11 @@ class Openapi:
         """The same with custom kinds; documents in which none of them stands are shared."""
         if not customs:
             return self
-        found = self._extended.get(customs)
-        if found is None:
-            found = Openapi(self._profile, self._schemas, customs=customs, plain=self)
-            self._extended[customs] = found
-        return found
+        extended = self._extended.get(customs)
+        if extended is None:
+            extended = Openapi(self._profile, self._schemas, customs=customs, plain=self)
+            self._extended[customs] = extended
+        return extended
 
     def index(self, prefix: str) -> bytes:
         """All documents with their addresses, below the prefix of a history."""
@@ -102,10 +102,10 @@ class Openapi:
         if self._is_shared(place):
             assert self._plain is not None, "shared documents have an owner"
             return self._plain.document(place)
-        found = self._documents.get(place)
-        if found is None:
-            found = self._documents[place] = _encode(self._build(place))
-        return found
+        document = self._documents.get(place)
+        if document is None:
+            document = self._documents[place] = _encode(self._build(place))
+        return document
 
     def _is_shared(self, place: str) -> bool:
         return self._plain is not None and self._places[place] not in self._own
@@ -114,11 +114,11 @@ class Openapi:
         if self._is_shared(place):
             assert self._plain is not None, "shared documents have an owner"
             return self._plain._digest(place)
-        found = self._digests.get(place)
-        if found is None:
+        known_digest = self._digests.get(place)
+        if known_digest is None:
             digest = hashlib.sha256(self.document(place)).hexdigest().upper()
-            found = self._digests[place] = digest
-        return found
+            known_digest = self._digests[place] = digest
+        return known_digest
 
     def _build(self, place: str) -> JsonObject:
         group, version = self._places[place]
@@ -130,22 +130,22 @@ class Openapi:
             if kind.custom is not None:
                 name = custom.name_of(kind, version)
                 customs |= custom.components(kind, version, self._meta_fields())
-                for found in self._schemas.reachable(custom.META):
-                    wanted[found] = None
+                for definition in self._schemas.reachable(custom.META):
+                    wanted[definition] = None
                 paths |= openapi_paths.of_kind(kind, group, version, name)
                 continue
             name = structural.definition_name(group, version, kind.kind)
             name = name if self._schemas.has(name) else corrections.LOOSE
-            for found in self._schemas.reachable(name):
-                wanted[found] = None
+            for definition in self._schemas.reachable(name):
+                wanted[definition] = None
             paths |= openapi_paths.of_kind(kind, group, version, name)
         reviews = [
             review for review in discovery.REVIEWS if (review.group, "v1") == (group, version)
         ]
         for review in reviews:
             name = structural.definition_name(group, version, review.kind)
-            for found in self._schemas.reachable(name):
-                wanted[found] = None
+            for definition in self._schemas.reachable(name):
+                wanted[definition] = None
             paths |= openapi_paths.of_review(review, name)
         schemas = {name: self._component(name) for name in sorted(wanted)} | customs
         for kind_name in [kind.kind for kind in kinds] + [review.kind for review in reviews]:
@@ -163,16 +163,18 @@ class Openapi:
 
     def _meta_fields(self) -> JsonObject:
         """The descriptions that `apiVersion` and `kind` have everywhere."""
-        found = self._component(structural.definition_name("", "v1", "ConfigMap"))["properties"]
-        return {name: found[name] for name in ("apiVersion", "kind")}
+        properties = self._component(structural.definition_name("", "v1", "ConfigMap"))[
+            "properties"
+        ]
+        return {name: properties[name] for name in ("apiVersion", "kind")}
 
     def _component(self, name: str) -> JsonObject:
-        found: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
+        component: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
         for field in ("apiVersion", "kind"):
             # The published file narrows these to single values, which explain would show.
-            found.get("properties", {}).get(field, {}).pop("enum", None)
-        enums.add(name, found, self._profile.minor)
-        return found
+            component.get("properties", {}).get(field, {}).pop("enum", None)
+        enums.add(name, component, self._profile.minor)
+        return component
 
     def _v2(self, request: Request) -> Response:
         """The one document of v2, in the form that is asked for; JSON when nothing is said."""
@@ -189,13 +191,13 @@ class Openapi:
     def old_document(self, *, is_protobuf: bool) -> bytes:
         """The document of v2 about all that is served."""
         form = "v2 protobuf" if is_protobuf else "v2"
-        found = self._documents.get(form)
-        if found is None:
+        encoded = self._documents.get(form)
+        if encoded is None:
             parts = (msgspec.json.decode(self.document(place)) for place in sorted(self._places))
             whole = v2.document("Kubernetes", f"v{self._profile.version}.0", parts)
-            found = v2.encode(whole) if is_protobuf else _encode(whole)
-            self._documents[form] = found
-        return found
+            encoded = v2.encode(whole) if is_protobuf else _encode(whole)
+            self._documents[form] = encoded
+        return encoded
 
 
 def _place(group: str, version: str) -> str:
@@ -208,21 +210,21 @@ def _converted(raw: Any, ref: str) -> Any:
         return [_converted(item, ref) for item in raw]
     if not isinstance(raw, dict):
         return raw
-    found = {}
+    converted = {}
     for key, value in raw.items():
         if key == "$ref" and isinstance(value, str):
             target = {"$ref": ref + value.removeprefix(_REF)}
             if len(raw) == 1:
                 return target
-            found["allOf"] = [target]
+            converted["allOf"] = [target]
         elif key == "type" and isinstance(value, list):
             names = [name for name in value if name != "null"]
             if len(names) == 1:
-                found["type"] = names[0]
+                converted["type"] = names[0]
         elif key == "enum" and isinstance(value, list):
-            found["enum"] = [item for item in value if item is not None]
+            converted["enum"] = [item for item in value if item is not None]
         elif key in ("$schema", "additionalProperties") and value is False:
             continue
         else:
-            found[key] = _converted(value, ref)
-    return found
+            converted[key] = _converted(value, ref)
+    return converted

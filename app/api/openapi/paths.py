@@ -74,21 +74,21 @@ def of_kind(kind: Kind, group: str, version: str, definition: str) -> JsonObject
     gvk = {"group": group, "version": version, "kind": kind.kind}
     place = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
     inherited = ["namespace"] if kind.namespaced else []
-    found: JsonObject = {}
+    paths: JsonObject = {}
     collection = _path(kind, kind.verbs, _COLLECTION, gvk, definition, inherited)
     item = _path(kind, kind.verbs, _ITEM, gvk, definition, [*inherited, "name"])
-    found[f"{place}/{kind.plural}"] = collection
-    found[f"{place}/{kind.plural}/{{name}}"] = item
+    paths[f"{place}/{kind.plural}"] = collection
+    paths[f"{place}/{kind.plural}/{{name}}"] = item
     if kind.namespaced and "list" in kind.verbs:
-        found[f"{root}/{kind.plural}"] = _path(kind, ("list",), _COLLECTION, gvk, definition, [])
+        paths[f"{root}/{kind.plural}"] = _path(kind, ("list",), _COLLECTION, gvk, definition, [])
     for name in discovery.served_subresources(kind):
         if name in ("eviction", "binding", "log", "scale", "token"):
             continue
         verbs = discovery.SUBRESOURCE_VERBS[name]
-        found[f"{place}/{kind.plural}/{{name}}/{name}"] = _path(
+        paths[f"{place}/{kind.plural}/{{name}}/{name}"] = _path(
             kind, verbs, _ITEM, gvk, definition, [*inherited, "name"], suffix=name
         )
-    return found
+    return paths
 
 
 def of_review(review: Review, definition: str) -> JsonObject:
@@ -120,9 +120,9 @@ def _path(
     *,
     suffix: str = "",
 ) -> JsonObject:
-    found: JsonObject = {}
+    item: JsonObject = {}
     if inherited:
-        found["parameters"] = [_in_path(name) for name in inherited]
+        item["parameters"] = [_in_path(name) for name in inherited]
     for verb, (method, action, parameters) in table.items():
         if verb not in verbs:
             continue
@@ -147,8 +147,8 @@ def _path(
                     if kind.custom is None or patch is not PatchType.STRATEGIC
                 },
             }
-        found[method] = operation
-    return found
+        item[method] = operation
+    return item
 
 
 def _title(gvk: JsonObject) -> str:

@@ -58,37 +58,37 @@ def _schema(schema: Any) -> JsonObject:
     """A schema of v3 as v2 has it: a reference stands beside its description."""
     if not isinstance(schema, dict):
         return {}
-    found: JsonObject = {}
+    converted: JsonObject = {}
     reference = schema.get("$ref") or next(
         (part["$ref"] for part in schema.get("allOf", ()) if "$ref" in part), None
     )
     if reference:
-        found["$ref"] = _REF + str(reference).removeprefix(_V3_REF)
+        converted["$ref"] = _REF + str(reference).removeprefix(_V3_REF)
     for key, value in schema.items():
         if key == "properties":
-            found[key] = {name: _schema(part) for name, part in value.items()}
+            converted[key] = {name: _schema(part) for name, part in value.items()}
         elif key in ("items", "additionalProperties"):
-            found[key] = _schema(value)
+            converted[key] = _schema(value)
         elif key in _KEPT or (key.startswith("x-kubernetes-") and key != _RULES):
-            found[key] = value
-    return found
+            converted[key] = value
+    return converted
 
 
 _RULES = "x-kubernetes-validations"
 
 
 def _item(item: JsonObject) -> JsonObject:
-    found: JsonObject = {}
+    converted: JsonObject = {}
     for method, operation in item.items():
         if method == "parameters":
-            found[method] = [_parameter(each) for each in operation]
+            converted[method] = [_parameter(each) for each in operation]
         else:
-            found[method] = _operation(operation)
-    return found
+            converted[method] = _operation(operation)
+    return converted
 
 
 def _operation(operation: JsonObject) -> JsonObject:
-    found = {key: operation[key] for key in operation if key.startswith("x-kubernetes-")}
+    shown = {key: operation[key] for key in operation if key.startswith("x-kubernetes-")}
     parameters = [_parameter(each) for each in operation.get("parameters", ())]
     content = operation.get("requestBody", {}).get("content", {})
     if content:
@@ -109,13 +109,13 @@ def _operation(operation: JsonObject) -> JsonObject:
         "produces": list(produces),
         "parameters": parameters,
         "responses": responses,
-        **found,
+        **shown,
     }
 
 
 def _parameter(parameter: JsonObject) -> JsonObject:
-    found = {key: value for key, value in parameter.items() if key != "schema"}
-    return found | {"type": parameter["schema"]["type"], "uniqueItems": True}
+    shown = {key: value for key, value in parameter.items() if key != "schema"}
+    return shown | {"type": parameter["schema"]["type"], "uniqueItems": True}
 
 
 # ---- protobuf
@@ -178,10 +178,10 @@ def _encoded_operation(operation: Mapping[str, Any]) -> bytes:
 
 
 def _encoded_response(response: Mapping[str, Any]) -> bytes:
-    found = _text(1, response["description"])
+    encoded = _text(1, response["description"])
     if "schema" in response:
-        found += _field(2, _field(1, _encoded_schema(response["schema"])))
-    return found
+        encoded += _field(2, _field(1, _encoded_schema(response["schema"])))
+    return encoded
 
 
 def _encoded_parameter(parameter: Mapping[str, Any]) -> bytes:
@@ -222,9 +222,9 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

@@ -40,7 +40,7 @@ class Health:
         if problems:
             text = "\n".join(problems) + "\n"
             return Response(text.encode(), status=503, content_type=TEXT)
-        notes = [f"{found.info.name}: {found.cause}" for found in self._histories.broken()]
+        notes = [f"{broken.info.name}: {broken.cause}" for broken in self._histories.broken()]
         for replaced in self._histories.replaced():
             notes.append(f"{replaced.info.name}: read anew because {replaced.cause}")
         for runtime in self._histories.open_runtimes():

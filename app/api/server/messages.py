@@ -106,10 +106,10 @@ class Request:
     @property
     def query(self) -> dict[str, list[str]]:
         """The query parameters; a parameter without `=` is an empty text."""
-        found = self._query
-        if found is None:
-            found = self._query = _parse_query(self.scope["query_string"])
-        return found
+        query = self._query
+        if query is None:
+            query = self._query = _parse_query(self.scope["query_string"])
+        return query
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter; empty when it is absent."""
@@ -281,10 +281,10 @@ async def send_stream(stream: Stream, request: Request, send: Send, *, seconds_m
 
 
 def _parse_query(raw: bytes) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    query: dict[str, list[str]] = {}
     for name, value in _pairs(raw.decode("latin-1")) if raw else ():
-        found.setdefault(name, []).append(value)
-    return found
+        query.setdefault(name, []).append(value)
+    return query
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

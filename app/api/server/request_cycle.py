@@ -56,9 +56,9 @@ class Exchange(RequestResponseCycle):
         """The body if it has arrived whole, and nobody has begun to read it; else None."""
         if self.more_body or self.waiting_for_100_continue or self.disconnected:
             return None
-        found, self.body = self.body, bytearray()
+        body, self.body = self.body, bytearray()
         self.message_event.clear()
-        return bytes(found)
+        return bytes(body)
 
     def answer(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
         """Send a whole answer; False, with nothing sent, when it has to go the usual way."""

@@ -158,9 +158,9 @@ class Allocator:
             return Failure(node=here, scope=Scope.FATAL, text=str(problem), case=None, steps=0)
         case = Case(view=view, plans=attempt.plans, builder=attempt.builder)
         if attempt.key is not None:
-            found = remembered.recall(view, attempt.key, self.state)
-            if found is not None:
-                return self._answer(here, case, found)
+            earlier = remembered.recall(view, attempt.key, self.state)
+            if earlier is not None:
+                return self._answer(here, case, earlier)
         try:
             return self._search(here, case, attempt)
         except AttemptAborted as abort:

@@ -117,12 +117,14 @@ class Analysis:
                 )
                 for row in self._rows
             )
-            facts = tuple(found[index] for claim in problem.facts for found in claim)
+            facts = tuple(
+                constraint_facts[index] for claim in problem.facts for constraint_facts in claim
+            )
             counters = (view.pool_index[index], device.consumes) if device.consumes else None
             status = (problem.dedicated & bit, problem.held & bit, problem.multi & bit)
             self._classes.append((rows, facts, counters, tuple(map(bool, status))))
-        for index, found in enumerate(self._classes):
-            self._alike[found] = self._alike.get(found, 0) | 1 << index
+        for index, number in enumerate(self._classes):
+            self._alike[number] = self._alike.get(number, 0) | 1 << index
 
 
 def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
@@ -165,24 +167,24 @@ def _tracing_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
     Conservative: a row is listed when its devices make a trace possible, whether or not it happens.
     """
     quirks = problem.quirks
-    found: set[int] = set()
+    numbers: set[int] = set()
     consuming = _consuming(problem)
     for row in rows:
         shares = row.candidates & problem.multi
         if (shares & consuming and (quirks.q2 or quirks.q7 or quirks.q17)) or (
             row.takes_all and shares and quirks.q8
         ):
-            found.add(row.index)
+            numbers.add(row.index)
     sets = problem.features.list_attributes and problem.variant is Variant.EXPERIMENTAL
     for claim, plan in enumerate(problem.plans):
         for number, constraint in enumerate(plan.constraints):
             concerned = [row for row in rows if row.claim == claim and number in row.constraints]
             if not constraint.matching:
                 if quirks.q6:
-                    found.update(row.index for row in concerned if row.count > 1)
+                    numbers.update(row.index for row in concerned if row.count > 1)
             elif sets and quirks.q5 and _has_wide(problem, concerned, number):
-                found.update(row.index for row in concerned)
-    return found
+                numbers.update(row.index for row in concerned)
+    return numbers
 
 
 def _has_wide(problem: Problem, concerned: Sequence[Row], number: int) -> bool:

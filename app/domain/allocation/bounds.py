@@ -101,10 +101,10 @@ def counters_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) 
             for place, amount in draws[index]:
                 amounts.setdefault((pool_index[index], place), []).append(amount)
         size = demand.mask.bit_count()
-        for where, found in amounts.items():
-            without = size - len(found)
+        for where, listed_draws in amounts.items():
+            without = size - len(listed_draws)
             if without < demand.need:
-                cheapest = sum(sorted(found)[: demand.need - without])
+                cheapest = sum(sorted(listed_draws)[: demand.need - without])
                 costs[where] = costs.get(where, 0) + cheapest
     ledger = usage.ledger()
     return all(cost <= ledger.left(pool, place, cost) for (pool, place), cost in costs.items())

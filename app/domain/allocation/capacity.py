@@ -95,7 +95,7 @@ def amounts(
     requested: Mapping[str, Requested], capacity: Mapping[str, Capacity]
 ) -> Mapping[str, Amount]:
     """The amount per capacity of a device, also of those that nobody asked for."""
-    return {name: amount_of(requested.get(name), found) for name, found in capacity.items()}
+    return {name: amount_of(requested.get(name), own) for name, own in capacity.items()}
 
 
 def asks_for_unknown(
@@ -120,9 +120,9 @@ def shortage(
     unknown = asks_for_unknown(requested, capacity)
     if unknown is not None:
         return f"capacity {unknown} is not defined by the device"
-    for name, found in capacity.items():
-        amount = amount_of(requested.get(name), found)
-        if violates(amount.value, found.policy):
+    for name, own in capacity.items():
+        amount = amount_of(requested.get(name), own)
+        if violates(amount.value, own.policy):
             return f"capacity {name}: {amount.value} is not allowed by the request policy"
         total = amount.value.nanos
         taken = None if aggregated is None else aggregated.get(name)
@@ -133,9 +133,9 @@ def shortage(
             total += further
             if grows and taken is None and amount.source is not None:
                 amount.source.grow(further)
-        if total > found.value.nanos:
-            free = max(0, found.value.nanos - (taken or 0) - (further or 0))
-            return f"capacity {name}: needs {amount.value}, {shown(free)} of {found.value} is free"
+        if total > own.value.nanos:
+            free = max(0, own.value.nanos - (taken or 0) - (further or 0))
+            return f"capacity {name}: needs {amount.value}, {shown(free)} of {own.value} is free"
     return None
 
 

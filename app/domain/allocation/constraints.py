@@ -52,10 +52,10 @@ class Facts:
 
 def lookup(device: Device, constraint: Constraint) -> JsonView | None:
     """The attribute that the constraint names: the exact key, else the short one of the driver."""
-    found = device.attributes.get(constraint.attribute)
-    if found is None and constraint.domain == device.id[0]:
-        found = device.attributes.get(constraint.identifier)
-    return found if isinstance(found, Mapping) else None
+    attribute = device.attributes.get(constraint.attribute)
+    if attribute is None and constraint.domain == device.id[0]:
+        attribute = device.attributes.get(constraint.identifier)
+    return attribute if isinstance(attribute, Mapping) else None
 
 
 def facts_of(device: Device, constraint: Constraint) -> Facts | None:
@@ -137,13 +137,13 @@ class MatchScalars:
 
     def accepts(self, device: int) -> bool:
         """The first device is taken whatever its type, later ones must equal it."""
-        found = self._facts[device]
-        if found is None:
+        facts = self._facts[device]
+        if facts is None:
             return False
         if self._count == 0:
             return True
         assert self._reference is not None
-        return bool(found.scalars) and found.scalars[0] in self._reference.scalars
+        return bool(facts.scalars) and facts.scalars[0] in self._reference.scalars
 
     def add(self, device: int, main: str) -> bool:
         """Take the device; the first is what later ones must equal."""
@@ -219,15 +219,15 @@ class MatchSets:
             self._common = self._history.pop()
 
     def _narrowed(self, device: int) -> ValueSet | None:
-        found = self._facts[device]
-        if found is None or found.values is None:
+        facts = self._facts[device]
+        if facts is None or facts.values is None:
             return None
         if not self._count:
-            return found.values
+            return facts.values
         assert self._common is not None
         kind, values = self._common
-        shared = values & found.values[1]
-        return (kind, shared) if kind == found.values[0] and shared else None
+        shared = values & facts.values[1]
+        return (kind, shared) if kind == facts.values[0] and shared else None
 
     def key(self) -> object:
         """The number of devices, and the common values when there are any."""
@@ -276,16 +276,16 @@ class Distinct:
 
     def accepts(self, device: int) -> bool:
         """Whether the value is new; the first device is taken whatever its type."""
-        found = self._facts[device]
-        return found is not None and not (self._count and self._conflicts(found))
+        facts = self._facts[device]
+        return facts is not None and not (self._count and self._conflicts(facts))
 
     def add(self, device: int, main: str) -> bool:
         """Remember the value of the device, or refuse one that is remembered."""
         if not self.accepts(device):
             return False
-        found = self._facts[device]
-        assert found is not None
-        self._accepted[main if self._last_only else (main, device)] = found
+        facts = self._facts[device]
+        assert facts is not None
+        self._accepted[main if self._last_only else (main, device)] = facts
         self._count += 1
         return True
 
@@ -304,7 +304,7 @@ class Distinct:
 
     def seen(self) -> list[object]:
         """The values that are taken."""
-        return [found.shown() for found in self._accepted.values()]
+        return [facts.shown() for facts in self._accepted.values()]
 
     def save(self) -> Saved:
         """The number of devices and what is remembered."""

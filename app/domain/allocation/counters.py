@@ -39,8 +39,8 @@ def available_of(pool: Pool, state: AllocatedState) -> dict[Counter, int]:
         for name, counters in pool.counters.items()
         for counter, amount in counters.items()
     }
-    for found in (*pool.slices, *pool.others):
-        for device in found.devices:
+    for resource_slice in (*pool.slices, *pool.others):
+        for device in resource_slice.devices:
             if device.consumes and state.is_allocated(device.id):
                 for name, counters_used in device.consumes:
                     for counter, amount in counters_used:
@@ -65,22 +65,22 @@ class AvailableCounters:
     def of(self, pool: Pool) -> dict[Counter, int]:
         """What is available to the pool, computed when it is first asked for."""
         key = self.key(pool)
-        found = self._known.get(key)
-        if found is None:
-            found = available_of(pool, self._state)
-            self._known[key] = found
-        return found
+        available = self._known.get(key)
+        if available is None:
+            available = available_of(pool, self._state)
+            self._known[key] = available
+        return available
 
     def peek(self, pool: Pool) -> dict[Counter, int]:
         """What `of` would give, without fixing it for later pools of the same name."""
         key = self.key(pool)
-        found = self._known.get(key)
-        if found is None:
-            found = self._peeked.get(pool)
-            if found is None:
-                found = available_of(pool, self._state)
-                self._peeked[pool] = found
-        return found
+        available = self._known.get(key)
+        if available is None:
+            available = self._peeked.get(pool)
+            if available is None:
+                available = available_of(pool, self._state)
+                self._peeked[pool] = available
+        return available
 
     def fixed(self) -> int:
         """How many books have been opened; grows, and what is open never changes."""
@@ -105,7 +105,7 @@ NO_DRAWS = Draws(amounts=(), negative=False)
 
 def draws_of(devices: Sequence[Device]) -> Draws:
     """The amounts per device, counters that are named twice added up."""
-    found: list[tuple[tuple[Counter, int], ...]] = []
+    draws: list[tuple[tuple[Counter, int], ...]] = []
     negative = False
     for device in devices:
         sums: dict[Counter, int] = {}
@@ -113,8 +113,8 @@ def draws_of(devices: Sequence[Device]) -> Draws:
             for counter, amount in counters:
                 sums[name, counter] = sums.get((name, counter), 0) + amount
                 negative = negative or amount < 0
-        found.append(tuple(sums.items()))
-    return Draws(amounts=tuple(found), negative=negative)
+        draws.append(tuple(sums.items()))
+    return Draws(amounts=tuple(draws), negative=negative)
 
 
 class CounterLedger:
@@ -214,7 +214,7 @@ class CounterLedger:
 
     def restore(self, booked: Booked) -> None:
         """Let that be booked and nothing else."""
-        self._booked = {key: dict(found) for key, found in booked.items()}
+        self._booked = {key: dict(amounts) for key, amounts in booked.items()}
 
     def _suffices(self, device: int, available: dict[Counter, int]) -> bool:
         """Whether all counters that are asked suffice for one more device."""

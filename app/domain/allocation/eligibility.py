@@ -86,16 +86,19 @@ def select(
     """The selectable devices; remembered with the view."""
     known = view.part(_Answers).selections
     key = (compiler, selectors.of_class, selectors.own, binding_conditions)
-    found = known.get(key)
-    if found is None:
-        found = known[key] = _select(view, selectors, compiler, binding_conditions)
-    return found
+    selection = known.get(key)
+    if selection is None:
+        selection = known[key] = _select(view, selectors, compiler, binding_conditions)
+    return selection
 
 
 def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
     """A bit per device with a blocking taint that none of the tolerations matches."""
     known = view.part(_Answers).tainted
-    key = tuple((found.key, found.operator, found.value, found.effect) for found in tolerations)
+    key = tuple(
+        (toleration.key, toleration.operator, toleration.value, toleration.effect)
+        for toleration in tolerations
+    )
     mask = known.get(key)
     if mask is None:
         mask = 0
@@ -120,7 +123,7 @@ def _select(
     for of_class, expressions in ((True, selectors.of_class), (False, selectors.own)):
         for number, expression in enumerate(expressions):
             alive = _apply(view, alive, expression, compiler, (of_class, number), faults, refused)
-    if any(found.per_device for pool in view.usable for found in pool.slices):
+    if any(resource_slice.per_device for pool in view.usable for resource_slice in pool.slices):
         alive = _for_node(view, alive, faults, refused)
     matching = (1 << len(devices)) - 1 if len(alive) == len(devices) else 0
     if not matching:

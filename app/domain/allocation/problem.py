@@ -169,7 +169,7 @@ class ProblemBuilder:
             if plan.constraint_error:
                 raise AttemptAborted(plan.constraint_error)
             problem.rows.append(rows)
-            problem.facts.append([self._facts(view, found) for found in plan.constraints])
+            problem.facts.append([self._facts(view, constraint) for constraint in plan.constraints])
         return problem
 
     def _empty(self, view: NodeView) -> Problem:
@@ -320,8 +320,8 @@ class ProblemBuilder:
         aggregated: Mapping[str, int] | None,
     ) -> None:
         rooms = []
-        found = capacity.amounts(row.requested, capacities)
-        for name, amount in found.items():
+        amounts = capacity.amounts(row.requested, capacities)
+        for name, amount in amounts.items():
             if amount.source is not None and self._quirks.q20:
                 row.grows = True
             taken = 0 if aggregated is None else aggregated.get(name, 0)
@@ -344,7 +344,7 @@ class ProblemBuilder:
         for position, pool in enumerate(view.pools):
             if pool.usable:
                 continue
-            before = {found.id for found in view.pools[:position]}
+            before = {pool_before.id for pool_before in view.pools[:position]}
             for device in sorted(row.faults):
                 if view.usable[view.pool_index[device]].id in before:
                     raise AttemptAborted(row.faults[device].text(request.class_name, plan.key))

@@ -275,7 +275,7 @@ class Pruner:
         """
         if row.admin and not self._problem.quirks.q9:
             return []
-        found = []
+        demands = []
         for claim in analysis.requests[row.claim + 1 :]:
             for request in claim:
                 if any(alternative.admin for alternative in request):
@@ -285,8 +285,8 @@ class Pruner:
                     mask |= _open(self._usage, alternative)
                 least = min(alternative.count for alternative in request)
                 single = request[0] if len(request) == 1 else None
-                found.append(Demand(row=single, need=least, mask=mask))
-        return found
+                demands.append(Demand(row=single, need=least, mask=mask))
+        return demands
 
 
 def _open(usage: Usage, row: Row) -> int:

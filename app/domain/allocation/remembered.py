@@ -121,7 +121,8 @@ def _request(request: Request) -> object:
         request.admin,
         request.alternative,
         tuple(
-            (found.key, found.operator, found.value, found.effect) for found in request.tolerations
+            (toleration.key, toleration.operator, toleration.value, toleration.effect)
+            for toleration in request.tolerations
         ),
         tuple(
             sorted(

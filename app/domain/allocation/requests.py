@@ -163,9 +163,9 @@ class _RequestCompiler:
             asks = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
             if json_tree.get(self.tree, "exactly", "capacity") is not None:
                 return (), f"{place}: {asks}"
-            for found in subrequests:
-                if found.get("capacity") is not None:
-                    inner = json_tree.text(found, "name")
+            for subrequest in subrequests:
+                if subrequest.get("capacity") is not None:
+                    inner = json_tree.text(subrequest, "name")
                     return (), f"claim {self.key}, subrequest {inner}: {asks}"
         if not subrequests:
             exactly = json_tree.get(self.tree, "exactly")
@@ -174,8 +174,8 @@ class _RequestCompiler:
             request, error = self._one(exactly, name, None)
             return ((request,) if request else ()), error
         compiled: list[Request] = []
-        for index, found in enumerate(subrequests):
-            request, error = self._one(found, json_tree.text(found, "name"), index)
+        for index, subrequest in enumerate(subrequests):
+            request, error = self._one(subrequest, json_tree.text(subrequest, "name"), index)
             if request is None:
                 return tuple(compiled), error
             compiled.append(request)
@@ -258,7 +258,7 @@ def _class_expressions(tree: JsonView) -> tuple[str, ...]:
 
 def _constraints(claim: JsonView, key: str, variant: Variant) -> tuple[tuple[Constraint, ...], str]:
     """The constraints before the first that is empty, and the text for that one."""
-    found: list[Constraint] = []
+    constraints: list[Constraint] = []
     trees: Sequence[JsonObject] = json_tree.objects(claim, "spec", "devices", "constraints")
     for index, tree in enumerate(trees):
         matching = json_tree.get(tree, "matchAttribute")
@@ -268,9 +268,9 @@ def _constraints(claim: JsonView, key: str, variant: Variant) -> tuple[tuple[Con
         name = matching if isinstance(matching, str) else distinct
         if not isinstance(name, str):
             problem = "empty constraint (unsupported constraint type?)"
-            return tuple(found), f"claim {key}, constraint #{index}: {problem}"
+            return tuple(constraints), f"claim {key}, constraint #{index}: {problem}"
         domain, slash, identifier = name.partition("/")
-        found.append(
+        constraints.append(
             Constraint(
                 index=index,
                 matching=isinstance(matching, str),
@@ -279,4 +279,4 @@ def _constraints(claim: JsonView, key: str, variant: Variant) -> tuple[tuple[Con
                 requests=frozenset(json_tree.texts(tree, "requests")),
             )
         )
-    return tuple(found), ""
+    return tuple(constraints), ""

@@ -50,9 +50,9 @@ def node_selector(problem: Problem, plan: ClaimPlan, results: Sequence[Taken]) -
     expressions: list[JsonObject] = []
     view = problem.view
     for taken in results:
-        found = view.slices[taken.device]
+        resource_slice = view.slices[taken.device]
         device = view.devices[taken.device]
-        choice = device.node if found.per_device else found.node
+        choice = device.node if resource_slice.per_device else resource_slice.node
         if choice.name or (device.binds_to_node and not stable):
             name = choice.name if stable else view.node.name
             return {"nodeSelectorTerms": [{"matchFields": [_is_node(name)]}]}
@@ -108,7 +108,7 @@ def _entry(view: NodeView, taken: Taken, features: Features, share_ids: ShareIds
     if request.admin:
         entry["adminAccess"] = True
     if request.tolerations:
-        entry["tolerations"] = [dict(found.tree) for found in request.tolerations]
+        entry["tolerations"] = [dict(toleration.tree) for toleration in request.tolerations]
     if features.binding_conditions:
         if device.binding_conditions:
             entry["bindingConditions"] = list(device.binding_conditions)
@@ -123,7 +123,7 @@ def _entry(view: NodeView, taken: Taken, features: Features, share_ids: ShareIds
 
 def _selected(plan: ClaimPlan, results: Sequence[Taken]) -> list[Request]:
     """The request, or the alternative that was taken, per request of the claim."""
-    taken = {found.row.request.main: found.row.request for found in results}
+    taken = {taken_device.row.request.main: taken_device.row.request for taken_device in results}
     return [taken.get(alternatives[0].main, alternatives[0]) for alternatives in plan.requests]
 
 

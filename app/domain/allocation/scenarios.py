@@ -135,12 +135,12 @@ def marks_that_matter(scenario: JsonView, settings: Settings) -> list[str]:
     """
     quiet = replace(settings, timer=None, on_answer=None)
     usual = _comparable(run(scenario, quiet))
-    found = []
+    marks = []
     for mark in sorted(MARKS):
         repaired = run(scenario, replace(quiet, quirks=settings.quirks.without(mark)))
         if _comparable(repaired) != usual:
-            found.append(mark)
-    return found
+            marks.append(mark)
+    return marks
 
 
 def _comparable(output: JsonObject) -> JsonObject:
@@ -167,10 +167,10 @@ def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
     results: list[JsonObject] = []
     chosen: JsonObject | None = None
     for node in world.nodes:
-        answer, found = _ask(world, allocator, node, claims)
-        results.append(found)
+        answer, placed = _ask(world, allocator, node, claims)
+        results.append(placed)
         if isinstance(answer, Allocation) and chosen is None:
-            chosen = found
+            chosen = placed
         if isinstance(answer, Failure) and answer.scope is Scope.FATAL:
             chosen = None
             break
@@ -284,9 +284,9 @@ def _claims(given: JsonView, place: str) -> list[JsonObject]:
             alternatives = _objects(request, "firstAvailable", at, DEVICES_MAX)
             if exactly is None and not alternatives:
                 raise InputError("needs either exactly or firstAvailable", place=at)
-            for found in ([_object(exactly, f"{at}.exactly")] if exactly else []) + alternatives:
-                _check_selectors(found, at)
-                wanted = found.get("count")
+            for wish in ([_object(exactly, f"{at}.exactly")] if exactly else []) + alternatives:
+                _check_selectors(wish, at)
+                wanted = wish.get("count")
                 if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int)):
                     raise InputError("must be an integer", place=f"{at}.count")
         _objects(devices, "constraints", f"{inside}.spec.devices", DEVICES_MAX)
@@ -311,17 +311,17 @@ def _object(found: object, place: str) -> JsonView:
 
 
 def _objects(tree: JsonView, field: str, place: str, most: int) -> list[JsonObject]:
-    found = tree.get(field)
-    if found is None:
+    items = tree.get(field)
+    if items is None:
         return []
     path = f"{place}.{field}"
-    if not isinstance(found, list):
-        raise InputError(f"must be a list, not {_kind(found)}", place=path)
-    if len(found) > most:
-        raise InputError(f"has {len(found)} entries; at most {most} are accepted", place=path)
-    for index, item in enumerate(found):
+    if not isinstance(items, list):
+        raise InputError(f"must be a list, not {_kind(items)}", place=path)
+    if len(items) > most:
+        raise InputError(f"has {len(items)} entries; at most {most} are accepted", place=path)
+    for index, item in enumerate(items):
         _object(item, f"{path}[{index}]")
-    return found
+    return items
 
 
 def _name(tree: JsonView, place: str) -> str:
@@ -330,10 +330,10 @@ def _name(tree: JsonView, place: str) -> str:
 
 
 def _name_field(tree: JsonView, place: str) -> str:
-    found = tree.get("name")
-    if not isinstance(found, str):
-        raise InputError(f"must be text, not {_kind(found)}", place=f"{place}.name")
-    return found
+    name = tree.get("name")
+    if not isinstance(name, str):
+        raise InputError(f"must be text, not {_kind(name)}", place=f"{place}.name")
+    return name
 
 
 def _kind(found: object) -> str:

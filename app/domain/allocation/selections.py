@@ -23,8 +23,8 @@ class Selections:
                 self._programs[expression] = None
             else:
                 self._programs[expression] = program
-        found = self._programs[expression]
-        if found is None:
+        compiled = self._programs[expression]
+        if compiled is None:
             return False
         shown = DeviceInput(
             driver=driver,
@@ -32,5 +32,5 @@ class Selections:
             capacity=json_tree.mapping(device, "capacity"),
             allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
         )
-        outcome = found.evaluate(shown)
+        outcome = compiled.evaluate(shown)
         return outcome.error is None and outcome.match is True

@@ -77,9 +77,9 @@ class AllocatedState:
         made._holdings = dict(self._holdings)
         made._in_flight = set(self._in_flight)
         made._dedicated = dict(self._dedicated)
-        made._shares = {device: dict(found) for device, found in self._shares.items()}
-        made._aggregated = {device: dict(found) for device, found in self._aggregated.items()}
-        made._holders = {device: dict(found) for device, found in self._holders.items()}
+        made._shares = {device: dict(shares) for device, shares in self._shares.items()}
+        made._aggregated = {device: dict(amounts) for device, amounts in self._aggregated.items()}
+        made._holders = {device: dict(holders) for device, holders in self._holders.items()}
         made._stamps = dict(self._stamps)
         made.is_given = self.is_given
         return made
@@ -147,13 +147,13 @@ class AllocatedState:
         return self._stamps.get(pool, 0)
 
     def _holdings_of(self, allocation: JsonView) -> tuple[Holding, ...]:
-        found = []
+        holdings = []
         for result in dra.result_trees_of(allocation):
             if result.get("adminAccess") is True:
                 continue
             share = json_tree.text(result, "shareID") if self.consumable_capacity else ""
             consumed = result.get("consumedCapacity")
-            found.append(
+            holdings.append(
                 Holding(
                     device=(
                         json_tree.text(result, "driver"),
@@ -169,7 +169,7 @@ class AllocatedState:
                     else None,
                 )
             )
-        return tuple(found)
+        return tuple(holdings)
 
     def _replace(self, key: str, new: tuple[Holding, ...]) -> None:
         old = self._holdings.pop(key, ())

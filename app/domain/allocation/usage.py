@@ -95,12 +95,12 @@ class Usage:
         if not self._consumable:
             return True
         if row.grows:
-            found = self._problem.view.devices[device]
+            view_device = self._problem.view.devices[device]
             return (
                 capacity.shortage(
                     row.requested,
-                    found.capacity,
-                    self._problem.state.aggregated(found.id),
+                    view_device.capacity,
+                    self._problem.state.aggregated(view_device.id),
                     self._allocating.get(device),
                     grows=True,
                 )
@@ -180,9 +180,11 @@ class Usage:
         return Books(
             taken_by=tuple(self._taken_by),
             taken=self._taken,
-            allocating={device: dict(found) for device, found in self._allocating.items()},
+            allocating={device: dict(amounts) for device, amounts in self._allocating.items()},
             shares=dict(self._shares),
-            constraints=tuple(state.save() for found in self._constraints for state in found),
+            constraints=tuple(
+                state.save() for claim_states in self._constraints for state in claim_states
+            ),
             booked=self._ledger.save(),
         )
 
@@ -190,9 +192,9 @@ class Usage:
         """Be as at that moment; all takes since then must have been undone."""
         self._taken_by = list(books.taken_by)
         self._taken = books.taken
-        self._allocating = {device: dict(found) for device, found in books.allocating.items()}
+        self._allocating = {device: dict(amounts) for device, amounts in books.allocating.items()}
         self._shares = dict(books.shares)
-        states = [state for found in self._constraints for state in found]
+        states = [state for claim_states in self._constraints for state in claim_states]
         for state, saved in zip(states, books.constraints, strict=True):
             state.restore(saved)
         self._ledger.restore(books.booked)
@@ -223,19 +225,19 @@ class Usage:
             whole |= mask
         if whole >> device & 1:
             return 0
-        found = others & ~whole
+        alike = others & ~whole
         mine = self._allocating.get(device)
         for other, used in self._allocating.items():
             if used != mine:
-                found &= ~(1 << other)
+                alike &= ~(1 << other)
         if mine:
-            pending = found
+            pending = alike
             while pending:
                 low = pending & -pending
                 pending ^= low
                 if low.bit_length() - 1 not in self._allocating:
-                    found ^= low
-        return found
+                    alike ^= low
+        return alike
 
     def key(self, claim: int, relevant: int) -> object:
         """All that can matter from a row of claim `claim` on, for the devices in `relevant`.
@@ -245,11 +247,17 @@ class Usage:
         return (
             self._taken & relevant,
             tuple([mask & relevant for mask in self._taken_by]),
-            tuple([state.key() for found in self._constraints[claim:] for state in found]),
+            tuple(
+                [
+                    state.key()
+                    for claim_states in self._constraints[claim:]
+                    for state in claim_states
+                ]
+            ),
             self._ledger.key() if self._problem.consuming & relevant else (),
             tuple(
-                (device, tuple(found.items()))
-                for device, found in sorted(self._allocating.items())
+                (device, tuple(amounts.items()))
+                for device, amounts in sorted(self._allocating.items())
                 if relevant >> device & 1
             )
             if self._allocating
@@ -286,14 +294,14 @@ class Usage:
             self._ledger.release(device)
 
     def _share(self, row: Row, device: int) -> Mapping[str, Amount]:
-        found = capacity.amounts(row.requested, self._problem.view.devices[device].capacity)
+        amounts = capacity.amounts(row.requested, self._problem.view.devices[device].capacity)
         entry = self._allocating.setdefault(device, {})
-        for name, amount in found.items():
+        for name, amount in amounts.items():
             entry[name] = entry.get(name, 0) + amount.value.nanos
         self._shares[device] = self._shares.get(device, 0) + 1
         return {
             name: Amount(value=amount.value, source=_origin(row.requested, name, amount))
-            for name, amount in found.items()
+            for name, amount in amounts.items()
         }
 
     def _unshare(self, device: int, amounts: Mapping[str, Amount]) -> None:

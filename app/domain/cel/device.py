@@ -35,11 +35,11 @@ class DeviceValue:
         self.capacity = DefaultingMap()
         self.failure: CelError | None = None
         for key, raw in device.attributes.items():
-            found = _attribute(key, raw)
-            if isinstance(found, CelError):
-                self.failure = found
+            value = _attribute(key, raw)
+            if isinstance(value, CelError):
+                self.failure = value
                 return
-            _put(self.attributes, device.driver, key, found)
+            _put(self.attributes, device.driver, key, value)
         for key, raw in device.capacity.items():
             amount = _amount(key, raw)
             if isinstance(amount, CelError):
@@ -81,11 +81,11 @@ class DeviceInput:
     @property
     def value(self) -> DeviceValue:
         """The device as CEL sees it."""
-        found = self._value
-        if found is None:
-            found = DeviceValue(self)
-            object.__setattr__(self, "_value", found)
-        return found
+        value = self._value
+        if value is None:
+            value = DeviceValue(self)
+            object.__setattr__(self, "_value", value)
+        return value
 
 
 def _put(domains: DefaultingMap, driver: str, key: str, value: Value) -> None:
@@ -116,9 +116,9 @@ def _attribute(key: str, raw: JsonView) -> Value:
         if versions is not None and _is_list_of(versions, str):
             return tuple(semver.parse(text) for text in versions)
         for name, kind in _SCALARS:
-            found: Value = raw.get(name)
-            if found.__class__ is kind:
-                return found
+            value: Value = raw.get(name)
+            if value.__class__ is kind:
+                return value
         version = raw.get("version")
         if isinstance(version, str):
             return semver.parse(version)

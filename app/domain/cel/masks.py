@@ -28,20 +28,20 @@ class Mask:
     def outcome(self, index: int) -> Outcome:
         """The outcome for one device."""
         bit = 1 << index
-        for bits, found in self.groups:
+        for bits, outcome in self.groups:
             if bits & bit:
-                return found
+                return outcome
         raise IndexError(index)
 
     def outcomes(self) -> list[Outcome]:
         """The outcome of each device, in their order."""
-        found: dict[int, Outcome] = {}
+        by_device: dict[int, Outcome] = {}
         for bits, outcome in self.groups:
             while bits:
                 lowest = bits & -bits
-                found[lowest.bit_length() - 1] = outcome
+                by_device[lowest.bit_length() - 1] = outcome
                 bits ^= lowest
-        return [found[index] for index in range(self.count)]
+        return [by_device[index] for index in range(self.count)]
 
 
 @dataclass(slots=True, eq=False)
@@ -57,10 +57,10 @@ class DeviceTable:
 
     def groups(self, read: frozenset[Read]) -> list[tuple[int, int]]:
         """For each group of devices that agree in `read`: its first device and its bits."""
-        found = self._groups.get(read)
-        if found is None:
-            found = self._groups[read] = self._group(read)
-        return found
+        groups = self._groups.get(read)
+        if groups is None:
+            groups = self._groups[read] = self._group(read)
+        return groups
 
     def _group(self, read: frozenset[Read]) -> list[tuple[int, int]]:
         if not read:
@@ -81,11 +81,11 @@ class DeviceTable:
     def mask(self, program: Program, *, cost_limit: int = COST_LIMIT, hint: bool = False) -> Mask:
         """The outcomes of a program on these devices; computed once for each program."""
         wanted = program, cost_limit, hint
-        found = self._masks.get(wanted)
-        if found is None:
-            found = self._evaluate(program, cost_limit, hint)
-            self._masks[wanted] = found
-        return found
+        known = self._masks.get(wanted)
+        if known is None:
+            known = self._evaluate(program, cost_limit, hint)
+            self._masks[wanted] = known
+        return known
 
     def _evaluate(self, program: Program, cost_limit: int, hint: bool) -> Mask:
         groups: list[tuple[int, Outcome]] = []

@@ -77,8 +77,8 @@ def compile_rule(expression: str) -> Rule | str:
 
 def problem_of(expression: str) -> str:
     """Why a rule cannot be compiled; empty when it can."""
-    found = compile_rule(expression)
-    return found if isinstance(found, str) else ""
+    program = compile_rule(expression)
+    return program if isinstance(program, str) else ""
 
 
 def broken(
@@ -95,10 +95,10 @@ def broken(
     before = value_of(schema, old)
     if is_optional:
         before = OptionalValue(before, present=old is not None)
-    found = rule.run(value_of(schema, value), before)
-    if found is True:
+    answer = rule.run(value_of(schema, value), before)
+    if answer is True:
         return None
-    return "" if found is False else error_text(found)
+    return "" if answer is False else error_text(answer)
 
 
 def text_of(expression: str, schema: JsonView, value: Any, old: Any) -> str:
@@ -106,8 +106,8 @@ def text_of(expression: str, schema: JsonView, value: Any, old: Any) -> str:
     rule = compile_rule(expression)
     if isinstance(rule, str):
         return ""
-    found = rule.run(value_of(schema, value), value_of(schema, old))
-    return found if isinstance(found, str) else ""
+    answer = rule.run(value_of(schema, value), value_of(schema, old))
+    return answer if isinstance(answer, str) else ""
 
 
 def value_of(schema: JsonView, value: Any) -> Value:
@@ -115,18 +115,18 @@ def value_of(schema: JsonView, value: Any) -> Value:
     if isinstance(value, dict):
         properties: Mapping[str, Any] = schema.get("properties") or {}
         more = schema.get("additionalProperties")
-        found: dict[str, Value] = {}
+        fields: dict[str, Value] = {}
         for key, item in value.items():
             child = properties.get(key)
             if item is None:
                 continue  # null counts as absent
             if isinstance(child, dict):
-                found[_escaped(key)] = value_of(child, item)
+                fields[_escaped(key)] = value_of(child, item)
             elif isinstance(more, dict):
-                found[key] = value_of(more, item)
+                fields[key] = value_of(more, item)
             else:
-                found[_escaped(key)] = value_of({}, item)
-        return found
+                fields[_escaped(key)] = value_of({}, item)
+        return fields
     if isinstance(value, list):
         items = schema.get("items")
         inner = items if isinstance(items, dict) else {}

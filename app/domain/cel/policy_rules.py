@@ -143,11 +143,11 @@ def _compiled(expression: str, scope: Scope) -> _Program | str:
 
 def _variable_types(scope: Scope) -> dict[str, Type]:
     """The types of the variables; one that cannot be compiled may be anything."""
-    found: dict[str, Type] = {}
+    kinds: dict[str, Type] = {}
     for index, (name, expression) in enumerate(scope.variables or ()):
         program = _compiled(expression, _before(scope, index))
-        found[name] = types.DYN if isinstance(program, str) else program.type
-    return found
+        kinds[name] = types.DYN if isinstance(program, str) else program.type
+    return kinds
 
 
 def _before(scope: Scope, index: int) -> Scope:
@@ -203,19 +203,19 @@ class Session:
         """`values` are made by `value_of`; what is absent is null."""
         self._scope = scope
         self._left = budget
-        found = [values.get(name) for name in _SLOTS]
+        slots = [values.get(name) for name in _SLOTS]
         if scope.variables is not None:
-            found[-1] = _Variables(self)
-        self._values = found
+            slots[-1] = _Variables(self)
+        self._values = slots
 
     def ask(self, expression: str) -> Evaluated:
         """What an expression says. The text of an error names the expression."""
-        found = self.run(expression, self._scope)
+        value = self.run(expression, self._scope)
         if self._left < 0:
             return Evaluated(error=_OUT_OF_BUDGET)
-        if isinstance(found, CelError):
-            return Evaluated(error=f"expression '{expression}' resulted in error: {found.message}")
-        return Evaluated(value=found)
+        if isinstance(value, CelError):
+            return Evaluated(error=f"expression '{expression}' resulted in error: {value.message}")
+        return Evaluated(value=value)
 
     def run(self, expression: str, scope: Scope) -> Value:
         """The value of an expression, perhaps an error."""
@@ -236,10 +236,10 @@ class Session:
     def variable(self, index: int) -> Value:
         """The value of a variable of the policy."""
         name, expression = (self._scope.variables or ())[index]
-        found = self.run(expression, _before(self._scope, index))
-        if isinstance(found, CelError):
-            return CelError(f'composited variable "{name}" fails to evaluate: {found.message}')
-        return found
+        value = self.run(expression, _before(self._scope, index))
+        if isinstance(value, CelError):
+            return CelError(f'composited variable "{name}" fails to evaluate: {value.message}')
+        return value
 
     def names(self) -> list[str]:
         """The names of the variables, in their order."""

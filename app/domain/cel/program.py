@@ -82,10 +82,10 @@ class Program:
 
         An attribute that cannot be converted fails every expression (allocator.md 11.2).
         """
-        found, cost = self.run(device.value, cost_limit)
-        if found is True or found is False:
-            return Outcome(match=found, error=None, cost=cost)
-        error = error_text(found)
+        match, cost = self.run(device.value, cost_limit)
+        if match is True or match is False:
+            return Outcome(match=match, error=None, cost=cost)
+        error = error_text(match)
         if hint and "no such key:" in error and HINT not in error:
             error += HINT
         return Outcome(match=None, error=error, cost=cost)
@@ -132,10 +132,10 @@ class ProgramCache:
     def get(self, expression: str, environment: Environment) -> Program:
         """The program of an expression. Raises CompileError; errors are not remembered."""
         key = expression, environment
-        found = self._programs.recent(key)
-        if found is None:
-            found = self._programs[key] = build(expression, environment)
-        return found
+        program = self._programs.recent(key)
+        if program is None:
+            program = self._programs[key] = build(expression, environment)
+        return program
 
 
 _shared: Final = ProgramCache()

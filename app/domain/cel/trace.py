@@ -74,13 +74,13 @@ def trace(program: Program, device: DeviceInput, *, cost_limit: int = COST_LIMIT
     recorder.compiler = compiler
     code = compiler.compile(program.checked.root)
     ctx = Evaluation(value, cost_limit, compiler.slots)
-    found: Value = None
+    answer: Value = None
     try:
-        found = code(ctx)
+        answer = code(ctx)
     except CostExceeded:
-        found = None
+        answer = None
     steps = [recorder.step(node) for node in recorder.order]
-    origin = recorder.origin_of(found) if isinstance(found, CelError) else None
+    origin = recorder.origin_of(answer) if isinstance(answer, CelError) else None
     return Trace(
         outcome=outcome,
         steps=tuple(steps),
@@ -109,11 +109,11 @@ class _Recorder:
         prefixes = self._prefixes(node)
 
         def noted(ctx: Evaluation) -> Value:
-            found = code(ctx)
-            if isinstance(found, CelError):
+            value = code(ctx)
+            if isinstance(value, CelError):
                 self._note_prefixes(ctx, prefixes)
-            self._note(node, found)
-            return found
+            self._note(node, value)
+            return value
 
         return noted
 
@@ -122,13 +122,13 @@ class _Recorder:
         if self.inside or self.compiler is None:
             return []
         self.inside += 1
-        found: list[tuple[Node, Code]] = []
+        prefixes: list[tuple[Node, Code]] = []
         for prefix in _path_operands(node):
             if prefix.id in self.program.checked.parsed.spans:
-                found.append((prefix, self.compiler.path(prefix, start_charged=False)))
+                prefixes.append((prefix, self.compiler.path(prefix, start_charged=False)))
         self.inside -= 1
-        found.reverse()
-        return found
+        prefixes.reverse()
+        return prefixes
 
     def _note_prefixes(self, ctx: Evaluation, prefixes: list[tuple[Node, Code]]) -> None:
         cost, limit = ctx.cost, ctx.limit
@@ -180,18 +180,18 @@ class _Recorder:
 
 def _path_operands(node: Node) -> list[Node]:
     """The nodes to the left of the last step of a path, longest first."""
-    found: list[Node] = []
+    operands: list[Node] = []
     while True:
         if isinstance(node, Select):
             node = node.operand
         elif isinstance(node, Call) and node.target is None and node.function[:1] == "_":
             if node.function not in ("_[_]", "_[?_]", "_?._"):
-                return found
+                return operands
             node = node.args[0]
         else:
-            return found
+            return operands
         if isinstance(node, Select | Call):
-            found.append(node)
+            operands.append(node)
 
 
 def shown(value: Value) -> str:

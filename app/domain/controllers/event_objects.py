@@ -121,15 +121,15 @@ def reference(
     tree: JsonView, *, kind: str, api_version: str = "v1", with_revision: bool = False
 ) -> JsonObject:
     """An object reference as Events carry it."""
-    found: JsonObject = {"kind": kind}
+    regarding: JsonObject = {"kind": kind}
     if namespace := meta.namespace(tree):
-        found["namespace"] = namespace
-    found["name"] = meta.name(tree)
-    found["uid"] = meta.uid(tree)
-    found["apiVersion"] = api_version
+        regarding["namespace"] = namespace
+    regarding["name"] = meta.name(tree)
+    regarding["uid"] = meta.uid(tree)
+    regarding["apiVersion"] = api_version
     if with_revision:
-        found["resourceVersion"] = meta.resource_version(tree)
-    return found
+        regarding["resourceVersion"] = meta.resource_version(tree)
+    return regarding
 
 
 def fresh_key(

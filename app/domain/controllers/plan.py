@@ -158,15 +158,15 @@ class Readers:
         if is_for_all(event):
             return self.controllers
         place = (event.key.group, event.key.resource)
-        found = self._by_place.get(place)
-        if found is None:
-            found = tuple(
+        place_keys = self._by_place.get(place)
+        if place_keys is None:
+            place_keys = tuple(
                 controller
                 for controller in self.controllers
                 if controller.reads is None or place in controller.reads
             )
-            self._by_place[place] = found
-        return found
+            self._by_place[place] = place_keys
+        return place_keys
 
 
 def is_for_all(event: Event) -> bool:

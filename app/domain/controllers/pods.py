@@ -87,9 +87,9 @@ def facts(tree: JsonView) -> PodFacts:
         return known[1]
     if len(_read_before) >= _READ_MAX:
         _read_before.clear()
-    found = _read(tree)
-    _read_before[id(tree)] = (tree, found)
-    return found
+    read = _read(tree)
+    _read_before[id(tree)] = (tree, read)
+    return read
 
 
 def _read(tree: JsonView) -> PodFacts:
@@ -135,7 +135,7 @@ def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
         return known[1]
     if len(_entries_before) >= _READ_MAX:
         _entries_before.clear()
-    found = tuple(
+    entries = tuple(
         [
             ClaimEntry(
                 name=_text(entry.get("name")),
@@ -145,8 +145,8 @@ def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
             for entry in json_tree.objects(spec, "resourceClaims")
         ]
     )
-    _entries_before[id(listed)] = (listed, found)
-    return found
+    _entries_before[id(listed)] = (listed, entries)
+    return entries
 
 
 def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:
@@ -166,9 +166,9 @@ def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:
 def named_claims(pod: PodFacts) -> Iterator[EntryClaim]:
     """The entries whose claims can be named, in order."""
     for entry in pod.entries:
-        found = entry_claim(pod, entry)
-        if found.name is not None:
-            yield found
+        named = entry_claim(pod, entry)
+        if named.name is not None:
+            yield named
 
 
 def is_for_pod(claim: JsonView, pod: PodFacts) -> bool:

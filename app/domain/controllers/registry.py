@@ -339,24 +339,24 @@ def _bind_delay(settings: JsonView) -> BindDelay | None:
 def _binding_timeout(settings: JsonView) -> int:
     """`bindingTimeout` of the plug-in's arguments. Parity: controllers.md 3."""
     default = binding_conditions.TIMEOUT // SECOND
-    found = _number(
+    seconds = _number(
         settings, "bindingTimeoutSeconds", "seconds", BINDING_TIMEOUT_MAX_SECONDS, default
     )
-    if not found:
+    if not seconds:
         raise InputError("0 is no time to make devices ready", place=_BINDING_TIMEOUT)
-    return found * SECOND
+    return seconds * SECOND
 
 
 def _number(settings: JsonView, name: str, unit: str, most: int, default: int = 0) -> int:
     """A number in the settings of the controllers. Raises InputError."""
-    found = json_tree.get(settings, "controllers", name)
-    if found is None:
+    number = json_tree.get(settings, "controllers", name)
+    if number is None:
         return default
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= most:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= most:
         raise InputError(
-            f"{found!r} is not a number of {unit} up to {most}", place=f"controllers.{name}"
+            f"{number!r} is not a number of {unit} up to {most}", place=f"controllers.{name}"
         )
-    return found
+    return number
 
 
 def actor_of(name: str) -> Actor:

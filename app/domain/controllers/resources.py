@@ -40,10 +40,10 @@ def left_over(objects: Listing, until: Revision) -> list[Event]:
     A controller that begins sees these of what is older, as upstream's does from a list: what it
     would have had to do in between, somebody else has done.
     """
-    found = [
+    events = [
         event
         for group, resource in objects.resources()
         for event in objects.events(group, resource)
         if event.revision <= until
     ]
-    return sorted(found, key=lambda event: event.revision)
+    return sorted(events, key=lambda event: event.revision)

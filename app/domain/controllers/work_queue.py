@@ -81,11 +81,11 @@ class WorkQueue(Generic[Key]):
     def take(self, now: Instant) -> tuple[Key, Revision] | None:
         """The next ready key, removed, with the revision that asked for it."""
         self._promote(now)
-        while found := self._first():
-            key, revision = found
+        while item := self._first():
+            key, revision = item
             due = now if self._pace is None else self._pace.not_before(self._name, key, now)
             if due <= now:
-                return found
+                return item
             self.add_at(key, due, revision)
         return None
 

@@ -41,17 +41,17 @@ class CelSelector:
         key_of, known = self._as_published, self._plain
         if key_of is None:
             return [self._converted(device) for device in devices]
-        found = []
+        converted = []
         for device in devices:
             if not device.is_plain:
-                found.append(self._converted(device))
+                converted.append(self._converted(device))
                 continue
             key = key_of(device)
             verdict = known.get(key)
             if verdict is None:
                 verdict = known[key] = self._converted(device)
-            found.append(verdict)
-        return found
+            converted.append(verdict)
+        return converted
 
     def judge_like(self, device: Device) -> SelectorResult | None:
         """The verdict for all plain devices of the driver, if that is all the expression reads."""
@@ -103,10 +103,10 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
 
         def one(device: Device) -> object:
             driver = device.id[0]
-            found = device.attributes.get(qualified)
-            if found is None and domain == driver:
-                found = device.attributes.get(bare)
-            return driver, None if found is None else tuple(found.items())
+            attribute = device.attributes.get(qualified)
+            if attribute is None and domain == driver:
+                attribute = device.attributes.get(bare)
+            return driver, None if attribute is None else tuple(attribute.items())
 
         return one
 
@@ -115,13 +115,15 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
         key: list[object] = [driver, device.allow_multiple]
         for is_attribute, domain, qualified, bare in names:
             tree = device.attributes if is_attribute else device.capacity_tree
-            found = tree.get(qualified)
-            if found is None and domain == driver:
-                found = tree.get(bare)
-            if found is None:
+            value_tree = tree.get(qualified)
+            if value_tree is None and domain == driver:
+                value_tree = tree.get(bare)
+            if value_tree is None:
                 key.append(None)
             else:
-                key.append(tuple(found.items()) if is_attribute else str(found.get("value")))
+                key.append(
+                    tuple(value_tree.items()) if is_attribute else str(value_tree.get("value"))
+                )
         return tuple(key)
 
     return many
@@ -144,12 +146,12 @@ class CelCompiler:
 
     def compile(self, expression: str) -> CelSelector:
         """The compiled selector. Raises SelectorCompileError."""
-        found = self._selectors.get(expression)
-        if found is None:
-            found = self._selectors[expression] = self._compile(expression)
-        if isinstance(found, str):
-            raise SelectorCompileError(found)
-        return found
+        selector = self._selectors.get(expression)
+        if selector is None:
+            selector = self._selectors[expression] = self._compile(expression)
+        if isinstance(selector, str):
+            raise SelectorCompileError(selector)
+        return selector
 
     def _compile(self, expression: str) -> CelSelector | str:
         """The selector, or the text of its error."""

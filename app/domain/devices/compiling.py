@@ -41,15 +41,15 @@ def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
         per_device=json_tree.flag(spec, "perDeviceNodeSelection"),
         mentions_per_device=spec.get("perDeviceNodeSelection") is not None,
         devices=tuple(
-            device_of(pool, found, f"{place}.devices[{index}]")
-            for index, found in enumerate(json_tree.objects(spec, "devices"))
+            device_of(pool, device, f"{place}.devices[{index}]")
+            for index, device in enumerate(json_tree.objects(spec, "devices"))
         ),
         counter_sets=tuple(
             (
-                json_tree.text(found, "name"),
-                counters_of(found, f"{place}.sharedCounters[{index}]"),
+                json_tree.text(counter_set, "name"),
+                counters_of(counter_set, f"{place}.sharedCounters[{index}]"),
             )
-            for index, found in enumerate(json_tree.objects(spec, "sharedCounters"))
+            for index, counter_set in enumerate(json_tree.objects(spec, "sharedCounters"))
         ),
         tree=tree,
     )
@@ -65,7 +65,7 @@ def device_of(pool: tuple[str, str], tree: JsonView, place: str) -> Device:
         capacity=capacity_of(capacity_tree, f"{place}.capacity"),
         allow_multiple=json_tree.flag(tree, "allowMultipleAllocations"),
         consumes=_consumption(tree, place),
-        taints=tuple(taints.taint_of(found) for found in dra.device_taints(tree)),
+        taints=tuple(taints.taint_of(taint) for taint in dra.device_taints(tree)),
         binding_conditions=tuple(json_tree.texts(tree, "bindingConditions")),
         binding_failure_conditions=tuple(json_tree.texts(tree, "bindingFailureConditions")),
         binds_to_node=json_tree.flag(tree, "bindsToNode"),
@@ -94,8 +94,8 @@ def policy_of(capacity: JsonView, place: str) -> CapacityPolicy | None:
     values = policy.get("validValues")
 
     def optional(tree: JsonView, field: str) -> Quantity | None:
-        found = tree.get(field)
-        return None if found is None else read_quantity(found, f"{place}.{field}")
+        raw = tree.get(field)
+        return None if raw is None else read_quantity(raw, f"{place}.{field}")
 
     return CapacityPolicy(
         default=optional(policy, "default"),
@@ -103,7 +103,7 @@ def policy_of(capacity: JsonView, place: str) -> CapacityPolicy | None:
         minimum=optional(within, "min"),
         maximum=optional(within, "max"),
         step=optional(within, "step"),
-        valid_values=tuple(read_quantity(found, f"{place}.validValues") for found in values)
+        valid_values=tuple(read_quantity(value, f"{place}.validValues") for value in values)
         if isinstance(values, list)
         else None,
     )
@@ -112,9 +112,9 @@ def policy_of(capacity: JsonView, place: str) -> CapacityPolicy | None:
 def counters_of(tree: JsonView, place: str) -> Mapping[str, int]:
     """The counters of a set or of a device's consumption, in nanos."""
     return {
-        name: read_quantity(found.get("value"), f"{place}.counters[{name}].value").nanos
-        for name, found in json_tree.mapping(tree, "counters").items()
-        if isinstance(found, Mapping)
+        name: read_quantity(counter.get("value"), f"{place}.counters[{name}].value").nanos
+        for name, counter in json_tree.mapping(tree, "counters").items()
+        if isinstance(counter, Mapping)
     }
 
 
@@ -129,8 +129,8 @@ def read_quantity(found: object, place: str) -> Quantity:
 def _consumption(tree: JsonView, place: str) -> Consumption:
     return tuple(
         (
-            json_tree.text(found, "counterSet"),
-            tuple(counters_of(found, f"{place}.consumesCounters[{index}]").items()),
+            json_tree.text(consumption, "counterSet"),
+            tuple(counters_of(consumption, f"{place}.consumesCounters[{index}]").items()),
         )
-        for index, found in enumerate(json_tree.objects(tree, "consumesCounters"))
+        for index, consumption in enumerate(json_tree.objects(tree, "consumesCounters"))
     )

@@ -118,7 +118,7 @@ class Inventory:
         made._shared_stamp = self._shared_stamp
         made._views = dict(self._views)
         made._readings = set(self._readings)
-        made._counting = {name: dict(found) for name, found in self._counting.items()}
+        made._counting = {name: dict(counts) for name, counts in self._counting.items()}
         made._uniform = dict(self._uniform)
         made._questions = self._questions.copy()
         return made
@@ -202,11 +202,11 @@ class Inventory:
 
     def slice(self, key: str) -> Slice:
         """The effective slice: published devices with rules and patches merged in."""
-        found = self._effective.get(key)
-        if found is None:
-            found = self._merged(self._published[key])
-            self._effective[key] = found
-        return found
+        effective = self._effective.get(key)
+        if effective is None:
+            effective = self._merged(self._published[key])
+            self._effective[key] = effective
+        return effective
 
     def slices(self) -> Iterator[Slice]:
         """All effective slices in order of key."""
@@ -237,7 +237,7 @@ class Inventory:
         if known is None:
             everywhere = self.slices_of(pool)
             known = (
-                len({found.generation for found in everywhere}) == 1
+                len({resource_slice.generation for resource_slice in everywhere}) == 1
                 and len(everywhere) == everywhere[0].slice_count
             )
             self._uniform[pool] = known
@@ -249,8 +249,8 @@ class Inventory:
 
     def patch_problems(self) -> Iterator[PatchProblem]:
         """Every patch that was passed over for a device because a selector failed on it."""
-        for found in self.slices():
-            yield from found.patch_problems
+        for resource_slice in self.slices():
+            yield from resource_slice.patch_problems
 
     def node_view(self, node: Node, reading: Reading) -> NodeView:
         """What the node sees. The same object until a slice of one of its pools changes.
@@ -344,8 +344,8 @@ class Inventory:
         for device in published.devices:
             effective = device
             if applied:
-                effective, found = patches.merge(device, applied, self._classes)
-                problems.extend(found)
+                effective, found_problems = patches.merge(device, applied, self._classes)
+                problems.extend(found_problems)
             added = tuple(
                 rule.taint for rule in rules if rule.matches(device.id, without_selector=self._q14)
             )
@@ -374,8 +374,10 @@ class Inventory:
     def _slices_patched_by(self, concerned: Iterable[SlicePatch]) -> set[str]:
         return {
             key
-            for key, found in self._published.items()
-            if any(patch.names(device.id) for patch in concerned for device in found.devices)
+            for key, resource_slice in self._published.items()
+            if any(
+                patch.names(device.id) for patch in concerned for device in resource_slice.devices
+            )
         }
 
     def _class_changed(self, name: str) -> tuple[SliceChange, ...]:

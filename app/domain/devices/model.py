@@ -119,16 +119,16 @@ class Device:
     @property
     def cel_input(self) -> DeviceInput:
         """The device as CEL expressions see it; made when it is first asked for."""
-        found = self._cel
-        if found is None:
-            found = DeviceInput(
+        cel_input = self._cel
+        if cel_input is None:
+            cel_input = DeviceInput(
                 driver=self.id[0],
                 attributes=self.attributes,
                 capacity=self.capacity_tree,
                 allow_multiple_allocations=self.allow_multiple,
             )
-            object.__setattr__(self, "_cel", found)
-        return found
+            object.__setattr__(self, "_cel", cel_input)
+        return cel_input
 
     @property
     def is_plain(self) -> bool:
@@ -136,11 +136,11 @@ class Device:
 
         Capacities were read when the device was compiled.
         """
-        found = self._is_plain
-        if found is None:
-            found = is_plain(self.attributes)
-            object.__setattr__(self, "_is_plain", found)
-        return found
+        plain = self._is_plain
+        if plain is None:
+            plain = is_plain(self.attributes)
+            object.__setattr__(self, "_is_plain", plain)
+        return plain
 
     @property
     def text(self) -> str:
@@ -226,8 +226,8 @@ class Slice:
     @property
     def traits(self) -> Traits:
         """What some of the devices have; found out when it is first asked for."""
-        found = self._traits
-        if found is None:
-            found = traits_of(self.devices)
-            object.__setattr__(self, "_traits", found)
-        return found
+        traits = self._traits
+        if traits is None:
+            traits = traits_of(self.devices)
+            object.__setattr__(self, "_traits", traits)
+        return traits

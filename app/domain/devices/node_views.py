@@ -50,13 +50,13 @@ def view_of(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
     drivers: set[str] = set()
     traits: list[Traits] = []
     for index, pool in enumerate(usable):
-        for found in pool.slices:
-            size = len(found.devices)
-            devices.extend(found.devices)
-            slices.extend([found] * size)
+        for resource_slice in pool.slices:
+            size = len(resource_slice.devices)
+            devices.extend(resource_slice.devices)
+            slices.extend([resource_slice] * size)
             pool_index.extend([index] * size)
-            drivers.add(found.pool[0])
-            traits.append(found.traits)
+            drivers.add(resource_slice.pool[0])
+            traits.append(resource_slice.traits)
     together = merged_traits(traits)
     return NodeView(
         node=node,

@@ -66,17 +66,17 @@ def choice_of(tree: JsonView) -> NodeChoice:
     """The choice in a slice's spec or in a device."""
     name = json_tree.text(tree, "nodeName")
     all_nodes = json_tree.flag(tree, "allNodes")
-    found = json_tree.get(tree, "nodeSelector")
-    if not isinstance(found, Mapping):
+    selector_tree = json_tree.get(tree, "nodeSelector")
+    if not isinstance(selector_tree, Mapping):
         return NodeChoice(name=name, all_nodes=all_nodes) if name or all_nodes else NOWHERE
     try:
-        selector = selectors.node_selector_of(found)
+        selector = selectors.node_selector_of(selector_tree)
     except SelectorError as problem:
-        text = selectors.node_selector_text(found)
+        text = selectors.node_selector_text(selector_tree)
         return NodeChoice(
             name=name,
             all_nodes=all_nodes,
-            tree=found,
+            tree=selector_tree,
             problem=f"failed to parse node selector {text}: {problem}",
         )
-    return NodeChoice(name=name, all_nodes=all_nodes, selector=selector, tree=found)
+    return NodeChoice(name=name, all_nodes=all_nodes, selector=selector, tree=selector_tree)

@@ -177,12 +177,12 @@ def _selects(
 ) -> tuple[bool, str]:
     selectors: Sequence[DeviceSelector] = ()
     if patch.class_name:
-        found = classes.get(patch.class_name)
-        if found is None:
+        class_selectors = classes.get(patch.class_name)
+        if class_selectors is None:
             return False, ""
-        if found.problem:
-            return False, f"class {patch.class_name}: {found.problem}"
-        selectors = found.selectors
+        if class_selectors.problem:
+            return False, f"class {patch.class_name}: {class_selectors.problem}"
+        selectors = class_selectors.selectors
     if patch.problem:
         return False, patch.problem
     for selector in (*selectors, *patch.selectors):

@@ -61,9 +61,9 @@ class Pool:
 
     def devices(self) -> Iterable[tuple[Slice, Device]]:
         """The devices with their slices, in search order."""
-        for found in self.slices:
-            for device in found.devices:
-                yield found, device
+        for resource_slice in self.slices:
+            for device in resource_slice.devices:
+                yield resource_slice, device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +94,18 @@ def gather(
     of a pool whatever its node. Raises NodeSelectionError with the whole text of the API.
     """
     grouped: dict[PoolId, list[Slice]] = {}
-    for found in candidates:
+    for resource_slice in candidates:
         try:
-            relevant = is_relevant(found, node, reading)
+            relevant = is_relevant(resource_slice, node, reading)
         except NodeSelectionError as problem:
             raise NodeSelectionError(f"gather pool information: {problem}") from problem
         if not relevant:
             continue
-        kept = grouped.setdefault(found.pool, [])
-        if not kept or kept[0].generation == found.generation:
-            kept.append(found)
-        elif kept[0].generation < found.generation:
-            grouped[found.pool] = [found]
+        kept = grouped.setdefault(resource_slice.pool, [])
+        if not kept or kept[0].generation == resource_slice.generation:
+            kept.append(resource_slice)
+        elif kept[0].generation < resource_slice.generation:
+            grouped[resource_slice.pool] = [resource_slice]
     made = (build(pool, kept, all_of(pool), reading) for pool, kept in grouped.items())
     return in_search_order((pool for pool in made if pool is not None), reading)
 
@@ -156,12 +156,16 @@ def build(
     first = kept[0]
     collected: Sequence[Slice] = ()
     if len(kept) != first.slice_count or not reading.newer_unnoticed:
-        highest = max(found.generation for found in everywhere)
+        highest = max(resource_slice.generation for resource_slice in everywhere)
         if highest > first.generation:
             if reading.obsolete_disappear:
                 return None
             return _incomplete(first, f"generation {highest} is already there for other nodes")
-        collected = [found for found in everywhere if found.generation == first.generation]
+        collected = [
+            resource_slice
+            for resource_slice in everywhere
+            if resource_slice.generation == first.generation
+        ]
         if len(collected) != first.slice_count and len(kept) != first.slice_count:
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
     ordered = sorted(kept, key=lambda found: found.name)
@@ -169,11 +173,11 @@ def build(
     slices = [s for s in ordered if not (reading.partitionable and s.counter_sets)]
     others: list[Slice] = []
     if len(collected) > len(kept):
-        names = {found.name for found in kept}
-        for found in collected:
-            if found.name not in names:
-                counting = reading.partitionable and found.counter_sets
-                (counter_slices if counting else others).append(found)
+        names = {resource_slice.name for resource_slice in kept}
+        for resource_slice in collected:
+            if resource_slice.name not in names:
+                counting = reading.partitionable and resource_slice.counter_sets
+                (counter_slices if counting else others).append(resource_slice)
     problem = invalidity(slices, counter_slices, others, reading)
     if problem:
         return Pool(
@@ -190,7 +194,7 @@ def build(
         slices=tuple(slices),
         others=tuple(others),
         counters={name: counters for s in counter_slices for name, counters in s.counter_sets},
-        has_binding_conditions=any(found.traits.binding for found in slices),
+        has_binding_conditions=any(resource_slice.traits.binding for resource_slice in slices),
     )
 
 
@@ -214,8 +218,8 @@ def invalidity(
     targeting = tuple(slices)
     alone = len(targeting) == 1 and targeting[0].traits.unique
     names: set[str] = set()
-    for found in () if alone else targeting:
-        for device in found.devices:
+    for resource_slice in () if alone else targeting:
+        for device in resource_slice.devices:
             if device.id[2] in names:
                 return f"duplicate device name {device.id[2]}"
             names.add(device.id[2])
@@ -223,14 +227,14 @@ def invalidity(
         return ""
     sets: dict[str, object] = {}
     known: dict[str, set[str]] = {}
-    for found in counter_slices:
-        for name, counters in found.counter_sets:
+    for resource_slice in counter_slices:
+        for name, counters in resource_slice.counter_sets:
             if name in sets:
                 return f"duplicate counter set name {name}"
             sets[name] = counters
             known[name] = set(counters)
-    for found in (*targeting, *others):
-        for device in found.devices if found.traits.consuming else ():
+    for resource_slice in (*targeting, *others):
+        for device in resource_slice.devices if resource_slice.traits.consuming else ():
             for name, counters_used in device.consumes:
                 if name not in known:
                     return f"counter set {name} not found"

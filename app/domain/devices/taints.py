@@ -93,8 +93,8 @@ def rule_of(tree: JsonObject) -> TaintRule:
     selector = dra.device_selector(tree)
 
     def criterion(field: str) -> str | None:
-        found = json_tree.get(tree, "spec", "deviceSelector", field)
-        return found if isinstance(found, str) else None
+        value = json_tree.get(tree, "spec", "deviceSelector", field)
+        return value if isinstance(value, str) else None
 
     return TaintRule(
         name=name,

@@ -31,14 +31,14 @@ from app.domain.values.api_groups import (
 
 def _labels(*rows: str) -> tuple[FieldLabel, ...]:
     """Rows such as `spec.nodeName`, `source:source.component`, `spec.unschedulable=false`."""
-    found = []
+    labels = []
     for row in rows:
         text, _, default = row.partition("=")
         label, _, path = text.partition(":")
-        found.append(
+        labels.append(
             FieldLabel(label=label, path=tuple((path or label).split(".")), default=default)
         )
-    return tuple(found)
+    return tuple(labels)
 
 
 NAME_LABEL = _labels("metadata.name")

@@ -15,15 +15,15 @@ from app.domain.objects.registry import Kind
 
 def find(reader: ObjectsReader, group: str, resource: str) -> Kind | None:
     """The kind that a path names by group and plural."""
-    found = registry.find(group, resource)
-    return found if found is not None else definitions.find(reader, group, resource)
+    builtin = registry.find(group, resource)
+    return builtin if builtin is not None else definitions.find(reader, group, resource)
 
 
 def find_kind(reader: ObjectsReader, group: str, version: str, kind: str) -> Kind | None:
     """The kind that an object names; None when this version of it is not known."""
-    found = registry.find_kind(group, version, kind)
-    if found is not None:
-        return found
+    builtin = registry.find_kind(group, version, kind)
+    if builtin is not None:
+        return builtin
     for custom in definitions.all_kinds(reader):
         if custom.group == group and custom.kind == kind and version in custom.versions:
             return custom

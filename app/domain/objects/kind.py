@@ -22,12 +22,12 @@ class FieldLabel:
 
     def value(self, tree: JsonView) -> str:
         """The field as selectors see it: booleans as `true` and `false`, numbers in digits."""
-        found: Any = json_tree.get(tree, *self.path)
-        if found is None:
+        value: Any = json_tree.get(tree, *self.path)
+        if value is None:
             return self.default
-        if isinstance(found, bool):
-            return "true" if found else "false"
-        return str(found)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,9 +152,9 @@ class Kind:
 
     def field_label(self, label: str) -> FieldLabel | None:
         """The selectable field of that label; None when it is not supported."""
-        for found in self.field_labels:
-            if found.label == label:
-                return found
+        for known in self.field_labels:
+            if known.label == label:
+                return known
         return None
 
 

@@ -29,10 +29,10 @@ def find(group: str, resource: str) -> Kind | None:
 
 def find_kind(group: str, version: str, kind: str) -> Kind | None:
     """The kind that an object names; None when this version of it is not known."""
-    found = _BY_KIND.get((group, kind))
-    if found is None or (group, version) not in found.group_versions:
+    kind_row = _BY_KIND.get((group, kind))
+    if kind_row is None or (group, version) not in kind_row.group_versions:
         return None
-    return found
+    return kind_row
 
 
 def find_name(name: str) -> list[Kind]:
@@ -88,8 +88,8 @@ def deprecation(kind: Kind, version: str, profile: Profile) -> str:
     Parity: api.md 1 (recorded: 1.36).
     """
     if kind.custom is not None:
-        found = kind.custom.versions.get(version)
-        return found.warning if found is not None else ""
+        version_row = kind.custom.versions.get(version)
+        return version_row.warning if version_row is not None else ""
     times = (kind.served or {}).get(version)
     if times is None or not times.deprecated or profile.minor < times.deprecated:
         return ""
@@ -105,23 +105,23 @@ _STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 def version_rank(version: str) -> tuple[int, int, int, str]:
     """Sorts versions by preference: v1, v1beta2, v1beta1, v1alpha3, then other names."""
-    found = _KUBE_LIKE.fullmatch(version)
-    if found is None:
+    match = _KUBE_LIKE.fullmatch(version)
+    if match is None:
         return 3, 0, 0, version
-    number, stage, step = found.groups()
+    number, stage, step = match.groups()
     return _STAGES[stage], -int(number), -int(step or 0), ""
 
 
 def _by_resource(rows: Iterable[Kind]) -> dict[tuple[str, str], Kind]:
-    found = {(kind.group, kind.plural): kind for kind in rows}
-    found |= {(kind.alias_group, kind.plural): kind for kind in rows if kind.alias_group}
-    return found
+    by_resource = {(kind.group, kind.plural): kind for kind in rows}
+    by_resource |= {(kind.alias_group, kind.plural): kind for kind in rows if kind.alias_group}
+    return by_resource
 
 
 def _by_kind(rows: Iterable[Kind]) -> dict[tuple[str, str], Kind]:
-    found = {(kind.group, kind.kind): kind for kind in rows}
-    found |= {(kind.alias_group, kind.kind): kind for kind in rows if kind.alias_group}
-    return found
+    by_kind = {(kind.group, kind.kind): kind for kind in rows}
+    by_kind |= {(kind.alias_group, kind.kind): kind for kind in rows if kind.alias_group}
+    return by_kind
 
 
 _BY_RESOURCE = _by_resource(KINDS)

@@ -95,8 +95,8 @@ def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflic
 
 def uid_without_object(kind: Kind, name: str, wanted: str) -> Conflict:
     """A configuration is applied to an object of a certain uid, and there is none."""
-    found = "and no existing object was found"
-    detail = f"uid mismatch: the provided object specified uid {wanted}, {found}"
+    reason = "and no existing object was found"
+    detail = f"uid mismatch: the provided object specified uid {wanted}, {reason}"
     return conflict(kind, name, detail)
 
 

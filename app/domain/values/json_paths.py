@@ -38,8 +38,8 @@ def parse(text: str) -> tuple[Step, ...]:
         rest = f".{rest}"
     steps: list[Step] = []
     while rest and rest != ".":
-        found, length = _step(rest, text)
-        steps.append(found)
+        step, length = _step(rest, text)
+        steps.append(step)
         rest = rest[length:]
         if len(steps) > STEPS_MAX:
             raise JsonPathError(f"{text!r} has more than {STEPS_MAX} steps")
@@ -48,10 +48,10 @@ def parse(text: str) -> tuple[Step, ...]:
 
 def select(tree: Any, text: str) -> list[Any]:
     """The values that a path finds, in order. Raises JsonPathError."""
-    found = [tree]
+    values = [tree]
     for step in parse(text):
-        found = [value for item in found for value in step(item)]
-    return found
+        values = [value for item in values for value in step(item)]
+    return values
 
 
 def fields(text: str) -> tuple[str, ...]:

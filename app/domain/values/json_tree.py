@@ -18,30 +18,30 @@ EMPTY: JsonView = {}
 
 def get(tree: JsonView, *path: str) -> Any:
     """The value at `path`, or None where a step is missing or is not an object."""
-    found: Any = tree
+    value: Any = tree
     for step in path:
         # Nearly every step is a dict or absent, and asking an abstract class costs much more.
-        if found.__class__ is not dict and (found is None or not isinstance(found, Mapping)):
+        if value.__class__ is not dict and (value is None or not isinstance(value, Mapping)):
             return None
-        found = found.get(step)
-    return found
+        value = value.get(step)
+    return value
 
 
 def text(tree: JsonView, *path: str) -> str:
     """The text at `path`; empty when it is absent or not text."""
     # The loop of `get` once more: nothing else is asked as often.
-    found: Any = tree
+    value: Any = tree
     for step in path:
-        if found.__class__ is not dict and (found is None or not isinstance(found, Mapping)):
+        if value.__class__ is not dict and (value is None or not isinstance(value, Mapping)):
             return ""
-        found = found.get(step)
-    return found if isinstance(found, str) else ""
+        value = value.get(step)
+    return value if isinstance(value, str) else ""
 
 
 def integer(tree: JsonView, *path: str) -> int | None:
     """The integer at `path`, or None; booleans are not integers here."""
-    found = get(tree, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    value = get(tree, *path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def flag(tree: JsonView, *path: str) -> bool:
@@ -51,23 +51,23 @@ def flag(tree: JsonView, *path: str) -> bool:
 
 def mapping(tree: JsonView, *path: str) -> JsonView:
     """The object at `path`; empty when it is absent or of another type."""
-    found = get(tree, *path)
-    if found is None:
+    value = get(tree, *path)
+    if value is None:
         return EMPTY
-    is_object = found.__class__ is dict or isinstance(found, Mapping)
-    return cast(JsonView, found) if is_object else EMPTY
+    is_object = value.__class__ is dict or isinstance(value, Mapping)
+    return cast(JsonView, value) if is_object else EMPTY
 
 
 def objects(tree: JsonView, *path: str) -> list[JsonObject]:
     """The objects in the list at `path`, in order; items of another type are passed over."""
-    found = get(tree, *path)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    value = get(tree, *path)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def texts(tree: JsonView, *path: str) -> list[str]:
     """The texts in the list at `path`, in order."""
-    found = get(tree, *path)
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    value = get(tree, *path)
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def labels(tree: JsonView, *path: str) -> dict[str, str]:
@@ -79,12 +79,12 @@ def walk(tree: Any) -> Iterator[Any]:
     """Every value of the tree, parents before children."""
     pending = [tree]
     while pending:
-        found = pending.pop()
-        yield found
-        if isinstance(found, Mapping):
-            pending.extend(found.values())
-        elif isinstance(found, list):
-            pending.extend(found)
+        value = pending.pop()
+        yield value
+        if isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
 
 
 def copy(tree: Any) -> Any:

@@ -54,35 +54,35 @@ class StrategySchema(Protocol):
 
 def apply_operations(tree: JsonView, operations: Sequence[JsonView]) -> JsonObject:
     """The tree after a JSON patch. Raises PatchError for the first operation that fails."""
-    found: Any = tree
+    patched: Any = tree
     copied = 0
     for number, operation in enumerate(operations):
         if not isinstance(operation, Mapping):
             raise PatchError(f"operation {number} is not an object")
         if operation.get("op") == "copy":
-            copied += _size(_get(found, _source(operation, number)))
+            copied += _size(_get(patched, _source(operation, number)))
             if copied > COPIED_BYTES_MAX:
                 raise PatchError(f"the patch copies more than {COPIED_BYTES_MAX} bytes")
-        found = _apply_operation(found, operation, number)
-    if not isinstance(found, dict):
+        patched = _apply_operation(patched, operation, number)
+    if not isinstance(patched, dict):
         raise PatchError("the patch leaves no object")
-    _check_depth(found)
-    return found
+    _check_depth(patched)
+    return patched
 
 
 def apply_merge(tree: Any, patch: Any) -> Any:
     """The tree after a merge patch: objects merge, null removes, everything else replaces."""
     if not isinstance(patch, Mapping):
         return patch
-    found: JsonObject = dict(tree) if isinstance(tree, Mapping) else {}
+    merged: JsonObject = dict(tree) if isinstance(tree, Mapping) else {}
     for key, value in patch.items():
         if value is None:
-            found.pop(key, None)
+            merged.pop(key, None)
         elif isinstance(value, Mapping):
-            found[key] = apply_merge(found.get(key), value)
+            merged[key] = apply_merge(merged.get(key), value)
         else:
-            found[key] = value
-    return found
+            merged[key] = value
+    return merged
 
 
 def apply_strategic(tree: JsonView, patch: JsonView, schema: StrategySchema) -> JsonObject:
@@ -109,8 +109,8 @@ def _check_depth(tree: JsonObject) -> None:
             return
         level = [
             item
-            for found in level
-            for item in (found.values() if isinstance(found, dict) else found)
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
             if isinstance(item, dict | list)
         ]
     if level:
@@ -162,15 +162,15 @@ def _shown(path: Sequence[str]) -> str:
 
 
 def _get(tree: Any, path: list[str]) -> Any:
-    found = tree
+    value = tree
     for depth, part in enumerate(path):
-        if isinstance(found, dict) and part in found:
-            found = found[part]
-        elif isinstance(found, list):
-            found = found[_index(found, part, path, end=False)]
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list):
+            value = value[_index(value, part, path, end=False)]
         else:
             raise PatchError(f"{_shown(path[: depth + 1])} does not exist")
-    return found
+    return value
 
 
 def _index(items: list[Any], part: str, path: Sequence[str], *, end: bool) -> int:
@@ -242,13 +242,13 @@ def _remove(tree: Any, path: list[str]) -> Any:
 
 def _test(tree: Any, path: list[str], expected: Any) -> None:
     try:
-        found = _get(tree, path)
+        value = _get(tree, path)
     except PatchError:
         # A test for null holds where there is nothing.
         if expected is None:
             return
         raise
-    if found != expected or isinstance(found, bool) is not isinstance(expected, bool):
+    if value != expected or isinstance(value, bool) is not isinstance(expected, bool):
         raise PatchError(f"the test of {_shown(path)} failed")
 
 
@@ -268,23 +268,23 @@ def _merge_object(tree: JsonView, patch: JsonView, schema: StrategySchema | None
         return {}
     if directive not in (None, "merge"):
         raise PatchError(f"unknown directive $patch: {directive!r}")
-    found = _retained(tree, patch)
+    merged = _retained(tree, patch)
     fields = schema.fields if schema is not None else {}
     for key, value in patch.items():
         if key.startswith(_DELETE_FROM):
             name = key.removeprefix(_DELETE_FROM)
             gone = _list(value, key)
-            found[name] = [item for item in _list(found.get(name), name) if item not in gone]
+            merged[name] = [item for item in _list(merged.get(name), name) if item not in gone]
         elif not key.startswith("$"):
-            _merge_field(found, key, value, fields.get(key))
+            _merge_field(merged, key, value, fields.get(key))
     for key, order in patch.items():
         if key.startswith(_ORDER):
             name = key.removeprefix(_ORDER)
             before = _list(tree.get(name), name)
             merge_key = fields[name].merge_key if name in fields else ""
-            if isinstance(found.get(name), list):
-                found[name] = _ordered(found[name], _list(order, key), before, merge_key)
-    return found
+            if isinstance(merged.get(name), list):
+                merged[name] = _ordered(merged[name], _list(order, key), before, merge_key)
+    return merged
 
 
 def _retained(tree: JsonView, patch: JsonView) -> JsonObject:
@@ -380,12 +380,12 @@ def _ordered(items: list[Any], wanted: list[Any], before: list[Any], merge_key: 
     )
     others = [item for item in items if identity(item) not in order]
     others.sort(key=lambda item: _place(places, identity(item)))
-    found = []
+    ordered = []
     while named and others:
         left, right = _place(places, identity(others[0])), _place(places, identity(named[0]))
         both = left < len(places) and right < len(places)
-        found.append(others.pop(0) if both and left < right else named.pop(0))
-    return found + named + others
+        ordered.append(others.pop(0) if both and left < right else named.pop(0))
+    return ordered + named + others
 
 
 def _place(places: list[Any], identity: Any) -> int:
@@ -401,11 +401,11 @@ def _list(value: Any, name: str) -> list[Any]:
 
 
 def _unique(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
+    unique: list[Any] = []
     for item in items:
-        if item not in found:
-            found.append(item)
-    return found
+        if item not in unique:
+            unique.append(item)
+    return unique
 
 
 def _without_directives(value: Any) -> Any:

@@ -104,7 +104,7 @@ _BUILT_IN: dict[str, Message] = {
 
 def parse_table(package: str, text: str) -> dict[str, Message]:
     """Read lines `Message: number:field=type…`; names of messages get `package` before them."""
-    found: dict[str, Message] = {}
+    messages: dict[str, Message] = {}
     joined = text.replace("\n  ", " ")
     for line in filter(None, joined.splitlines()):
         name, _, fields = line.partition(": ")
@@ -123,8 +123,8 @@ def parse_table(package: str, text: str) -> dict[str, Message]:
                 is_pointer=mark == "*",
                 is_choice=mark == "|",
             )
-        found[f"{package}.{name}"] = message
-    return found
+        messages[f"{package}.{name}"] = message
+    return messages
 
 
 def decode_envelope(body: bytes) -> Envelope:
@@ -160,7 +160,7 @@ def _full_type(package: str, name: str) -> str:
 def _decode(messages: Messages, message: Message, raw: bytes, depth: int) -> JsonObject:
     if depth > DEPTH_MAX:
         raise ProtobufError(f"messages are nested deeper than {DEPTH_MAX}")
-    found: JsonObject = {}
+    decoded: JsonObject = {}
     for number, wire, value in _fields(raw):
         field = message.get(number)
         if field is None:
@@ -168,21 +168,21 @@ def _decode(messages: Messages, message: Message, raw: bytes, depth: int) -> Jso
         if field.is_map:
             if not isinstance(value, bytes):
                 raise ProtobufError(f"field {field.name} is not a map entry")
-            entry = found.setdefault(field.name, {})
+            entry = decoded.setdefault(field.name, {})
             key, item = _map_entry(messages, field, value, depth)
             entry[key] = item
             continue
         if field.is_list:
-            _extend(messages, field, wire, value, found.setdefault(field.name, []), depth)
+            _extend(messages, field, wire, value, decoded.setdefault(field.name, []), depth)
             continue
         item = _value(messages, field, wire, value, depth)
         if field.is_inline:
-            found.update(item)
+            decoded.update(item)
         elif item is None or (field.omits_zero and not item):
-            found.pop(field.name, None)
+            decoded.pop(field.name, None)
         else:
-            found[field.name] = item
-    return found
+            decoded[field.name] = item
+    return decoded
 
 
 def _extend(
@@ -282,7 +282,7 @@ def _time(kind: str, raw: bytes) -> str | None:
 
 def _fields(raw: bytes) -> list[tuple[int, int, int | bytes]]:
     """Number, wire type and value of every field, in order."""
-    found: list[tuple[int, int, int | bytes]] = []
+    fields: list[tuple[int, int, int | bytes]] = []
     at, end = 0, len(raw)
     while at < end:
         tag, at = _varint(raw, at)
@@ -305,8 +305,8 @@ def _fields(raw: bytes) -> list[tuple[int, int, int | bytes]]:
                 raise ProtobufError("the message ends in the middle of a field")
             value = raw[at : at + size]
             at += size
-        found.append((number, wire, value))
-    return found
+        fields.append((number, wire, value))
+    return fields
 
 
 def _varint(raw: bytes, at: int) -> tuple[int, int]:
@@ -325,10 +325,10 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
 
 def _number(raw: bytes) -> float:
     """A number as JSON writes it: whole ones without a point."""
-    found: float = struct.unpack("<d", raw)[0]
-    if not math.isfinite(found):
+    number: float = struct.unpack("<d", raw)[0]
+    if not math.isfinite(number):
         raise ProtobufError("a number has no JSON form")
-    return int(found) if found.is_integer() and abs(found) < 1e15 else found
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
 def _utf8(value: bytes) -> str:

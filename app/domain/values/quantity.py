@@ -130,12 +130,12 @@ def parse(text: str) -> Quantity:
     bits = _BINARY_SUFFIXES.get(suffix)
     if bits is None:
         exponent, form = _decimal_suffix(suffix)
-        found = _parse_compact_decimal(text, sign, digits, fraction, exponent, form)
+        compact = _parse_compact_decimal(text, sign, digits, fraction, exponent, form)
     else:
         exponent, form = bits, Format.BINARY_SI
-        found = None if fraction else _parse_compact_binary(text, sign, digits, bits)
-    if found is not None:
-        return found
+        compact = None if fraction else _parse_compact_binary(text, sign, digits, bits)
+    if compact is not None:
+        return compact
     if not whole and not fraction:
         raise QuantityError(NUMERIC_ERROR)
     magnitude = _magnitude_in_nanos(int(digits + fraction), len(fraction), exponent, form)

@@ -173,10 +173,10 @@ def parse_fields(text: str) -> FieldSelector:
     for term in _split_unescaped(text):
         if not term.strip():
             continue
-        found = re.fullmatch(r"((?:[^\\=!]|\\.)+?)(!=|==|=)((?:[^\\]|\\.)*)", term, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(r"((?:[^\\=!]|\\.)+?)(!=|==|=)((?:[^\\]|\\.)*)", term, re.DOTALL)
+        if match is None:
             raise SelectorError(f"invalid selector: '{term}'; can't understand '{term}'")
-        field, operator, value = found.groups()
+        field, operator, value = match.groups()
         value = re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)
         requirements.append(
             FieldRequirement(field=field.strip(), value=value, equal=operator != "!=")
@@ -239,10 +239,10 @@ def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
     while position < len(text) and text[position].isspace():
         position += 1
     negated = text[position : position + 1] == "!"
-    found = _LEXEME.match(text, position + (1 if negated else 0))
-    if found is None:
+    match = _LEXEME.match(text, position + (1 if negated else 0))
+    if match is None:
         raise SelectorError(f"unable to parse requirement: found {text[position:]!r}, expected key")
-    key, position = found.group(1), found.end()
+    key, position = match.group(1), match.end()
     _check_key(key, "")
     if negated or position == len(text) or text[position] == ",":
         return Requirement(key=key, operator="absent" if negated else "exists"), position

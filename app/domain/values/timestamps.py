@@ -36,10 +36,10 @@ def parse(text: str) -> Instant:
 
     Raises TimestampError for anything else, also for a day or hour that does not exist.
     """
-    found = _RFC3339.fullmatch(text)
-    if found is None:
+    match = _RFC3339.fullmatch(text)
+    if match is None:
         raise TimestampError(f"{text!r} is not an RFC 3339 instant such as 2026-01-02T03:04:05Z")
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
     try:
         moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
     except ValueError as problem:
@@ -47,10 +47,10 @@ def parse(text: str) -> Instant:
     if second > 60:
         raise TimestampError(f"{text!r} is not an instant: second must be in 0..60")
     micros = (moment - EPOCH) // timedelta(microseconds=1) + (second - min(second, 59)) * SECOND
-    micros += int((found.group(7) or "").ljust(6, "0")[:6] or 0)
-    if found.group(9):
-        offset = (int(found.group(10)) * 3600 + int(found.group(11)) * 60) * SECOND
-        micros += -offset if found.group(9) == "+" else offset
+    micros += int((match.group(7) or "").ljust(6, "0")[:6] or 0)
+    if match.group(9):
+        offset = (int(match.group(10)) * 3600 + int(match.group(11)) * 60) * SECOND
+        micros += -offset if match.group(9) == "+" else offset
     if not EARLIEST <= micros <= LATEST:
         raise TimestampError(f"{text!r} is not an instant of the years 1 to 9999 in UTC")
     return Instant(micros)

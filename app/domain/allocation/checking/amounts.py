@@ -28,10 +28,10 @@ def read(value: object) -> Fraction:
     if value is None:
         return Fraction(0)
     text = str(value).strip()
-    found = _NUMBER.fullmatch(text)
-    if found is None or not text:
+    match = _NUMBER.fullmatch(text)
+    if match is None or not text:
         raise ValueError(f"{value!r} is not a quantity")
-    sign, whole, rest, suffix, exponent = found.groups()
+    sign, whole, rest, suffix, exponent = match.groups()
     number = Fraction(int(f"0{whole}{rest}"), 10 ** len(rest))
     if exponent and suffix in ("e", "E"):
         number *= Fraction(10) ** int(exponent)

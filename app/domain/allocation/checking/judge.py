@@ -117,11 +117,11 @@ def findings_tree(findings: Sequence[Finding]) -> list[JsonObject]:
     """The findings as JSON."""
     return [
         {
-            "claim": found.claim,
-            "problem": found.problem,
-            **({"quirk": found.quirk} if found.quirk else {}),
+            "claim": finding.claim,
+            "problem": finding.problem,
+            **({"quirk": finding.quirk} if finding.quirk else {}),
         }
-        for found in findings
+        for finding in findings
     ]
 
 
@@ -145,15 +145,15 @@ class _Judge:
         )
 
     def check(self, allocations: Sequence[JsonView]) -> list[Finding]:
-        found: list[Finding] = []
+        findings: list[Finding] = []
         claims: list[_Claim] = []
         for number, (tree, allocation) in enumerate(
             zip(self.case.claims, allocations, strict=True)
         ):
             claim, problems = self._resolve(number, tree, allocation)
             claims.append(claim)
-            found += [Finding(claim=claim.key, problem=text) for text in problems]
-            found += [
+            findings += [Finding(claim=claim.key, problem=text) for text in problems]
+            findings += [
                 Finding(claim=claim.key, problem=text, quirk=quirk)
                 for text, quirk in self._of_claim(claim)
             ]
@@ -165,8 +165,8 @@ class _Judge:
             *self._generations(taken),
         ):
             problem = f"device {one.piece.text} {text}"
-            found.append(Finding(claim=keys[one.claim], problem=problem, quirk=quirk))
-        return found + list(self._counters(taken))
+            findings.append(Finding(claim=keys[one.claim], problem=problem, quirk=quirk))
+        return findings + list(self._counters(taken))
 
     def _resolve(
         self, number: int, tree: JsonView, allocation: JsonView
@@ -283,7 +283,7 @@ class _Judge:
     def _derived(self, claim: _Claim) -> Iterator[str]:
         """Config and node selector, and fields that are not written."""
         chosen_by = {one.ask.main: one.ask for one in claim.taken}
-        chosen = [chosen_by.get(found[0].main, found[0]) for found in claim.asks if found]
+        chosen = [chosen_by.get(options[0].main, options[0]) for options in claim.asks if options]
         cleaned = self.case.cleaned_configs
         expected = results.configs(claim.tree, chosen, are_cleaned=cleaned)
         written = json_tree.get(claim.allocation, "devices", "config")

@@ -13,18 +13,18 @@ DEVICES_FIELDS = frozenset(("results", "config"))
 
 def configs(claim: JsonView, chosen: Sequence[Ask], *, are_cleaned: bool) -> list[JsonObject]:
     """What `devices.config` has to be: entries of the classes, then those of the claim."""
-    found: list[JsonObject] = []
+    entries: list[JsonObject] = []
     classes = dict.fromkeys(json_tree.text(ask.tree, "deviceClassName") for ask in chosen)
     for name in classes:
         mine = [ask for ask in chosen if json_tree.text(ask.tree, "deviceClassName") == name]
         for config in json_tree.objects(mine[0].device_class, "spec", "config"):
             users = [ask.name for ask in mine]
-            found.append({**config, "source": "FromClass", "requests": users})
+            entries.append({**config, "source": "FromClass", "requests": users})
     for config in json_tree.objects(claim, "spec", "devices", "config"):
         names = json_tree.texts(config, "requests")
         if not names or any(names_it(names, ask) for ask in chosen):
-            found.append({**config, "source": "FromClaim", "requests": names})
-    return [_shown(entry, chosen, is_cleaned=are_cleaned) for entry in found]
+            entries.append({**config, "source": "FromClaim", "requests": names})
+    return [_shown(entry, chosen, is_cleaned=are_cleaned) for entry in entries]
 
 
 def node_selector(node: JsonView, pieces: Sequence[Piece], *, is_stable: bool) -> JsonObject | None:

@@ -69,7 +69,10 @@ class UsablePool:
     def left(self, holding: Holding) -> dict[CounterKey, Fraction]:
         """What the holdings of others leave of the counters."""
         left = dict(self.counters)
-        devices = [*((piece.key, piece.tree) for piece in self.pieces), *self.elsewhere]
+        devices = [
+            *((piece.key, piece.tree) for piece in self.pieces),
+            *self.elsewhere,
+        ]
         for key, tree in devices:
             for counter, amount in _drawn(tree).items() if holding.holds(key) else ():
                 if counter in left:
@@ -127,13 +130,13 @@ def usable_pools(
         everywhere.setdefault(key, []).append(tree)
         if _is_relevant(tree, node, reading):
             near.setdefault(key, []).append(tree)
-    found = [
+    pools = [
         pool
         for key, mine in near.items()
         if (pool := _pool(key, mine, everywhere[key], rules, reading)) is not None
     ]
     last = "q15" in reading.quirks
-    return sorted(found, key=lambda pool: (last and _has_conditions(pool), pool.key))
+    return sorted(pools, key=lambda pool: (last and _has_conditions(pool), pool.key))
 
 
 def is_selected(place: JsonView, node: JsonView) -> bool:
@@ -199,10 +202,10 @@ def _pool(
         others = [t for t in same if json_tree.text(t, "metadata", "name") not in names]
     listed = [tree for tree in mine if not _counts(tree, reading)]
     sets = [
-        found
+        counter_set
         for tree in (*mine, *others)
         if _counts(tree, reading)
-        for found in json_tree.objects(tree, "spec", "sharedCounters")
+        for counter_set in json_tree.objects(tree, "spec", "sharedCounters")
     ]
     elsewhere = [
         ((*key, json_tree.text(device, "name")), device)
@@ -212,9 +215,9 @@ def _pool(
     ]
     pieces = [piece for tree in listed for piece in _pieces(key, tree, rules, reading)]
     counters = {
-        (json_tree.text(found, "name"), name): amounts.read(amount.get("value"))
-        for found in sets
-        for name, amount in json_tree.mapping(found, "counters").items()
+        (json_tree.text(counter_set, "name"), name): amounts.read(amount.get("value"))
+        for counter_set in sets
+        for name, amount in json_tree.mapping(counter_set, "counters").items()
     }
     if len({piece.key for piece in pieces}) != len(pieces):
         return None
@@ -238,10 +241,13 @@ def _counters_are_sound(
     elsewhere: Sequence[tuple[DeviceKey, JsonView]],
 ) -> bool:
     """Whether sets are named once and every counter that a device draws from is there."""
-    names = [json_tree.text(found, "name") for found in sets]
+    names = [json_tree.text(counter_set, "name") for counter_set in sets]
     if len(set(names)) != len(names):
         return False
-    for tree in (*(piece.tree for piece in pieces), *(tree for _, tree in elsewhere)):
+    for tree in (
+        *(piece.tree for piece in pieces),
+        *(tree for _, tree in elsewhere),
+    ):
         for use in json_tree.objects(tree, "consumesCounters"):
             if json_tree.text(use, "counterSet") not in names:
                 return False
@@ -277,12 +283,12 @@ def _hits(selector: object, device: DeviceKey, reading: Reading) -> bool:
 
 
 def _drawn(device: JsonView) -> dict[CounterKey, Fraction]:
-    found: dict[CounterKey, Fraction] = {}
+    drawn: dict[CounterKey, Fraction] = {}
     for use in json_tree.objects(device, "consumesCounters"):
         for name, amount in json_tree.mapping(use, "counters").items():
             counter = (json_tree.text(use, "counterSet"), name)
-            found[counter] = found.get(counter, Fraction(0)) + amounts.read(amount.get("value"))
-    return found
+            drawn[counter] = drawn.get(counter, Fraction(0)) + amounts.read(amount.get("value"))
+    return drawn
 
 
 def _holds(term: JsonView, node: JsonView) -> bool:
@@ -292,8 +298,8 @@ def _holds(term: JsonView, node: JsonView) -> bool:
     labels = json_tree.mapping(node, "metadata", "labels")
     name = json_tree.text(node, "metadata", "name")
     return bool(expressions or fields) and (
-        all(_requires(found, labels.get(found["key"])) for found in expressions)
-        and all(not name or _requires(found, name) for found in fields)
+        all(_requires(expression, labels.get(expression["key"])) for expression in expressions)
+        and all(not name or _requires(by_name, name) for by_name in fields)
     )
 
 

@@ -46,7 +46,7 @@ class Ask:
 
 def asks_of(claim: JsonView, classes: Mapping[str, JsonView]) -> list[list[Ask]]:
     """Per request its alternatives in order; an exact request is its only one."""
-    found = []
+    asks = []
     for request in json_tree.objects(claim, "spec", "devices", "requests"):
         main = json_tree.text(request, "name")
         exact = request.get("exactly")
@@ -58,7 +58,7 @@ def asks_of(claim: JsonView, classes: Mapping[str, JsonView]) -> list[list[Ask]]
                 for sub in json_tree.objects(request, "firstAvailable")
             ]
         )
-        found.append(
+        asks.append(
             [
                 Ask(
                     main=main,
@@ -69,7 +69,7 @@ def asks_of(claim: JsonView, classes: Mapping[str, JsonView]) -> list[list[Ask]]
                 for name, tree in trees
             ]
         )
-    return found
+    return asks
 
 
 def names_it(names: Sequence[str], ask: Ask) -> bool:
@@ -81,10 +81,10 @@ def attribute(device: JsonView, driver: str, name: str) -> JsonView | None:
     """The attribute under its qualified name, or the short one of the driver's own domain."""
     attributes = json_tree.mapping(device, "attributes")
     domain, _, identifier = name.partition("/")
-    found = attributes.get(name)
-    if found is None and domain == driver:
-        found = attributes.get(identifier)
-    return found if isinstance(found, Mapping) else None
+    attribute_tree = attributes.get(name)
+    if attribute_tree is None and domain == driver:
+        attribute_tree = attributes.get(identifier)
+    return attribute_tree if isinstance(attribute_tree, Mapping) else None
 
 
 def have_common_value(values: Sequence[JsonView], *, lists: bool) -> bool:
@@ -93,10 +93,10 @@ def have_common_value(values: Sequence[JsonView], *, lists: bool) -> bool:
         first, *rest = values
         return all(_scalar(value) is not None and _agrees(value, first) for value in rest)
     sets = [_as_set(value) for value in values]
-    known = [found for found in sets if found is not None]
+    known = [shared for shared in sets if shared is not None]
     if len(known) != len(sets) or len({kind for kind, _ in known}) != 1:
         return False
-    return bool(frozenset.intersection(*(found for _, found in known)))
+    return bool(frozenset.intersection(*(shared for _, shared in known)))
 
 
 def two_agree(values: Sequence[JsonView], *, lists: bool) -> bool:

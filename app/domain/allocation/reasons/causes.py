@@ -108,13 +108,13 @@ def of_refusal(refusal: Exclusion, row: Row) -> Cause:
 def _short_of_capacity(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
     if not problem.features.consumable_capacity or problem.variant is Variant.STABLE:
         return None
-    found = problem.view.devices[device]
-    if not found.capacity and not row.requested:
+    view_device = problem.view.devices[device]
+    if not view_device.capacity and not row.requested:
         return None
     text = capacity.shortage(
         row.requested,
-        found.capacity,
-        problem.state.aggregated(found.id),
+        view_device.capacity,
+        problem.state.aggregated(view_device.id),
         usage.allocating(device),
         grows=False,
     )
@@ -134,14 +134,14 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
     if problem.multi & bit and shared:
         return None
     view = problem.view
-    found = view.devices[device]
+    view_device = view.devices[device]
     position = view.pool_index[device]
     shortage = usage.ledger().shortage(device)
     if shortage is None:
         return None
     own = sum(
         amount
-        for name, used in found.consumes
+        for name, used in view_device.consumes
         for counter, amount in used
         if (name, counter) == (shortage.counter_set, shortage.counter)
     )
@@ -159,8 +159,8 @@ def _holders_of(problem: Problem, position: int, place: tuple[str, str]) -> str:
     """The claims that hold devices which use the counter; at most three are named."""
     names: dict[str, None] = {}
     pool = problem.view.usable[position]
-    for found in (*pool.slices, *pool.others):
-        for device in found.devices:
+    for resource_slice in (*pool.slices, *pool.others):
+        for device in resource_slice.devices:
             if any(
                 (name, counter) == place for name, used in device.consumes for counter, _ in used
             ):
@@ -173,8 +173,8 @@ def _holders_of(problem: Problem, position: int, place: tuple[str, str]) -> str:
 def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:
     if not row.tainted >> device & 1:
         return None
-    found = problem.view.devices[device]
-    taint = taints.untolerated(found.taints, row.request.tolerations)
+    view_device = problem.view.devices[device]
+    taint = taints.untolerated(view_device.taints, row.request.tolerations)
     assert taint is not None, "the bit says that there is one"
     origin = f" by rule {taint.rule}" if taint.rule else ""
     return Cause(
@@ -199,7 +199,7 @@ def _against(state: ConstraintState, facts: object) -> Cause:
             text=f"has no attribute {name}, which a constraint needs",
         )
     value = getattr(facts, "shown", lambda: None)()
-    seen = ", ".join(str(found) for found in state.seen())
+    seen = ", ".join(str(seen_value) for seen_value in state.seen())
     how = "does not match" if state.constraint.matching else "is not distinct from"
     return Cause(
         kind=Kind.CONSTRAINT,

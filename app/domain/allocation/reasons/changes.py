@@ -90,18 +90,18 @@ class EditRequest:
         """The world in which the claim asks otherwise."""
 
         def edit(claim: JsonObject) -> None:
-            found = _wish_of(claim, self.result_name)
+            wish = _wish_of(claim, self.result_name)
             if self.field == "tolerations":
-                found["tolerations"] = [*json_tree.objects(found, "tolerations"), self.value]
+                wish["tolerations"] = [*json_tree.objects(wish, "tolerations"), self.value]
             elif self.field == "selectors":
-                kept = json_tree.objects(found, "selectors")
-                found["selectors"] = [one for one in kept if one != self.value]
+                kept = json_tree.objects(wish, "selectors")
+                wish["selectors"] = [one for one in kept if one != self.value]
             elif self.field == "capacity":
                 assert isinstance(self.value, tuple)
                 name, amount = self.value
-                found["capacity"]["requests"][name] = amount
+                wish["capacity"]["requests"][name] = amount
             else:
-                found[self.field] = self.value
+                wish[self.field] = self.value
 
         return _with_claim(world, self.number, edit)
 
@@ -177,16 +177,16 @@ class EnlargeCounter:
     def apply(self, world: World) -> World:
         """The world in which the pool has more of the counter."""
         inventory = world.inventory.copy()
-        for found in world.inventory.slices_of(self.pool):
-            if any(name == self.counter_set for name, _ in found.counter_sets):
-                tree = json_tree.copy(found.tree)
+        for resource_slice in world.inventory.slices_of(self.pool):
+            if any(name == self.counter_set for name, _ in resource_slice.counter_sets):
+                tree = json_tree.copy(resource_slice.tree)
                 for listed in tree["spec"]["sharedCounters"]:
                     counters = listed.get("counters", {})
                     if listed.get("name") == self.counter_set and self.counter in counters:
                         old = quantity.from_json(counters[self.counter].get("value"))
                         more = quantity.from_nanos(old.nanos + self.by, old.format)
                         counters[self.counter]["value"] = str(more)
-                inventory.put_slice(tree, key=found.key)
+                inventory.put_slice(tree, key=resource_slice.key)
         return replace(world, inventory=inventory)
 
 
@@ -206,8 +206,8 @@ def _wish_of(claim: JsonObject, result_name: str) -> JsonObject:
     """The exact request or the alternative that results call `result_name`."""
     for request in claim["spec"]["devices"]["requests"]:
         if request["name"] == result_name:
-            found: JsonObject = request["exactly"]
-            return found
+            exactly: JsonObject = request["exactly"]
+            return exactly
         for alternative in request.get("firstAvailable") or ():
             if f"{request['name']}/{alternative['name']}" == result_name:
                 inner: JsonObject = alternative

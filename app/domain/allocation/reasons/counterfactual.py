@@ -91,8 +91,8 @@ def what_would_help(
         try:
             next(steps)
         except StopIteration as done:
-            found: list[Help] = done.value
-            return found
+            helps: list[Help] = done.value
+            return helps
 
 
 def looking(
@@ -111,7 +111,7 @@ def looking(
     seen: set[frozenset[Change]] = set()
     tries = 0
     for _ in range(changes_max):
-        found: list[Help] = []
+        helps: list[Help] = []
         alike: set[object] = set()
         following: list[_Tried] = []
         for tried in frontier:
@@ -121,18 +121,18 @@ def looking(
                 if frozenset(changes) in seen or kind in alike:
                     continue
                 if tries >= tries_max:
-                    return found
+                    return helps
                 tries += 1
                 yield
                 seen.add(frozenset(changes))
                 made = tried.with_change(allocator, change)
                 if isinstance(made.answer, Allocation):
                     alike.add(kind)
-                    found.append(Help(node=answer.node.name, changes=changes))
+                    helps.append(Help(node=answer.node.name, changes=changes))
                 else:
                     following.append(made)
-        if found:
-            return found
+        if helps:
+            return helps
         frontier = following
     return []
 
@@ -151,8 +151,8 @@ class _Tried:
         if case is None:
             return []
         try:
-            found = _candidates(case.problem)
-            return [change for change in found if change not in self.changes][:CANDIDATES_MAX]
+            changes = _candidates(case.problem)
+            return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
             return []  # the claims themselves are refused before any device is looked at
 
@@ -194,13 +194,13 @@ def _candidates(problem: Problem) -> Iterator[Change]:
 def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) -> Iterator[Change]:
     """The changes that remove one cause."""
     view = problem.view
-    found = view.devices[device]
+    view_device = view.devices[device]
     match kind:
         case Kind.ALLOCATED:
-            for holder in problem.state.holders(found.id)[:1]:
+            for holder in problem.state.holders(view_device.id)[:1]:
                 yield ReleaseClaim(claim=holder)
         case Kind.TAINT:
-            for taint in _blocking(row, found.taints):
+            for taint in _blocking(row, view_device.taints):
                 if taint.rule:
                     yield RemoveRule(rule=taint.rule)
                 yield _edit(
@@ -226,9 +226,9 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
         case Kind.COUNTERS:
             yield from _counter_changes(problem, usage, device)
         case Kind.CAPACITY:
-            for holder in problem.state.holders(found.id)[:2]:
+            for holder in problem.state.holders(view_device.id)[:2]:
                 yield ReleaseClaim(claim=holder)
-            yield from _capacity_changes(problem, row, found.id)
+            yield from _capacity_changes(problem, row, view_device.id)
         case _:
             pass
 
@@ -253,8 +253,8 @@ def _counter_changes(problem: Problem, usage: Usage, device: int) -> Iterator[Ch
 def _users(problem: Problem, pool: Pool, place: tuple[str, str]) -> list[str]:
     """The claims that hold devices which use the counter."""
     names: dict[str, None] = {}
-    for found in (*pool.slices, *pool.others):
-        for device in found.devices:
+    for resource_slice in (*pool.slices, *pool.others):
+        for device in resource_slice.devices:
             used = {(name, one) for name, counters in device.consumes for one, _ in counters}
             if place in used:
                 names.update(dict.fromkeys(problem.state.holders(device.id)))
@@ -263,12 +263,12 @@ def _users(problem: Problem, pool: Pool, place: tuple[str, str]) -> list[str]:
 
 def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[Change]:
     """Ask for what the device has left, where that is less than what is asked for."""
-    found = next(one for one in problem.view.devices if one.id == device)
+    view_device = next(one for one in problem.view.devices if one.id == device)
     held = problem.state.aggregated(device) or {}
     for name, asked in row.request.capacity.items():
-        if name not in found.capacity:
+        if name not in view_device.capacity:
             continue
-        value = found.capacity[name].value
+        value = view_device.capacity[name].value
         left = value.nanos - held.get(name, 0)
         if 0 < left < asked.nanos:
             text = str(quantity.from_nanos(left, value.format))

@@ -51,7 +51,7 @@ class DeadEnds:
         is_deeper = self.deepest is None or depth > len(self.deepest.takes)
         if not is_deeper and self.count > PREFIXES_MAX:
             return
-        takes = tuple((found.row.index, found.device) for claim in usage.results for found in claim)
+        takes = tuple((taken.row.index, taken.device) for claim in usage.results for taken in claim)
         made = DeadEnd(takes=takes, row=row)
         if is_deeper:
             self.deepest = made
@@ -70,14 +70,14 @@ class DeadEnds:
 
 def find(problem: Problem, effort_steps: int) -> DeadEnds:
     """The dead ends within the effort; none where asking again would leave traces."""
-    found = DeadEnds()
+    dead_ends = DeadEnds()
     grows = any(row.grows for claim in problem.rows for request in claim for row in request)
     if grows or not problem.plain_counters or effort_steps <= 0:
-        return found
+        return dead_ends
     with suppress(StepsExhausted, AttemptAborted):
-        search.run(problem, prune=False, steps_max=effort_steps, observer=found)
-        found.is_whole = True
-    return found
+        search.run(problem, prune=False, steps_max=effort_steps, observer=dead_ends)
+        dead_ends.is_whole = True
+    return dead_ends
 
 
 def usage_after(problem: Problem, takes: Takes) -> Usage:

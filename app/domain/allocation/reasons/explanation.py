@@ -46,14 +46,14 @@ class DeviceReason:
 
     def tree(self) -> JsonObject:
         """The reason as JSON."""
-        found: JsonObject = {"device": self.device}
+        tree: JsonObject = {"device": self.device}
         if self.chosen:
-            found["chosen"] = True
+            tree["chosen"] = True
         if self.cause is not None:
-            found.update(self.cause.tree())
+            tree.update(self.cause.tree())
         if self.note:
-            found["text"] = self.note
-        return found
+            tree["text"] = self.note
+        return tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class RequestReason:
             "wants": self.wants,
             "suitable": self.suitable,
             "text": self.text,
-            "devices": [found.tree() for found in self.devices],
+            "devices": [reason.tree() for reason in self.devices],
         }
 
 
@@ -87,7 +87,7 @@ class ClaimReason:
 
     def tree(self) -> JsonObject:
         """The reasons as JSON."""
-        return {"claim": self.claim, "requests": [found.tree() for found in self.requests]}
+        return {"claim": self.claim, "requests": [reason.tree() for reason in self.requests]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,19 +125,19 @@ class Explanation:
 
     def tree(self) -> JsonObject:
         """The whole explanation as JSON."""
-        found: JsonObject = {"node": self.node, "outcome": self.outcome, "text": self.text}
+        tree: JsonObject = {"node": self.node, "outcome": self.outcome, "text": self.text}
         if self.pools:
-            found["pools"] = [{"pool": pool, "problem": problem} for pool, problem in self.pools]
+            tree["pools"] = [{"pool": pool, "problem": problem} for pool, problem in self.pools]
         if self.claims:
-            found["claims"] = [claim.tree() for claim in self.claims]
+            tree["claims"] = [claim.tree() for claim in self.claims]
         if self.deepest is not None:
-            found["deepest"] = {"taken": list(self.taken), **self.deepest.tree()}
+            tree["deepest"] = {"taken": list(self.taken), **self.deepest.tree()}
         if self.tried:
-            found["tried"] = [one.tree() for one in self.tried]
-            found["givenUp"] = self.given_up
+            tree["tried"] = [one.tree() for one in self.tried]
+            tree["givenUp"] = self.given_up
         if self.quirks:
-            found["quirks"] = list(self.quirks)
-        return found
+            tree["quirks"] = list(self.quirks)
+        return tree
 
 
 def explain(answer: Answer, *, effort_steps: int = EFFORT_STEPS) -> Explanation:
@@ -162,16 +162,16 @@ def quirks_in(
     if answer.case is None:
         return ()
     claims = [plan.tree for plan in answer.case.plans]
-    found: list[str] = []
+    involved: list[str] = []
     covered: set[str] = set()
     for mark in marks:
         if mark in covered:
             continue
         other = allocator.repaired(mark).allocate(answer.node, claims)
         if not _same(answer, other):
-            found.append(mark)
+            involved.append(mark)
             covered.update(MARKS.get(mark, ()))
-    return tuple(found)
+    return tuple(involved)
 
 
 def disappeared(allocator: Allocator, answer: Answer) -> tuple[tuple[str, str], ...]:
@@ -251,12 +251,12 @@ def _of_refusal(answer: DoesNotFit | Failure, text: str, effort_steps: int) -> E
     elif not problem.view.devices:
         detail = "the node has no usable device"
     else:
-        found = dead_ends.find(problem, effort_steps)
-        given_up = found.count
-        tried = tuple(_tried(problem, one) for one in found.first)
+        dead_ends_found = dead_ends.find(problem, effort_steps)
+        given_up = dead_ends_found.count
+        tried = tuple(_tried(problem, one) for one in dead_ends_found.first)
         detail = "each request could be satisfied alone, but not all together"
-        if found.deepest is not None:
-            deepest = _tried(problem, found.deepest)
+        if dead_ends_found.deepest is not None:
+            deepest = _tried(problem, dead_ends_found.deepest)
             detail += f"; after {_devices(len(deepest.taken))}, {deepest.reason.text}"
     return Explanation(
         node=answer.node.name,
@@ -278,7 +278,7 @@ def _of_allocation(answer: Allocation, effort_steps: int) -> Explanation:
     for plan, takes, rows in zip(problem.plans, answer.results, problem.rows, strict=True):
         requests: list[RequestReason] = []
         for alternatives in rows:
-            chosen = [found for found in takes if found.row.request.main == _main(alternatives)]
+            chosen = [mine for mine in takes if mine.row.request.main == _main(alternatives)]
             selected = chosen[0].row if chosen else alternatives[0]
             for row in alternatives[: alternatives.index(selected)]:
                 requests.append(_request_reason(problem, replay.usage, row))
@@ -288,7 +288,7 @@ def _of_allocation(answer: Allocation, effort_steps: int) -> Explanation:
                     wants=_wants(selected),
                     needs=selected.count,
                     suitable=len(chosen),
-                    devices=tuple(replay.choices(selected, [found.device for found in chosen])),
+                    devices=tuple(replay.choices(selected, [taken.device for taken in chosen])),
                     text=f"request {selected.request.result_name} got {_devices(len(chosen))}",
                 )
             )
@@ -354,10 +354,10 @@ class _Replay:
 def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
     reasons = []
     suitable = 0
-    for device, found in enumerate(problem.view.devices):
+    for device, view_device in enumerate(problem.view.devices):
         cause = causes.of(problem, usage, row, device)
         suitable += cause is None
-        reasons.append(DeviceReason(device=found.text, cause=cause))
+        reasons.append(DeviceReason(device=view_device.text, cause=cause))
     return RequestReason(
         request=row.request.result_name,
         wants=_wants(row),
@@ -390,9 +390,9 @@ def _short(problem: Problem, claims: Sequence[ClaimReason]) -> str:
     for rows, claim in zip(problem.rows, claims, strict=True):
         reasons = iter(claim.requests)
         for request in rows:
-            found = [(row, next(reasons)) for row in request]
-            if all(_is_short(row, reason) for row, reason in found):
-                return f"claim {claim.claim}: " + "; ".join(reason.text for _, reason in found)
+            short = [(row, next(reasons)) for row in request]
+            if all(_is_short(row, reason) for row, reason in short):
+                return f"claim {claim.claim}: " + "; ".join(reason.text for _, reason in short)
     return ""
 
 

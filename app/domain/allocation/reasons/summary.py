@@ -66,7 +66,7 @@ def causes_of(problem: Problem) -> NodeCauses:
         for alternatives in rows:
             enough = False
             for row in alternatives:
-                found = _count(problem, row)
+                masks = _count(problem, row)
                 counted += [
                     Counted(
                         claim=number,
@@ -76,9 +76,9 @@ def causes_of(problem: Problem) -> NodeCauses:
                         devices=mask.bit_count(),
                         example=_first_name(problem, mask),
                     )
-                    for (kind, about), mask in found.items()
+                    for (kind, about), mask in masks.items()
                 ]
-                suitable = found.get((SUITABLE, ""), 0)
+                suitable = masks.get((SUITABLE, ""), 0)
                 enough = enough or _is_enough(row, suitable)
             is_short = is_short or not enough
     return NodeCauses(
@@ -174,7 +174,7 @@ def _fit(
 
 def _tree(key: _Key, tally: _Tally, claims: Sequence[str], examples: int) -> JsonObject:
     claim, request, kind, about = key
-    found: JsonObject = {
+    tree: JsonObject = {
         "claim": claims[claim],
         "request": request,
         "cause": kind,
@@ -182,10 +182,10 @@ def _tree(key: _Key, tally: _Tally, claims: Sequence[str], examples: int) -> Jso
         "devices": tally.devices,
     }
     if about:
-        found["about"] = about
+        tree["about"] = about
     if examples:
-        found["examples"] = tally.examples[:examples]
-    return found
+        tree["examples"] = tally.examples[:examples]
+    return tree
 
 
 def _size(tree: JsonObject) -> int:
@@ -198,18 +198,18 @@ _Masks = dict[tuple[str, str], int]
 
 def _count(problem: Problem, row: Row) -> _Masks:
     """The devices by first cause, in the order of `causes.of`."""
-    found: _Masks = {}
+    masks: _Masks = {}
     left = (1 << len(problem.view.devices)) - 1
     if not row.admin and (held := problem.dedicated & left):
-        found[Kind.ALLOCATED.value, ""] = held
+        masks[Kind.ALLOCATED.value, ""] = held
         left &= ~held
     for device, fault in row.faults.items():
         if left >> device & 1:
-            _add(found, (Kind.SELECTOR_ERROR.value, fault.detail), 1 << device)
+            _add(masks, (Kind.SELECTOR_ERROR.value, fault.detail), 1 << device)
             left &= ~(1 << device)
     for key, mask in _refused(problem, row):
         if mask & left:
-            _add(found, key, mask & left)
+            _add(masks, key, mask & left)
             left &= ~mask
     # Candidates have passed everything but what depends on counters, taints and constraints.
     plain = row.candidates & left & ~problem.consuming & ~row.tainted
@@ -218,15 +218,15 @@ def _count(problem: Problem, row: Row) -> _Masks:
     for number in row.constraints:
         plain &= ~_without(problem.facts[row.claim][number])
     if plain:
-        _add(found, (SUITABLE, ""), plain)
+        _add(masks, (SUITABLE, ""), plain)
         left &= ~plain
     if left:
         usage = Usage(problem)
         for device in _bits(left):
             cause = causes.of(problem, usage, row, device)
             key = (SUITABLE, "") if cause is None else (cause.kind.value, cause.about)
-            _add(found, key, 1 << device)
-    return found
+            _add(masks, key, 1 << device)
+    return masks
 
 
 def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]]:

@@ -89,8 +89,8 @@ def check(
     if checker.issues:
         raise parsed.source.failure(checker.issues)
     final = {
-        number: checker.unifier.resolve(found, free_as_dyn=True)
-        for number, found in checker.types.items()
+        number: checker.unifier.resolve(kind, free_as_dyn=True)
+        for number, kind in checker.types.items()
     }
     return Checked(parsed=parsed, types=final, calls=checker.calls, constants=checker.constants)
 
@@ -117,24 +117,24 @@ class _Checker:
         """Checks a node and everything below it; the type is `!error!` where it has none."""
         match node:
             case Literal():
-                found = _LITERAL_TYPES[node.value.__class__]
+                kind = _LITERAL_TYPES[node.value.__class__]
             case Ident():
-                found = self._ident(node)
+                kind = self._ident(node)
             case Select():
-                found = self._select(node)
+                kind = self._select(node)
             case Call():
-                found = self._call(node)
+                kind = self._call(node)
             case ListLiteral():
-                found = self._list(node)
+                kind = self._list(node)
             case MapLiteral():
-                found = self._map(node)
+                kind = self._map(node)
             case Comprehension():
-                found = self._comprehension(node)
+                kind = self._comprehension(node)
             case Message():
                 self._undeclared(node.position, node.name)
-                found = types.ERROR
-        self.types[node.id] = found
-        return found
+                kind = types.ERROR
+        self.types[node.id] = kind
+        return kind
 
     # Names and fields
 
@@ -149,9 +149,9 @@ class _Checker:
 
     def _ident(self, node: Ident) -> Type:
         name = node.name.removeprefix(".")
-        found = self._lookup(name)
-        if found is not None:
-            return found
+        kind = self._lookup(name)
+        if kind is not None:
+            return kind
         if name in TYPE_NAMES:
             self.constants[node.id] = TypeValue(name)
             return types.type_of(_type_named(name))
@@ -163,8 +163,8 @@ class _Checker:
         if name in _QUALIFIED_TYPES and self._lookup(name.split(".", 1)[0]) is None:
             self.constants[node.id] = TypeValue(name)
             return types.type_of(_QUALIFIED_TYPES[name])
-        found = self._field(node, node.operand, node.field, optional=False)
-        return types.BOOL if node.test_only else found
+        kind = self._field(node, node.operand, node.field, optional=False)
+        return types.BOOL if node.test_only else kind
 
     def _field(self, node: Node, operand: Node, name: str, *, optional: bool) -> Type:
         """The type of a field. Parity: cel.md 2, first rule."""
@@ -173,23 +173,23 @@ class _Checker:
         if is_optional:
             holder = self.unifier.resolve(holder.params[0])
         if holder.kind == "map":
-            found = holder.params[1]
+            kind = holder.params[1]
         elif holder == types.DEVICE or holder.kind in self.fields:
             known = self.fields.get(holder.kind, self.environment.device_fields)
-            found = known.get(name, types.ERROR)
-            if found is types.ERROR:
+            kind = known.get(name, types.ERROR)
+            if kind is types.ERROR:
                 self._report(node.position, f"undefined field '{name}'")
         elif holder in (types.QUANTITY, types.SEMVER):
             self._report(node.position, f"unexpected failed resolution of '{holder}'")
-            found = types.ERROR
+            kind = types.ERROR
         else:
-            found = types.DYN
+            kind = types.DYN
             if holder.variable:
                 self.unifier.assign([types.DYN], [holder])
             elif not types.is_wildcard(holder):
                 message = f"type '{holder}' does not support field selection"
                 self._report(node.position, message)
-        return types.optional_of(found) if is_optional or optional else found
+        return types.optional_of(kind) if is_optional or optional else kind
 
     # Calls
 
@@ -225,17 +225,17 @@ class _Checker:
         name = node.args[1]
         assert isinstance(name, Literal)
         self.visit(name)
-        found = self._field(node, node.args[0], str(name.value), optional=True)
+        kind = self._field(node, node.args[0], str(name.value), optional=True)
         self.calls[node.id] = Resolution(
             function=node.function, args=node.args, is_method=False, candidates=()
         )
-        return found
+        return kind
 
     def _logical(self, args: tuple[Node, ...]) -> None:
         for argument in args:
-            found = self.types[argument.id]
-            if not self.unifier.assign([found], [types.BOOL]):
-                self._mismatch(argument, types.BOOL, found)
+            kind = self.types[argument.id]
+            if not self.unifier.assign([kind], [types.BOOL]):
+                self._mismatch(argument, types.BOOL, kind)
 
     def _resolve(
         self,
@@ -274,7 +274,7 @@ class _Checker:
         return params, _substitute(overload.result, fresh)
 
     def _no_overload(self, overload: Overload, given: list[Type], is_method: bool) -> str:
-        shown = [str(self.unifier.resolve(found, free_as_dyn=True)) for found in given]
+        shown = [str(self.unifier.resolve(kind, free_as_dyn=True)) for kind in given]
         applied = f"{shown[0]}.({', '.join(shown[1:])})" if is_method else f"({', '.join(shown)})"
         return f"found no matching overload for '{overload.function}' applied to '{applied}'"
 
@@ -299,9 +299,9 @@ class _Checker:
     def _list(self, node: ListLiteral) -> Type:
         common: Type | None = None
         for index, element in enumerate(node.elements):
-            found = self.visit(element)
-            found = self._optional_part(element, found, optional=index in node.optional)
-            common = self._joined(common, found)
+            kind = self.visit(element)
+            kind = self._optional_part(element, kind, optional=index in node.optional)
+            common = self._joined(common, kind)
         return types.list_of(self.unifier.fresh() if common is None else common)
 
     def _map(self, node: MapLiteral) -> Type:
@@ -309,9 +309,9 @@ class _Checker:
         values: Type | None = None
         for entry in node.entries:
             keys = self._joined(keys, self.visit(entry.key))
-            found = self.visit(entry.value)
-            found = self._optional_part(entry.value, found, optional=entry.optional)
-            values = self._joined(values, found)
+            kind = self.visit(entry.value)
+            kind = self._optional_part(entry.value, kind, optional=entry.optional)
+            values = self._joined(values, kind)
         if keys is None or values is None:
             return types.map_of(self.unifier.fresh(), self.unifier.fresh())
         return types.map_of(keys, values)
@@ -328,14 +328,14 @@ class _Checker:
         self._expect(node.condition, types.BOOL)
         self._expect(node.step, accumulated)
         self.scopes.pop()
-        found = self.visit(node.result)
+        kind = self.visit(node.result)
         self.scopes.pop()
-        return self.unifier.resolve(found)
+        return self.unifier.resolve(kind)
 
     def _expect(self, node: Node, expected: Type) -> None:
-        found = self.visit(node)
-        if not self.unifier.assign([found], [expected]):
-            self._mismatch(node, expected, found)
+        kind = self.visit(node)
+        if not self.unifier.assign([kind], [expected]):
+            self._mismatch(node, expected, kind)
 
     def _loop_variables(self, node: Comprehension, over: Type) -> tuple[Type, Type]:
         if over.kind == "list":

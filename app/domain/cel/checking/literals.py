@@ -37,9 +37,9 @@ def check_literals(checked: Checked) -> None:
 
 def check_result(checked: Checked) -> None:
     """Raises CompileError unless the expression gives a bool or what is only known later."""
-    found = checked.types[checked.root.id]
-    if found.kind not in _RESULTS:
-        shown = "null_type" if found.kind == "null_type" else str(found)
+    kind = checked.types[checked.root.id]
+    if kind.kind not in _RESULTS:
+        shown = "null_type" if kind.kind == "null_type" else str(kind)
         raise CompileError(f"must evaluate to bool or the unknown type, not {shown}")
 
 
@@ -65,10 +65,10 @@ def _unwrapped(found: Type, *, optional: bool) -> Type:
 
 
 def _check_same(parts: list[tuple[Node, Type]], issues: list[Issue]) -> None:
-    for node, found in parts:
+    for node, kind in parts:
         first = parts[0][1]
-        if found != first:
-            message = f"expected type '{first}' but found '{found}'"
+        if kind != first:
+            message = f"expected type '{first}' but found '{kind}'"
             issues.append(Issue(position=node.position, message=message))
             return
 
@@ -100,23 +100,23 @@ def _check_format(checked: Checked, text: Node, arguments: Node, issues: list[Is
     if not isinstance(text, Literal) or not isinstance(text.value, str):
         return
     try:
-        found = formatting.clauses(text.value)
+        clauses = formatting.clauses(text.value)
     except FormatError as error:
         issues.append(Issue(position=text.position, message=str(error)))
         return
     if not isinstance(arguments, ListLiteral):
         return
     elements = arguments.elements
-    if len(found) > len(elements):
+    if len(clauses) > len(elements):
         message = f"index {len(elements)} out of range"
         issues.append(Issue(position=text.position, message=message))
-    elif len(found) < len(elements):
+    elif len(clauses) < len(elements):
         message = (
             "too many arguments supplied to string.format"
-            f" (expected {len(found)}, got {len(elements)})"
+            f" (expected {len(clauses)}, got {len(elements)})"
         )
         issues.append(Issue(position=text.position, message=message))
-    for clause, element in zip(found, elements, strict=False):
+    for clause, element in zip(clauses, elements, strict=False):
         refusal = formatting.accepts(clause.verb, checked.types[element.id].kind)
         if refusal is not None:
             issues.append(Issue(position=element.position, message=refusal))

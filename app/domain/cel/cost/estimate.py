@@ -86,9 +86,9 @@ class _Estimator:
 
     def size(self, node: Node) -> Size:
         """The size of a visited node: the first rule that applies."""
-        found = self.sizes.get(node.id) or _literal_size(node)
-        if found is not None:
-            return found
+        size = self.sizes.get(node.id) or _literal_size(node)
+        if size is not None:
+            return size
         path = self.paths.get(node.id)
         greatest = None if path is None else _path_size(path)
         if greatest is not None:
@@ -218,14 +218,14 @@ class _Estimator:
     def _index(self, node: Call, resolution: Resolution) -> None:
         """The path and the size of an indexed value."""
         operand = resolution.args[0]
-        found = self.paths.get(operand.id)
+        path = self.paths.get(operand.id)
         names = [overload.id for overload in resolution.candidates]
         if "index_list" in names:
-            found = _extended(found, "@items")
+            path = _extended(path, "@items")
         if "index_map" in names:
-            found = _extended(found, "@values")
-        if found is not None:
-            self.paths[node.id] = found
+            path = _extended(path, "@values")
+        if path is not None:
+            self.paths[node.id] = path
         entry = self.entries.get(operand.id)
         if entry is not None:
             self.sizes[node.id] = entry[1]

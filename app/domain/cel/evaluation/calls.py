@@ -52,11 +52,11 @@ def compile_and(operands: Sequence[Code]) -> Code:
     def every(ctx: Evaluation) -> Value:
         problem: CelError | None = None
         for operand in operands:
-            found = operand(ctx)
-            if found is False:
+            answer = operand(ctx)
+            if answer is False:
                 return False
-            if found is not True and problem is None:
-                problem = _problem(found)
+            if answer is not True and problem is None:
+                problem = _problem(answer)
         return True if problem is None else problem
 
     return every
@@ -68,11 +68,11 @@ def compile_or(operands: Sequence[Code]) -> Code:
     def some(ctx: Evaluation) -> Value:
         problem: CelError | None = None
         for operand in operands:
-            found = operand(ctx)
-            if found is True:
+            answer = operand(ctx)
+            if answer is True:
                 return True
-            if found is not False and problem is None:
-                problem = _problem(found)
+            if answer is not False and problem is None:
+                problem = _problem(answer)
         return False if problem is None else problem
 
     return some
@@ -86,12 +86,12 @@ def compile_conditional(condition: Code, accepted: Code, rejected: Code) -> Code
     """Code of `condition ? accepted : rejected`."""
 
     def choose(ctx: Evaluation) -> Value:
-        found = condition(ctx)
-        if found is True:
+        chosen = condition(ctx)
+        if chosen is True:
             return accepted(ctx)
-        if found is False:
+        if chosen is False:
             return rejected(ctx)
-        return _problem(found)
+        return _problem(chosen)
 
     return choose
 
@@ -100,9 +100,9 @@ def compile_not_strictly_false(operand: Code) -> Code:
     """Code of the loop condition: everything but false lets the loop go on."""
 
     def run(ctx: Evaluation) -> Value:
-        found = operand(ctx)
+        value = operand(ctx)
         charge(ctx, 1)
-        return found is not False
+        return value is not False
 
     return run
 
@@ -151,18 +151,18 @@ def compile_equality_with_text(left: Code, text: str, *, negated: bool) -> Code:
     length = len(text)
 
     def ask(ctx: Evaluation) -> Value:
-        found = left(ctx)
-        if found.__class__ is str:
-            shorter = min(length, len(found))
-            own = 1 if 0 < shorter <= 10 else charges.equality_cost(found, text)
+        value = left(ctx)
+        if value.__class__ is str:
+            shorter = min(length, len(value))
+            own = 1 if 0 < shorter <= 10 else charges.equality_cost(value, text)
             ctx.cost = total = ctx.cost + own
             if total > ctx.limit:
                 raise ctx.over(1)
-            return (found == text) is not negated
-        charge(ctx, charges.equality_cost(found, text))
-        if found.__class__ is CelError:
-            return found
-        answer = equality.equal(found, text)
+            return (value == text) is not negated
+        charge(ctx, charges.equality_cost(value, text))
+        if value.__class__ is CelError:
+            return value
+        answer = equality.equal(value, text)
         return answer is not True if negated else answer
 
     return ask
@@ -174,13 +174,13 @@ def compile_comparison_with_int(
     """Code of `x > 3` and its like: integers without a detour, other kinds through `code`."""
 
     def ask(ctx: Evaluation) -> Value:
-        found = left(ctx)
+        value = left(ctx)
         ctx.cost = total = ctx.cost + 1
         if total > ctx.limit:
             raise ctx.over(1)
-        if found.__class__ is int:
-            return native(found, limit)
-        return found if found.__class__ is CelError else code(found, limit)
+        if value.__class__ is int:
+            return native(value, limit)
+        return value if value.__class__ is CelError else code(value, limit)
 
     return ask
 
@@ -211,15 +211,15 @@ def compile_membership_in_set(element: Code, items: tuple[Value, ...]) -> Code:
     others = tuple(item for item in items if not isinstance(item, str))
 
     def run(ctx: Evaluation) -> Value:
-        found = element(ctx)
-        if found.__class__ is str:
-            return found in texts
-        if found.__class__ is CelError:
-            return found
-        unhashable = _UNHASHABLE.get(found.__class__.__name__)
+        searched = element(ctx)
+        if searched.__class__ is str:
+            return searched in texts
+        if searched.__class__ is CelError:
+            return searched
+        unhashable = _UNHASHABLE.get(searched.__class__.__name__)
         if unhashable is not None:
             return unhashable
-        return any(equality.equal(found, item) is True for item in others)
+        return any(equality.equal(searched, item) is True for item in others)
 
     return run
 
@@ -242,11 +242,11 @@ def compile_unary(
         value = operand(ctx)
         if is_work:
             ctx.toil(size(value))
-        found = value if value.__class__ is CelError else code(value)
-        ctx.cost = total = ctx.cost + (1 if own is None else own((value,), found))
+        answer = value if value.__class__ is CelError else code(value)
+        ctx.cost = total = ctx.cost + (1 if own is None else own((value,), answer))
         if total > ctx.limit:
             raise ctx.over(1)
-        return found
+        return answer
 
     return run
 
@@ -259,19 +259,19 @@ def compile_binary(
     def run(ctx: Evaluation) -> Value:
         first = left(ctx)
         second = right(ctx)
-        found: Value
+        answer: Value
         if first.__class__ is CelError:
-            found = first
+            answer = first
         elif second.__class__ is CelError:
-            found = second
+            answer = second
         else:
             if is_work:
                 ctx.toil(size(first) + size(second))
-            found = code(first, second)
-        ctx.cost = total = ctx.cost + (1 if own is None else own((first, second), found))
+            answer = code(first, second)
+        ctx.cost = total = ctx.cost + (1 if own is None else own((first, second), answer))
         if total > ctx.limit:
             raise ctx.over(1)
-        return found
+        return answer
 
     return run
 
@@ -291,11 +291,11 @@ def compile_many(
                 if index == last:
                     charge(ctx, 1 if own is None else own(values, value))
                 return value
-        found = code(*values)
+        answer = code(*values)
         if is_work:
-            ctx.toil(size(values[0]) + size(found))
-        charge(ctx, 1 if own is None else own(values, found))
-        return found
+            ctx.toil(size(values[0]) + size(answer))
+        charge(ctx, 1 if own is None else own(values, answer))
+        return answer
 
     return run
 
@@ -338,20 +338,20 @@ def compile_pattern_call(
         limit: Value = -1
         for argument in rest:
             limit = argument(ctx)
-        found: Value
+        answer: Value
         if isinstance(limit, CelError):
-            found = limit
+            answer = limit
         elif not isinstance(value, str) or limit.__class__ is not int:
-            found = NO_SUCH_OVERLOAD
+            answer = NO_SUCH_OVERLOAD
         elif name == "matches":
-            found = pattern.found_in(value)
+            answer = pattern.found_in(value)
         elif name == "find":
-            found = pattern.first(value)
+            answer = pattern.first(value)
         else:
             assert isinstance(limit, int)
-            found = pattern.all(value, limit)
-        charge(ctx, own((value, constant), found))
-        return found
+            answer = pattern.all(value, limit)
+        charge(ctx, own((value, constant), answer))
+        return answer
 
     return run
 
@@ -361,12 +361,12 @@ def compile_fallback(receiver: Code, alternative: Code, *, unwrap: bool) -> Code
     refused = CelError(f"no such overload: {'orValue' if unwrap else 'or'}")
 
     def run(ctx: Evaluation) -> Value:
-        found = receiver(ctx)
-        if found.__class__ is OptionalValue:
-            assert isinstance(found, OptionalValue)
-            if not found.present:
+        value = receiver(ctx)
+        if value.__class__ is OptionalValue:
+            assert isinstance(value, OptionalValue)
+            if not value.present:
                 return alternative(ctx)
-            return found.value if unwrap else found
-        return found if found.__class__ is CelError else refused
+            return value.value if unwrap else value
+        return value if value.__class__ is CelError else refused
 
     return run

@@ -100,10 +100,10 @@ class Compiler:
     def _fold_list(self, node: ListLiteral) -> Constant | None:
         items: list[Value] = []
         for element in node.elements:
-            found = self.fold(element)
-            if found is None:
+            folded = self.fold(element)
+            if folded is None:
                 return None
-            items.append(found.value)
+            items.append(folded.value)
         return Constant(tuple(items))
 
     def _fold_map(self, node: MapLiteral) -> Constant | None:
@@ -129,10 +129,10 @@ class Compiler:
                 return None
             convert, with_forms = self._bound(resolution)
             assert not with_forms
-            found = convert(argument.value)
-            if isinstance(found, CelError):
-                raise CompileError(f"program instantiation failed: {found.message}")
-            return Constant(found)
+            converted = convert(argument.value)
+            if isinstance(converted, CelError):
+                raise CompileError(f"program instantiation failed: {converted.message}")
+            return Constant(converted)
         if name == tree.IN:
             container = self.fold(args[1])
             if container is not None and container.value == ():

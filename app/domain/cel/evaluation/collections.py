@@ -145,11 +145,11 @@ class _Rounds:
             ctx.slots[loop.variables[0]] = each
         if loop.predicate is None:
             return True
-        found = loop.predicate(ctx)
-        if found is True:
+        holds = loop.predicate(ctx)
+        if holds is True:
             return True
-        if found is not False:
-            self.failed = found if isinstance(found, CelError) else NO_SUCH_OVERLOAD
+        if holds is not False:
+            self.failed = holds if isinstance(holds, CelError) else NO_SUCH_OVERLOAD
         return False
 
     def leave(self, made: Value) -> Value:
@@ -160,8 +160,8 @@ class _Rounds:
 
 
 def _over(loop: _Loop, ctx: Evaluation) -> Iterable[Value] | CelError:
-    found = loop.items(ctx)
-    return pairs(found) if len(loop.variables) == 2 else singles(found)
+    items = loop.items(ctx)
+    return pairs(items) if len(loop.variables) == 2 else singles(items)
 
 
 def _collect(loop: _Loop) -> Code:

@@ -187,7 +187,10 @@ _BY_OVERLOAD: Final[dict[str, Implementation]] = {
     "cidr_masked": network.masked,
     "format-named": named_formats.named,
     "format-validate": named_formats.validate,
-    **{f"format-{name}": partial(_given, found) for name, found in named_formats.FORMATS.items()},
+    **{
+        f"format-{name}": partial(_given, named_format)
+        for name, named_format in named_formats.FORMATS.items()
+    },
     "string_to_quantity": quantities.parse_quantity,
     "is_quantity_string": quantities.is_quantity,
     "quantity_sign": quantities.sign,
@@ -278,9 +281,9 @@ def bind(
 
 
 def _code(function: str, overload: Overload, *, with_forms: bool) -> Implementation:
-    found = _WITH_FORMS.get(overload.id)
-    if found is not None:
-        return found
+    factory = _WITH_FORMS.get(overload.id)
+    if factory is not None:
+        return factory
     plain = _BY_OVERLOAD.get(overload.id) or conversions.CONVERSIONS.get(function)
     if plain is None:
         # Only the authorizer's functions: no value of their types can exist here.

@@ -55,12 +55,12 @@ def look_up(holder: Value, key: Value) -> Value | Missing:
     match holder:
         case dict():
             try:
-                found: Value | Missing = holder.get(map_key(key), MISSING)
+                value: Value | Missing = holder.get(map_key(key), MISSING)
             except TypeError:
                 return MISSING
-            if found is MISSING and holder.__class__ is DefaultingMap and isinstance(key, str):
+            if value is MISSING and holder.__class__ is DefaultingMap and isinstance(key, str):
                 return EMPTY_DOMAIN
-            return found
+            return value
         case tuple():
             return _item(holder, key)
         case DeviceValue():
@@ -108,11 +108,11 @@ def compile_path(start: Code, steps: Sequence[Step], start_charge: int) -> Code:
         if holder.__class__ is not CelError:
             for step in walked:
                 optional = optional or step.optional
-                found = _take(ctx, holder, step, optional=optional)
-                if found is MISSING:
+                value = _take(ctx, holder, step, optional=optional)
+                if value is MISSING:
                     holder = NONE
                     break
-                holder = found
+                holder = value
                 if holder.__class__ is CelError:
                     break
             else:
@@ -130,9 +130,9 @@ def _bare(start: Code, start_charge: int) -> Code:
         return start
 
     def run(ctx: Evaluation) -> Value:
-        found = start(ctx)
+        value = start(ctx)
         charge(ctx, start_charge)
-        return found
+        return value
 
     return run
 
@@ -145,28 +145,28 @@ def _take(ctx: Evaluation, holder: Value, step: Step, *, optional: bool) -> Valu
         if isinstance(key, CelError):
             charge(ctx, step.key_charge)
             return key
-    found = look_up(holder, key)
-    if found is MISSING:
+    value = look_up(holder, key)
+    if value is MISSING:
         if optional:
             return MISSING
-        found = missing(holder, key)
+        value = missing(holder, key)
     charge(ctx, step.key_charge)
-    return found
+    return value
 
 
 def compile_presence(holder: Code, field: str) -> Code:
     """Code of `has(holder.field)`; the path before the field is charged by `holder`."""
 
     def run(ctx: Evaluation) -> Value:
-        found = holder(ctx)
-        if found.__class__ is OptionalValue:
-            assert isinstance(found, OptionalValue)
-            if not found.present:
+        optional_value = holder(ctx)
+        if optional_value.__class__ is OptionalValue:
+            assert isinstance(optional_value, OptionalValue)
+            if not optional_value.present:
                 return False
-            found = found.value
-        if found.__class__ is CelError:
-            return found
-        present = look_up(found, field)
+            optional_value = optional_value.value
+        if optional_value.__class__ is CelError:
+            return optional_value
+        present = look_up(optional_value, field)
         charge(ctx, 1)
         return present if isinstance(present, CelError) else present is not MISSING
 
@@ -208,12 +208,12 @@ def compile_optional_attribute(domain: str, name: str, cost: int, *, capacity: b
     def run(ctx: Evaluation) -> Value:
         domains = ctx.device.capacity if capacity else ctx.device.attributes
         inner = domains.get(domain, EMPTY_DOMAIN)
-        found = inner.get(name, MISSING)  # type: ignore[attr-defined]  # domains hold maps
-        steps = cost - 1 if found is MISSING else cost
+        value = inner.get(name, MISSING)  # type: ignore[attr-defined]  # domains hold maps
+        steps = cost - 1 if value is MISSING else cost
         ctx.cost = total = ctx.cost + steps
         if total > ctx.limit:
             raise ctx.over(steps)
-        return NONE if found is MISSING else OptionalValue(found)
+        return NONE if value is MISSING else OptionalValue(value)
 
     return run
 

@@ -28,9 +28,9 @@ def of(checked: Checked) -> frozenset[Read]:
     """The parts that an expression reads; a part within another one that is read is left out."""
     reader = _Reader(checked=checked)
     reader.visit(checked.root)
-    found = reader.found
+    reads = reader.found
     return frozenset(
-        read for read in found if not any(read[:length] in found for length in range(len(read)))
+        read for read in reads if not any(read[:length] in reads for length in range(len(read)))
     )
 
 
@@ -145,9 +145,9 @@ def key(device: DeviceValue, read: Read) -> object:
         inner = domains.get(read[1])
         if inner is None:
             return _ABSENT
-        found: Value = inner.get(read[2], _ABSENT)  # type: ignore[attr-defined]  # a map
-        kind = found.__class__
-        return found if kind is str or found is _ABSENT else _hashable(found)
+        value: Value = inner.get(read[2], _ABSENT)  # type: ignore[attr-defined]  # a map
+        kind = value.__class__
+        return value if kind is str or value is _ABSENT else _hashable(value)
     match read:
         case ():
             fields = ("driver", "allowMultipleAllocations", "attributes", "capacity")

@@ -46,7 +46,7 @@ class Clause:
 
 def clauses(text: str) -> list[Clause]:
     """The clauses of a text that take arguments. Raises FormatError for one nobody knows."""
-    found: list[Clause] = []
+    listed: list[Clause] = []
     for match in _CLAUSE.finditer(text):
         percent, precision, verb, other = match.groups()
         if percent is not None:
@@ -61,24 +61,24 @@ def clauses(text: str) -> list[Clause]:
             wanted = int(precision or 0) if len(precision) < 6 else _PRECISION_MAX + 1
             if wanted > _PRECISION_MAX:
                 raise FormatError("error while parsing precision: value out of range")
-        found.append(Clause(verb, wanted, match.start(), match.end()))
-    return found
+        listed.append(Clause(verb, wanted, match.start(), match.end()))
+    return listed
 
 
 def format_text(text: str, arguments: tuple[Value, ...]) -> Value:
     """`text.format(arguments)`."""
     try:
-        found = clauses(text)
-        if len(found) > len(arguments):
+        verbs = clauses(text)
+        if len(verbs) > len(arguments):
             raise FormatError(f"index {len(arguments)} out of range")
-        if len(found) < len(arguments):
+        if len(verbs) < len(arguments):
             raise FormatError(
                 "too many arguments supplied to string.format"
-                f" (expected {len(found)}, got {len(arguments)})"
+                f" (expected {len(verbs)}, got {len(arguments)})"
             )
         parts: list[str] = []
         position = 0
-        for clause, argument in zip(found, arguments, strict=True):
+        for clause, argument in zip(verbs, arguments, strict=True):
             parts.append(text[position : clause.start].replace("%%", "%"))
             parts.append(_written(clause, argument))
             check_text(sum(map(len, parts)))

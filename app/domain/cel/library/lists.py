@@ -37,10 +37,10 @@ class _NoOrder(Exception):
 
 
 def _ordered(left: Value, right: Value) -> int:
-    found = compare(left, right)
-    if isinstance(found, CelError):
-        raise _NoOrder(found)
-    return found
+    order = compare(left, right)
+    if isinstance(order, CelError):
+        raise _NoOrder(order)
+    return order
 
 
 def measure(value: Value) -> Value:

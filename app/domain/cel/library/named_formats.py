@@ -73,23 +73,23 @@ def _pattern_check(
     def check(text: str) -> list[str]:
         # A prefix may end with a dash, because something will follow it.
         asked = text[:-1] + "a" if prefix and len(text) > 1 and text.endswith("-") else text
-        found = [] if len(text.encode()) <= limit else [_too_long(limit)]
+        problems = [] if len(text.encode()) <= limit else [_too_long(limit)]
         if not compiled.fullmatch(asked):
-            found.append(_regex_error(message, pattern, *examples))
-        return found
+            problems.append(_regex_error(message, pattern, *examples))
+        return problems
 
     return check
 
 
 def _qualified_name(text: str) -> list[str]:
     parts = text.split("/")
-    found: list[str] = []
+    problems: list[str] = []
     name = parts[-1]
     if len(parts) == 2:
         if not parts[0]:
-            found.append("prefix part must be non-empty")
+            problems.append("prefix part must be non-empty")
         else:
-            found += [f"prefix part {error}" for error in _CHECKS["dns1123Subdomain"](parts[0])]
+            problems += [f"prefix part {error}" for error in _CHECKS["dns1123Subdomain"](parts[0])]
     elif len(parts) > 2:
         message = _regex_error(
             "a qualified name " + _QUALIFIED_MESSAGE, _QUALIFIED, "MyName", "my.name", "123-abc"
@@ -98,18 +98,18 @@ def _qualified_name(text: str) -> list[str]:
             f"{message} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
     if not name:
-        found.append("name part must be non-empty")
+        problems.append("name part must be non-empty")
     elif len(name) > 63:
-        found.append(f"name part {_too_long(63)}")
+        problems.append(f"name part {_too_long(63)}")
     if not re.fullmatch(_QUALIFIED, name, re.ASCII):
         error = _regex_error(_QUALIFIED_MESSAGE, _QUALIFIED, "MyName", "my.name", "123-abc")
-        found.append(f"name part {error}")
-    return found
+        problems.append(f"name part {error}")
+    return problems
 
 
 def _uri(text: str) -> list[str]:
-    found = network.url(text)
-    return [] if isinstance(found, network.Url) else [getattr(found, "message", "invalid URI")]
+    url = network.url(text)
+    return [] if isinstance(url, network.Url) else [getattr(url, "message", "invalid URI")]
 
 
 def _uuid(text: str) -> list[str]:
@@ -175,8 +175,8 @@ FORMATS: Final = {name: NamedFormat(name, _PATTERN_SIZES.get(name, 0)) for name 
 
 def named(name: str) -> Value:
     """`format.named(name)`."""
-    found = FORMATS.get(name)
-    return NONE if found is None else OptionalValue(found)
+    named_format = FORMATS.get(name)
+    return NONE if named_format is None else OptionalValue(named_format)
 
 
 def validate(wanted: NamedFormat, text: str) -> Value:

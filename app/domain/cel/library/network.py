@@ -79,10 +79,10 @@ def _read_url(text: str) -> Url | str:
     if text.startswith("/"):
         path, _, query = text.partition("?")
         return _checked_url(text, Url("", "", path, query))
-    found = _URL.fullmatch(text.partition("#")[0])
-    if found is None or (found.group(2) is None and not found.group(3).startswith("/")):
+    match = _URL.fullmatch(text.partition("#")[0])
+    if match is None or (match.group(2) is None and not match.group(3).startswith("/")):
         return _url_error(text, "invalid URI for request")
-    scheme, authority, path, query = found.groups()
+    scheme, authority, path, query = match.groups()
     host = (authority or "").rpartition("@")[2]
     return _checked_url(text, Url(scheme.lower(), host, path, query or ""))
 
@@ -111,8 +111,8 @@ def _split_host(host: str) -> tuple[str, str, str]:
 
 def url(text: str) -> Value:
     """`url(text)`."""
-    found = _read_url(text)
-    return CelError(found) if isinstance(found, str) else found
+    parts = _read_url(text)
+    return CelError(parts) if isinstance(parts, str) else parts
 
 
 def is_url(text: str) -> Value:
@@ -147,10 +147,10 @@ def escaped_path(value: Url) -> Value:
 
 def query(value: Url) -> Value:
     """`url.getQuery()`: names to lists of values."""
-    found: dict[str, tuple[Value, ...]] = {}
+    parameters: dict[str, tuple[Value, ...]] = {}
     for name, text in parse_qsl(value.query, keep_blank_values=True):
-        found[name] = (*found.get(name, ()), text)
-    return found
+        parameters[name] = (*parameters.get(name, ()), text)
+    return parameters
 
 
 # Addresses
@@ -176,8 +176,8 @@ def _is_mapped(address: _Address) -> bool:
 
 def ip(text: str) -> Value:
     """`ip(text)`."""
-    found = _read_ip(text)
-    return CelError(found) if isinstance(found, str) else found
+    address = _read_ip(text)
+    return CelError(address) if isinstance(address, str) else address
 
 
 def is_ip(text: str) -> Value:
@@ -187,8 +187,8 @@ def is_ip(text: str) -> Value:
 
 def is_canonical(text: str) -> Value:
     """`ip.isCanonical(text)`."""
-    found = _read_ip(text)
-    return CelError(found) if isinstance(found, str) else str(found.address) == text
+    address = _read_ip(text)
+    return CelError(address) if isinstance(address, str) else str(address.address) == text
 
 
 def ip_text(value: Ip) -> Value:
@@ -265,8 +265,8 @@ def _read_cidr(text: str) -> Cidr | str:
 
 def cidr(text: str) -> Value:
     """`cidr(text)`."""
-    found = _read_cidr(text)
-    return CelError(found) if isinstance(found, str) else found
+    network = _read_cidr(text)
+    return CelError(network) if isinstance(network, str) else network
 
 
 def is_cidr(text: str) -> Value:
@@ -286,8 +286,8 @@ def contains_ip(value: Cidr, other: Ip) -> Value:
 
 def contains_ip_text(value: Cidr, text: str) -> Value:
     """`cidr.containsIP(text)`."""
-    found = _read_ip(text)
-    return CelError(found) if isinstance(found, str) else contains_ip(value, found)
+    address = _read_ip(text)
+    return CelError(address) if isinstance(address, str) else contains_ip(value, address)
 
 
 def contains_cidr(value: Cidr, other: Cidr) -> Value:
@@ -299,8 +299,8 @@ def contains_cidr(value: Cidr, other: Cidr) -> Value:
 
 def contains_cidr_text(value: Cidr, text: str) -> Value:
     """`cidr.containsCIDR(text)`."""
-    found = _read_cidr(text)
-    return CelError(found) if isinstance(found, str) else contains_cidr(value, found)
+    network = _read_cidr(text)
+    return CelError(network) if isinstance(network, str) else contains_cidr(value, network)
 
 
 def cidr_ip(value: Cidr) -> Value:

@@ -180,21 +180,21 @@ class Pattern:
 
     def first(self, text: str) -> str:
         """The first match, or an empty text."""
-        found = self._compiled.search(text)
-        return "" if found is None else str(found.group())
+        match = self._compiled.search(text)
+        return "" if match is None else str(match.group())
 
     def all(self, text: str, limit: int) -> tuple[str, ...]:
         """All matches that do not overlap, at most `limit` unless that is negative."""
         matches: list[str] = []
         last_end = -1
-        for found in self._compiled.finditer(text):
+        for match in self._compiled.finditer(text):
             if 0 <= limit <= len(matches):
                 break
             # An empty match right after another match is not a match of its own in Go.
-            if found.end() == found.start() == last_end:
+            if match.end() == match.start() == last_end:
                 continue
-            matches.append(str(found.group()))
-            last_end = found.end()
+            matches.append(str(match.group()))
+            last_end = match.end()
         return tuple(matches)
 
 

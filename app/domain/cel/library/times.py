@@ -60,11 +60,11 @@ def part_in_zone(name: str) -> Callable[[Timestamp, str], Value]:
     read_part = _PARTS[name]
 
     def read(value: Timestamp, zone: str) -> Value:
-        found = _zone(zone)
-        if found is None:
+        offset = _zone(zone)
+        if offset is None:
             return CelError(f"unknown time zone {zone}")
         try:
-            return read_part(_moment(value, found))
+            return read_part(_moment(value, offset))
         except OverflowError:
             return CelError("timestamp overflow")
 

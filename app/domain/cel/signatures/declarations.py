@@ -53,12 +53,12 @@ class Overload:
 
 def read(rows: str) -> dict[str, tuple[Overload, ...]]:
     """The overloads of a table by function name, in the order of the rows."""
-    found: dict[str, list[Overload]] = {}
+    by_function: dict[str, list[Overload]] = {}
     for row in rows.splitlines():
         if row.strip() and not row.lstrip().startswith("#"):
             function, name, signature = row.split(maxsplit=2)
-            found.setdefault(function, []).append(_overload(function, name, signature))
-    return {function: tuple(overloads) for function, overloads in found.items()}
+            by_function.setdefault(function, []).append(_overload(function, name, signature))
+    return {function: tuple(overloads) for function, overloads in by_function.items()}
 
 
 def merge(*tables: dict[str, tuple[Overload, ...]]) -> dict[str, tuple[Overload, ...]]:

@@ -248,15 +248,15 @@ class _Parser:
         return self.built.call(bracket.position, name, *arguments, target=target)
 
     def _arguments(self, closing: str) -> list[Node]:
-        found: list[Node] = []
+        arguments: list[Node] = []
         if self._accept(closing):
-            return found
+            return arguments
         while True:
-            found.append(self._expression())
+            arguments.append(self._expression())
             if not self._accept(","):
                 break
         self._expect(closing)
-        return found
+        return arguments
 
     # Operands
 

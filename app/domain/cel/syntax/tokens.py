@@ -85,17 +85,17 @@ def scan(text: str, issues: list[Issue]) -> list[Token]:
     length = len(text)
     match = _TOKEN.match
     while position < length:
-        found = match(text, position)
-        if found is None:
+        lexed = match(text, position)
+        if lexed is None:
             rest = _unrecognised(text, position)
             message = f"Syntax error: token recognition error at: '{rest}'"
             issues.append(Issue(position=position, message=message))
             position += len(rest)
             continue
-        kind = found.lastgroup or ""
-        end = found.end()
+        kind = lexed.lastgroup or ""
+        end = lexed.end()
         if kind != "space":
-            lexeme = found.group()
+            lexeme = lexed.group()
             if kind == "operator" or lexeme in KEYWORDS:
                 kind = lexeme
             tokens.append(Token(kind, lexeme, position, end))

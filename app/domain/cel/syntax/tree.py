@@ -152,7 +152,7 @@ def depth(node: Node) -> int:
     deepest = 0
     pending = [(node, 1)]
     while pending:
-        found, level = pending.pop()
+        lower, level = pending.pop()
         deepest = max(deepest, level)
-        pending.extend((child, level + 1) for child in children(found))
+        pending.extend((child, level + 1) for child in children(lower))
     return deepest

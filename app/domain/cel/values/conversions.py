@@ -140,16 +140,16 @@ def to_duration(value: Value) -> Value:
     """`duration(x)` of a text such as `1h30m`, or of nanoseconds."""
     if isinstance(value, int):
         return Duration(int(value))
-    found = parse_duration(value) if isinstance(value, str) else None
-    return _failure(value, "google.protobuf.Duration") if found is None else found
+    duration = parse_duration(value) if isinstance(value, str) else None
+    return _failure(value, "google.protobuf.Duration") if duration is None else duration
 
 
 def to_timestamp(value: Value) -> Value:
     """`timestamp(x)` of an RFC 3339 text, or of seconds since 1970."""
     if isinstance(value, int):
         return arithmetic.timestamp(int(value) * 10**9)
-    found = parse_timestamp(value) if isinstance(value, str) else None
-    return _failure(value, "google.protobuf.Timestamp") if found is None else found
+    instant = parse_timestamp(value) if isinstance(value, str) else None
+    return _failure(value, "google.protobuf.Timestamp") if instant is None else instant
 
 
 def type_of(value: Value) -> Value:
@@ -187,11 +187,11 @@ def parse_duration(text: str) -> Duration | None:
 
 def parse_timestamp(text: str) -> Timestamp | None:
     """The instant that an RFC 3339 text writes, None for anything else."""
-    found = _INSTANT.fullmatch(text)
-    if found is None:
+    match = _INSTANT.fullmatch(text)
+    if match is None:
         return None
-    year, month, day, hour, minute, second = (int(found.group(index)) for index in range(1, 7))
-    fraction, sign, offset_hours, offset_minutes = found.group(7, 8, 9, 10)
+    year, month, day, hour, minute, second = (int(match.group(index)) for index in range(1, 7))
+    fraction, sign, offset_hours, offset_minutes = match.group(7, 8, 9, 10)
     try:
         moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:

@@ -57,19 +57,19 @@ def needs_work(
     if pod.is_deleting or _is_left_alone(pod, quirks):
         return False
     for entry in pod.entries:
-        found = pods.entry_claim(pod, entry)
-        if found.problem:
+        named = pods.entry_claim(pod, entry)
+        if named.problem:
             if entry.template:
                 return True
             continue
-        if found.name is None:
+        if named.name is None:
             continue
-        claim = objects.get(claim_key(pod.namespace, found.name))
+        claim = objects.get(claim_key(pod.namespace, named.name))
         if claim is None:
             if entry.template:
                 return True
             continue
-        if found.needs_owner and not pods.is_for_pod(claim, pod):
+        if named.needs_owner and not pods.is_for_pod(claim, pod):
             continue
         if pod.node and _lacks_reservation(claim, pod):
             return True
@@ -203,10 +203,10 @@ def _lacks_reservation(claim: JsonView, pod: PodFacts) -> bool:
 
 
 def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
-    for found in pods.named_claims(pod):
-        key = claim_key(pod.namespace, found.name or "")
+    for named in pods.named_claims(pod):
+        key = claim_key(pod.namespace, named.name or "")
         claim = objects.get(key)
-        if claim is None or (found.needs_owner and not pods.is_for_pod(claim, pod)):
+        if claim is None or (named.needs_owner and not pods.is_for_pod(claim, pod)):
             continue
         if not _lacks_reservation(claim, pod):
             continue
@@ -215,4 +215,4 @@ def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
         command = UpdateObject(
             key=key, version="v1", tree=tree, subresource="status", options=MANAGER
         )
-        yield Write(command=command, entry=found.entry.name)
+        yield Write(command=command, entry=named.entry.name)

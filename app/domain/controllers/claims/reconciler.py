@@ -133,11 +133,11 @@ class ClaimsReconciler:
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:
-        if found := self._claim_queue.take(now):
-            place, cause = found
+        if item := self._claim_queue.take(now):
+            place, cause = item
             return self._plan_claim(views, place, now, cause)
-        if found := self._pod_queue.take(now):
-            place, cause = found
+        if item := self._pod_queue.take(now):
+            place, cause = item
             return self._plan_pod(views, place, now, cause)
         return None
 
@@ -264,8 +264,8 @@ class ClaimsReconciler:
             self._pod_queue.add(place, revision)
 
     def _queue_claims(self, pod: PodFacts, revision: Revision) -> None:
-        for found in pods.named_claims(pod):
-            self._claim_queue.add((pod.namespace, found.name or ""), revision)
+        for named in pods.named_claims(pod):
+            self._claim_queue.add((pod.namespace, named.name or ""), revision)
         if pod.extended_claim:
             self._claim_queue.add((pod.namespace, pod.extended_claim), revision)
 
@@ -295,31 +295,31 @@ class ClaimsReconciler:
         inputs: JsonObject = {"now": now}
         if acts:
             gone = self._lately_gone(now)
-            found = claim_sync.next_act(views.objects, namespace, name, acts[0], gone)
+            next_act = claim_sync.next_act(views.objects, namespace, name, acts[0], gone)
             inputs["acts"] = [act.value for act in acts]
         else:
-            found = claim_sync.release(views.objects, namespace, name)
-        if found is None:
+            next_act = claim_sync.release(views.objects, namespace, name)
+        if next_act is None:
             return Plan(controller=NAME, key=key)
-        if follows := (*found.follows, *acts[1:]):
+        if follows := (*next_act.follows, *acts[1:]):
             inputs["follows"] = [act.value for act in follows]
         decision = Decision(
             controller=NAME,
             resource="resourceclaims",
             namespace=namespace,
             name=name,
-            outcome=found.outcome,
+            outcome=next_act.outcome,
             inputs=inputs,
             summary={
-                "removed": list(found.removed[:REMOVED_MAX]),
-                "removedCount": len(found.removed),
-                "kept": found.kept,
+                "removed": list(next_act.removed[:REMOVED_MAX]),
+                "removedCount": len(next_act.removed),
+                "kept": next_act.kept,
             },
         )
         return Plan(
             controller=NAME,
             key=key,
-            commands=found.commands,
+            commands=next_act.commands,
             decision=decision,
             cause=cause,
             observed=views.objects.revision,

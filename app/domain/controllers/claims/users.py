@@ -56,15 +56,15 @@ class ClaimUsers:
 
     def to_look_at(self, claim: _Place, reserved: frozenset[str]) -> list[str]:
         """Those that need not be served by these reservations, sorted by name."""
-        found = set(self._odd.get(claim, ()))
+        uids = set(self._odd.get(claim, ()))
         placed = self._placed.get(claim)
         if placed is not None:
-            found.update([placed[uid] for uid in placed.keys() - reserved])
-        return sorted(found)
+            uids.update([placed[uid] for uid in placed.keys() - reserved])
+        return sorted(uids)
 
 
 def _places(pod: PodFacts) -> list[_Place]:
-    return [(pod.namespace, found.name or "") for found in pods.named_claims(pod)]
+    return [(pod.namespace, named.name or "") for named in pods.named_claims(pod)]
 
 
 def _is_odd(pod: PodFacts) -> bool:

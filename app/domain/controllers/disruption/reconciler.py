@@ -131,27 +131,27 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
             commands.append(self._say(objects, now, tree, "NoPods", "No matching pods found"))
         pods = [budget.pods[pod] for pod in sorted(budget.pods)]
         try:
-            found = counting.count(objects, tree, pods, now)
+            counted = counting.count(objects, tree, pods, now)
         except ScaleUnknown as problem:
             text = f"Failed to calculate the number of expected pods: {problem}"
             said = self._say(
                 objects, now, tree, "CalculateExpectedPodCountFailed", text, kind="Warning"
             )
             commands.append(said)
-            found = Count(status=counting.failed(tree, str(problem), now))
-        if found.some_unmanaged:
+            counted = Count(status=counting.failed(tree, str(problem), now))
+        if counted.some_unmanaged:
             text = _UNMANAGED.format(selectors.label_selector_text(core.selector(tree)))
             commands.append(self._say(objects, now, tree, "UnmanagedPods", text, kind="Warning"))
-        for pod in found.late:
+        for pod in counted.late:
             commands += self._say_late(objects, now, namespace, pod, name)
-        if found.due is not None:
-            self.queue.add_at(key, found.due, objects.revision)
-        if found.status != meta.status(tree):
+        if counted.due is not None:
+            self.queue.add_at(key, counted.due, objects.revision)
+        if counted.status != meta.status(tree):
             commands.append(
                 UpdateObject(
                     key=place,
                     version="v1",
-                    tree={**tree, "status": found.status},
+                    tree={**tree, "status": counted.status},
                     subresource="status",
                     options=MANAGER,
                 )
@@ -237,8 +237,8 @@ _UNMANAGED = (
 
 def _stale_at(pod: JsonView) -> Instant | None:
     """When the pod will have been said to be disrupted for too long; None when it is not."""
-    found = json_tree.get(pod, "status", "conditions")
-    for condition in found if isinstance(found, list) else ():
+    pod_conditions = json_tree.get(pod, "status", "conditions")
+    for condition in pod_conditions if isinstance(pod_conditions, list) else ():
         if isinstance(condition, dict) and condition.get("type") == conditions.DISRUPTION:
             break
     else:

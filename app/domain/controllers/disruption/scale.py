@@ -31,7 +31,7 @@ def expected(
     `owners` are the names of the pods with their controller references. Raises ScaleUnknown for
     an owner that is not there or has no scale.
     """
-    found: dict[str, int] = {}
+    scales: dict[str, int] = {}
     some_unmanaged = False
     counted: set[str] = set()
     for pod, owner in owners:
@@ -42,8 +42,8 @@ def expected(
             continue
         counted.add(owner.uid)
         of_whom, number = _scale(objects, namespace, owner, pod)
-        found[of_whom] = number
-    return sum(found.values()), some_unmanaged
+        scales[of_whom] = number
+    return sum(scales.values()), some_unmanaged
 
 
 def _scale(objects: ObjectsReader, namespace: str, owner: Owner, pod: str) -> tuple[str, int]:
@@ -76,8 +76,8 @@ def _deployment(objects: ObjectsReader, namespace: str, owner: Owner) -> JsonObj
     above = meta.controller(replica_set)
     if above is None or above.kind != "Deployment":
         return None
-    found = objects.get(ObjectKey(api_groups.APPS, "deployments", namespace, above.name))
-    return None if found is None or meta.uid(found) != above.uid else found
+    deployment = objects.get(ObjectKey(api_groups.APPS, "deployments", namespace, above.name))
+    return None if deployment is None or meta.uid(deployment) != above.uid else deployment
 
 
 def _replicas(tree: JsonView) -> int:

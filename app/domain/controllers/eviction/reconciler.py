@@ -101,11 +101,11 @@ class EvictionReconciler:
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:
-        if found := self._cancelled.take(now):
-            pod_id, cause = found
+        if item := self._cancelled.take(now):
+            pod_id, cause = item
             return self._plan_cancel(views.objects, pod_id, now, cause)
-        while found := self._queue.take(now):
-            pod_id, cause = found
+        while item := self._queue.take(now):
+            pod_id, cause = item
             eviction = self._delete_at.get(pod_id)
             if eviction is None or pod_id[2] in self._evicted:
                 continue
@@ -151,8 +151,8 @@ class EvictionReconciler:
 
     def due(self) -> Instant | None:
         """When the next pod is to be evicted."""
-        found = [d for d in (self._queue.due(), self._cancelled.due()) if d is not None]
-        return min(found, default=None)
+        instants = [d for d in (self._queue.due(), self._cancelled.due()) if d is not None]
+        return min(instants, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again, from the state as folded up to what the decision observed."""
@@ -324,8 +324,8 @@ def is_marked(pod: JsonObject) -> bool:
     if "deletionTimestamp" not in pod["metadata"]:
         return False
     return any(
-        (found.type, found.reason) == (condition_types.DISRUPTION_TARGET, CONDITION_REASON)
-        for found in meta.conditions(pod)
+        (condition.type, condition.reason) == (condition_types.DISRUPTION_TARGET, CONDITION_REASON)
+        for condition in meta.conditions(pod)
     )
 
 

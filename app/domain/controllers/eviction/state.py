@@ -52,16 +52,16 @@ class PoolTaints:
     def refresh(self) -> set[str]:
         """Compute what is in force now; returns the devices for which it changed."""
         newest = max((generation for generation, _ in self.slices.values()), default=0)
-        found: dict[str, tuple[tuple[int, Taint], ...]] = {}
+        after: dict[str, tuple[tuple[int, Taint], ...]] = {}
         for name in sorted(self.slices):
             generation, devices = self.slices[name]
             if generation == newest:
                 for device, held in devices.items():
-                    found.setdefault(device, held)
-        before, self.effective = self.effective, found
-        if before == found:
+                    after.setdefault(device, held)
+        before, self.effective = self.effective, after
+        if before == after:
             return set()
-        return {d for d in before.keys() | found.keys() if before.get(d) != found.get(d)}
+        return {d for d in before.keys() | after.keys() if before.get(d) != after.get(d)}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,7 +170,7 @@ class TaintState:
 
     def claims_of(self, pod: PodFacts) -> Iterator[TrackedClaim]:
         """The allocated claims that the pod uses and that are reserved for it."""
-        names = [(found.name or "", found.needs_owner) for found in pods.named_claims(pod)]
+        names = [(named.name or "", named.needs_owner) for named in pods.named_claims(pod)]
         if not self._quirks.c3 and pod.extended_claim:
             names.append((pod.extended_claim, True))
         for name, needs_owner in names:
@@ -196,8 +196,8 @@ class TaintState:
 
     def reasons_on(self, results: tuple[DeviceResult, ...]) -> tuple[Reason, ...]:
         """The NoExecute taints on these devices, tolerated or not."""
-        found = {reason for r in results for reason, _ in self._taints_of(r, self.rules)}
-        return tuple(sorted(found))
+        reasons = {reason for r in results for reason, _ in self._taints_of(r, self.rules)}
+        return tuple(sorted(reasons))
 
     def _taints_of(
         self, result: DeviceResult, rules: dict[str, Rule]

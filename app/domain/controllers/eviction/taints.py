@@ -164,8 +164,8 @@ def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
 
 def _read_selector(tree: JsonView) -> Selector:
     def field(name: str) -> str | None:
-        found = tree.get(name)
-        return found if isinstance(found, str) else None
+        value = tree.get(name)
+        return value if isinstance(value, str) else None
 
     return Selector(driver=field("driver"), pool=field("pool"), device=field("device"))
 

@@ -113,10 +113,12 @@ def _orphan(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterato
     uid = meta.uid(tree)
     dependents = list(objects.dependents(uid))[:DEPENDENTS_MAX]
     for dependent in dependents:
-        found = objects.get(dependent)
-        if found is not None:
-            owners = meta.owner_references(found)
-            yield _owners_patch(dependent, found, [o for o in owners if o.get("uid") != uid])
+        dependent_tree = objects.get(dependent)
+        if dependent_tree is not None:
+            owners = meta.owner_references(dependent_tree)
+            yield _owners_patch(
+                dependent, dependent_tree, [o for o in owners if o.get("uid") != uid]
+            )
     if len(dependents) < DEPENDENTS_MAX:
         yield _without_finalizer(key, tree, ORPHAN_FINALIZER)
 
@@ -128,30 +130,30 @@ def _delete_dependents(
     blocking = 0
     sent = 0
     for dependent in objects.dependents(uid):
-        found = objects.get(dependent)
-        if found is None:
+        dependent_tree = objects.get(dependent)
+        if dependent_tree is None:
             continue
-        owners = meta.owners(found)
+        owners = meta.owners(dependent_tree)
         blocks = any(owner.uid == uid and owner.block_owner_deletion is True for owner in owners)
         if blocks:
             blocking += 1
         if sent >= DEPENDENTS_MAX:
             continue
-        if blocks and _waits_in_circle(objects, found):
+        if blocks and _waits_in_circle(objects, dependent_tree):
             sent += 1
-            trees = meta.owner_references(found)
-            yield _owners_patch(dependent, found, [tree | _UNBLOCKING for tree in trees])
-        if "deletionTimestamp" in found["metadata"]:
+            trees = meta.owner_references(dependent_tree)
+            yield _owners_patch(dependent, dependent_tree, [tree | _UNBLOCKING for tree in trees])
+        if "deletionTimestamp" in dependent_tree["metadata"]:
             continue
-        others = [o for o in _solid(objects, dependent, found) if o.get("uid") != uid]
+        others = [o for o in _solid(objects, dependent, dependent_tree) if o.get("uid") != uid]
         sent += 1
         if others:
-            yield _owners_patch(dependent, found, others)
+            yield _owners_patch(dependent, dependent_tree, others)
         else:
             yield DeleteObject(
                 key=dependent,
-                version=_version_of(found),
-                uid=meta.uid(found),
+                version=_version_of(dependent_tree),
+                uid=meta.uid(dependent_tree),
                 propagation=Propagation.FOREGROUND,
                 options=MANAGER,
             )
@@ -166,8 +168,8 @@ def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
     which looks one step far and ends every circle by that.
     """
     for key in objects.dependents(meta.uid(tree)):
-        found = objects.get(key)
-        if found is not None and _policy_finalizer(found) == FOREGROUND_FINALIZER:
+        blocking = objects.get(key)
+        if blocking is not None and _policy_finalizer(blocking) == FOREGROUND_FINALIZER:
             return True
     return False
 
@@ -188,10 +190,10 @@ def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: Owner) -> bool:
     kind = history_kinds.find_kind(objects, group, version, owner.kind)
     if kind is None or (kind.namespaced and not key.namespace):
         return False
-    found = objects.by_uid(owner.uid)
+    owner_key = objects.by_uid(owner.uid)
     namespace = key.namespace if kind.namespaced else ""
     expected = ObjectKey(kind.group, kind.plural, namespace, owner.name)
-    return found != expected
+    return owner_key != expected
 
 
 def _policy_finalizer(tree: JsonView) -> str:

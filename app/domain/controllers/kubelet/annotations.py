@@ -50,9 +50,9 @@ def start_delay(pod: JsonView) -> int:
 def run_time(pod: JsonView) -> int | None:
     """Microseconds that the containers run; None for ever."""
     for name in RUN_SECONDS:
-        found = _micros(pod, name)
-        if found is not None:
-            return found
+        seconds = _micros(pod, name)
+        if seconds is not None:
+            return seconds
     return None
 
 

@@ -57,13 +57,15 @@ def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
         "podIPs": [{"ip": address}],
         "conditions": [_condition(pod, kind, "True", text) for kind in _RUNNING],
         "containerStatuses": [
-            _container(found, {"running": {"startedAt": text}}, restarts=0, is_ready=True)
-            for found in core.containers(pod)
+            _container(container, {"running": {"startedAt": text}}, restarts=0, is_ready=True)
+            for container in core.containers(pod)
         ],
     }
     initial = core.init_containers(pod)
     if initial:
-        status["initContainerStatuses"] = [_initial(found, text) for found in initial]
+        status["initContainerStatuses"] = [
+            _initial(container_tree, text) for container_tree in initial
+        ]
     return _patch(pod, status)
 
 
@@ -71,10 +73,10 @@ def restarted(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     """The containers ended and were started again at once."""
     text = timestamps.seconds_text(now)
     statuses = []
-    for found in core.containers(pod):
-        old = _status_of(pod, found)
+    for container in core.containers(pod):
+        old = _status_of(pod, container)
         state = {"running": {"startedAt": text}}
-        status = _container(found, state, restarts=old.restart_count + 1, is_ready=True)
+        status = _container(container, state, restarts=old.restart_count + 1, is_ready=True)
         status["lastState"] = {"terminated": _terminated(old, exit_, text)}
         statuses.append(status)
     return _patch(pod, {"containerStatuses": statuses})
@@ -100,12 +102,12 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     if has_run:
         status["containerStatuses"] = [
             _container(
-                found,
-                {"terminated": _terminated(_status_of(pod, found), exit_, text)},
-                restarts=_status_of(pod, found).restart_count,
+                container,
+                {"terminated": _terminated(_status_of(pod, container), exit_, text)},
+                restarts=_status_of(pod, container).restart_count,
                 is_ready=False,
             )
-            for found in core.containers(pod)
+            for container in core.containers(pod)
         ]
     if exit_.reason:
         status |= {"reason": exit_.reason, "message": exit_.message}
@@ -140,7 +142,7 @@ def _condition(pod: JsonView, kind: str, status: str, text: str, reason: str = "
     for present in meta.conditions(pod):
         if (present.type, present.status) == (kind, status):
             since = present.last_transition_time or text
-    found: JsonObject = {
+    condition: JsonObject = {
         "type": kind,
         "status": status,
         "observedGeneration": meta.generation(pod) or 1,
@@ -148,8 +150,8 @@ def _condition(pod: JsonView, kind: str, status: str, text: str, reason: str = "
         "lastTransitionTime": since,
     }
     if reason:
-        found["reason"] = reason
-    return found
+        condition["reason"] = reason
+    return condition
 
 
 def _container(
@@ -171,8 +173,8 @@ def _initial(container: JsonView, text: str) -> JsonObject:
     if container.get("restartPolicy") == "Always":
         return _container(container, {"running": {"startedAt": text}}, restarts=0, is_ready=True)
     done = {"exitCode": 0, "reason": "Completed", "startedAt": text, "finishedAt": text}
-    found = _container(container, {"terminated": done}, restarts=0, is_ready=True)
-    return found | {"started": False}
+    status = _container(container, {"terminated": done}, restarts=0, is_ready=True)
+    return status | {"started": False}
 
 
 def _terminated(old: ContainerStatus, exit_: Exit, text: str) -> JsonObject:
@@ -193,9 +195,9 @@ def _status_of(pod: JsonView, container: JsonView) -> ContainerStatus:
 
 
 def _host(node: JsonView) -> str:
-    for found in json_tree.objects(node, "status", "addresses"):
-        if found.get("type") == "InternalIP":
-            return json_tree.text(found, "address")
+    for address in json_tree.objects(node, "status", "addresses"):
+        if address.get("type") == "InternalIP":
+            return json_tree.text(address, "address")
     return _address(meta.uid(node))
 
 

@@ -206,11 +206,11 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         """Why a pod may not start yet, empty when it may; the pod then waits for the claim."""
         wanted: list[str] = []
         for entry in facts.entries:
-            found = pods.entry_claim(facts, entry)
-            if found.problem:
-                return found.problem
-            if found.name is not None:
-                wanted.append(found.name)
+            named = pods.entry_claim(facts, entry)
+            if named.problem:
+                return named.problem
+            if named.name is not None:
+                wanted.append(named.name)
         if facts.extended_claim:
             wanted.append(facts.extended_claim)
         for name in wanted:

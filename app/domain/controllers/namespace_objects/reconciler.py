@@ -45,8 +45,8 @@ class NamespaceObject:
         metadata: JsonObject = {"name": self.name, "namespace": namespace}
         if self.annotations:
             metadata["annotations"] = dict(self.annotations)
-        found: JsonObject = {"apiVersion": "v1", "kind": self.kind, "metadata": metadata}
-        return found | ({"data": dict(self.data)} if self.data else {})
+        made: JsonObject = {"apiVersion": "v1", "kind": self.kind, "metadata": metadata}
+        return made | ({"data": dict(self.data)} if self.data else {})
 
 
 SERVICE_ACCOUNTS = NamespaceObject(

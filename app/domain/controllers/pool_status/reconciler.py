@@ -115,7 +115,7 @@ def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonO
     if surveyed is not None and surveyed.state is PoolState.INCOMPLETE:
         answer["validationError"] = f"pool is incomplete: {surveyed.problem}"
         return answer
-    devices = [device for found in slices for device in found.devices]
+    devices = [device for resource_slice in slices for device in resource_slice.devices]
     unavailable = sum(
         1
         for device in devices
@@ -133,18 +133,18 @@ def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonO
 
 def _node(slices: Iterable[Slice]) -> str:
     """The node of all slices, empty when they are for several."""
-    names = {dra.node_name(found.tree) for found in slices}
+    names = {dra.node_name(resource_slice.tree) for resource_slice in slices}
     return names.pop() if len(names) == 1 else ""
 
 
 def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId]]:
     """Devices in allocations by pool, whether they are still published or not."""
-    found: dict[PoolId, set[DeviceId]] = {}
+    allocated: dict[PoolId, set[DeviceId]] = {}
     for key in objects.keys(*api_resources.RESOURCE_CLAIMS):
         claim = objects.get(key)
         if claim is None:
             continue
         for result in dra.results(claim):
             if result.driver == driver:
-                found.setdefault((driver, result.pool), set()).add(result.id)
-    return found
+                allocated.setdefault((driver, result.pool), set()).add(result.id)
+    return allocated

@@ -31,13 +31,13 @@ def of_pool(
     survey = inventory.pool(pool)
     if survey is None or not survey.usable:
         return {}
-    found: JsonObject = {}
+    status: JsonObject = {}
     if partitions := _partitions(survey, allocated, attribute):
-        found["partitionSummary"] = partitions
+        status["partitionSummary"] = partitions
     shared = [device for _, device in survey.devices() if device.allow_multiple]
     if shared:
-        found["shareableSummary"] = _shareable(shared, allocated)
-    return found
+        status["shareableSummary"] = _shareable(shared, allocated)
+    return status
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,8 +50,10 @@ class _Partitions:
 
 def _partitions(pool: Pool, allocated: AllocatedState, attribute: str) -> list[JsonObject]:
     types: dict[tuple[str, str], _Partitions] = {}
-    for found, device in pool.devices():
-        grouping = json_tree.text(found.tree, "spec", "partitionTypeAttribute") or attribute
+    for resource_slice, device in pool.devices():
+        grouping = (
+            json_tree.text(resource_slice.tree, "spec", "partitionTypeAttribute") or attribute
+        )
         kind = _type_of(device, grouping) if grouping and device.consumes else ""
         if not kind:
             continue
@@ -92,8 +94,8 @@ def _counters_left(pool: Pool, allocated: AllocatedState) -> _Left:
 
 def _drawing(pool: Pool) -> Iterator[Device]:
     """Devices that draw on counters, those for other nodes included."""
-    for found in _slices(pool):
-        yield from (device for device in found.devices if device.consumes)
+    for resource_slice in _slices(pool):
+        yield from (device for device in resource_slice.devices if device.consumes)
 
 
 def _slices(pool: Pool) -> Iterable[Slice]:

@@ -81,9 +81,9 @@ def _status(objects: ObjectsReader, key: ObjectKey) -> JsonObject:
 
 def _replacement(tree: JsonObject, status: JsonObject) -> JsonObject:
     """A merge patch that leaves nothing of the old status behind."""
-    found: JsonObject = {}
+    amounts: JsonObject = {}
     for field in ("hard", "used"):
         old = json_tree.mapping(tree, "status", field)
         new = status.get(field) or {}
-        found[field] = dict.fromkeys(set(old) - set(new)) | new
-    return found
+        amounts[field] = dict.fromkeys(set(old) - set(new)) | new
+    return amounts

@@ -103,7 +103,7 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> 
 
 def pending_pods(state: TaintState, rule: Rule) -> Pending:
     """Pods, not yet terminating, whose eviction has this rule as a reason, whenever it is due."""
-    found: set[Place] = set()
+    places: set[Place] = set()
     for claim in state.claims.values():
         if claim.eviction is None:
             continue
@@ -111,12 +111,12 @@ def pending_pods(state: TaintState, rule: Rule) -> Pending:
             continue
         for name, _ in claim.reserved:
             place = (claim.namespace, name)
-            if place in found or place not in state.pods or state.pods[place].is_deleting:
+            if place in places or place not in state.pods or state.pods[place].is_deleting:
                 continue
             eviction = state.pod_eviction(place)
             if eviction and any(reason.rule_uid == rule.uid for reason in eviction.reasons):
-                found.add(place)
-    return Pending(pods=len(found), namespaces=len({namespace for namespace, _ in found}))
+                places.add(place)
+    return Pending(pods=len(places), namespaces=len({namespace for namespace, _ in places}))
 
 
 def would_evict(state: TaintState, rule: Rule) -> Pending:
@@ -132,7 +132,7 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
             spec=rule.spec,
         )
     }
-    found: set[Place] = set()
+    places: set[Place] = set()
     for claim in state.claims.values():
         if not any(state.selects(rule, r.driver, r.pool, r.device) for r in claim.results):
             continue
@@ -144,8 +144,8 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
             if pod is None or pod.uid != uid or pod.is_deleting or not state.may_evict(pod):
                 continue
             if any(used is claim for used in state.claims_of(pod)):
-                found.add((pod.namespace, pod.name))
-    return Pending(pods=len(found), namespaces=len({namespace for namespace, _ in found}))
+                places.add((pod.namespace, pod.name))
+    return Pending(pods=len(places), namespaces=len({namespace for namespace, _ in places}))
 
 
 def stored(rule: JsonObject) -> JsonObject | None:
@@ -155,8 +155,8 @@ def stored(rule: JsonObject) -> JsonObject | None:
 
 def evicted_in(message: str) -> int:
     """How many pods a message says were evicted; 0 when it says nothing of it."""
-    found = _EVICTED.search(message)
-    return int(found.group(1)) if found else 0
+    match = _EVICTED.search(message)
+    return int(match.group(1)) if match else 0
 
 
 def _count(number: int, noun: str) -> str:

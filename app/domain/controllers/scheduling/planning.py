@@ -100,7 +100,7 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
     """When to try again, by the pace of a replay; None: the attempt counts."""
     if pace is None:
         return None
-    devices = [name for found in result.allocations for name in dra.device_names(found)]
+    devices = [name for allocation in result.allocations for name in dra.device_names(allocation)]
     tried = Tried(
         node=result.node, devices=tuple(sorted(devices)), message=messages.note(result.message)
     )

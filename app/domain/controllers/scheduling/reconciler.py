@@ -147,8 +147,8 @@ class SchedulingReconciler:
 
     def due(self) -> Instant | None:
         """When a back-off, a flush or a look at binding conditions is due."""
-        found = [due for due in (self.queue.due(), self._bindings.due()) if due is not None]
-        return min(found, default=None)
+        instants = [due for due in (self.queue.due(), self._bindings.due()) if due is not None]
+        return min(instants, default=None)
 
     def redecide(self, views: DeviceViews, decision: Event) -> Plan | None:
         """The plan again; nodes must have been folded up to what was observed.
@@ -189,8 +189,8 @@ class SchedulingReconciler:
         recorded = decision_body.read(body)
         now = Instant(recorded.inputs.now)
         again: list[RepeatedAttempt] = []
-        for found in repeated_attempts.read(inputs):
-            tree = views.objects.get(pod_key(found.namespace, found.name))
+        for repeated in repeated_attempts.read(inputs):
+            tree = views.objects.get(pod_key(repeated.namespace, repeated.name))
             if tree is None:
                 return None
             turn = Turn(
@@ -198,12 +198,12 @@ class SchedulingReconciler:
                 tree=tree,
                 now=now,
                 cause=Revision(0),
-                start=found.start,
-                number=found.number,
-                batch=found.assumed,
+                start=repeated.start,
+                number=repeated.number,
+                batch=repeated.assumed,
             )
-            with self._assumed.in_force(views.allocated, found.assumed):
-                result = repeated_attempts.refusal_of(found) or self._try(views, turn)
+            with self._assumed.in_force(views.allocated, repeated.assumed):
+                result = repeated_attempts.refusal_of(repeated) or self._try(views, turn)
             plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
             if not plan.is_empty:
                 return plan
@@ -341,10 +341,10 @@ class SchedulingReconciler:
         self, event: Event, inputs: JsonView, now: Instant, objects: ObjectsReader
     ) -> None:
         observed = Revision(event.stamp.observed)
-        for found in repeated_attempts.read(inputs):
-            pod = self.queue.get((found.namespace, found.name))
-            if pod is not None and pod.spec.facts.uid == found.uid:
-                self.queue.settle_failure(pod, found.outcome, frozenset(found.plugins), now)
+        for repeated in repeated_attempts.read(inputs):
+            pod = self.queue.get((repeated.namespace, repeated.name))
+            if pod is not None and pod.spec.facts.uid == repeated.uid:
+                self.queue.settle_failure(pod, repeated.outcome, frozenset(repeated.plugins), now)
                 self._waker.replay(pod, objects, observed, event.stamp.time)
 
     def _next(self, views: DeviceViews, now: Instant) -> Plan | None:

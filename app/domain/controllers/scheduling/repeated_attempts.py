@@ -66,9 +66,16 @@ def plan_of(
 ) -> Plan:
     """The plan that records them; `following` is where the next attempt begins to look."""
     groups: dict[tuple[str, tuple[str, ...], str], list[list[object]]] = {}
-    for found in attempts:
-        row = [found.namespace, found.name, found.uid, found.start, found.assumed, found.number]
-        groups.setdefault((found.outcome, found.plugins, found.refused), []).append(row)
+    for attempt in attempts:
+        row = [
+            attempt.namespace,
+            attempt.name,
+            attempt.uid,
+            attempt.start,
+            attempt.assumed,
+            attempt.number,
+        ]
+        groups.setdefault((attempt.outcome, attempt.plugins, attempt.refused), []).append(row)
     inputs: JsonObject = {
         "now": now,
         "next": following,
@@ -128,5 +135,5 @@ def places_of(plan: Plan) -> list[tuple[str, str]]:
     if plan.decision is None:
         return []
     if plan.key == KEY:
-        return [(found.namespace, found.name) for found in read(plan.decision.inputs)]
+        return [(attempt.namespace, attempt.name) for attempt in read(plan.decision.inputs)]
     return [(plan.decision.namespace, plan.decision.name)]

@@ -27,21 +27,21 @@ def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObj
     Without `bounds` the causes of devices are left out, as in decisions that have none.
     """
     if attempt.outcome != "Scheduled":
-        found: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}
+        body: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}
         reasons = sorted(attempt.reasons.items(), key=lambda item: (-item[1], item[0]))
         if reasons:
-            found["reasons"] = dict(reasons[:REASONS_MAX])
-            found["reasonsCount"] = len(reasons)
+            body["reasons"] = dict(reasons[:REASONS_MAX])
+            body["reasonsCount"] = len(reasons)
         if attempt.deallocate is not None:
-            found["deallocated"] = attempt.deallocate.name
+            body["deallocated"] = attempt.deallocate.name
         if attempt.preemption.chosen is not None:
-            found["preemption"] = preemption_writes.summary_of(attempt.preemption)
+            body["preemption"] = preemption_writes.summary_of(attempt.preemption)
         if bounds is not None and attempt.causes is not None:
             fresh = [claim for claim in attempt.claims if claim.allocation is None]
             names = [f"{claim.key.namespace}/{claim.key.name}" for claim in fresh]
             names.append(extended_resources.PSEUDO_NAME)
-            attempt.causes(bounds).write(found, names, bounds.bytes_max)
-        return found
+            attempt.causes(bounds).write(body, names, bounds.bytes_max)
+        return body
     drawn = iter(attempt.allocations)
     claims: list[JsonObject] = []
     for claim in attempt.claims:

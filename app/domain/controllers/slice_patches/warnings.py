@@ -131,8 +131,8 @@ def _key(patch: str) -> ObjectKey:
 def _problems(views: DeviceViews) -> list[tuple[str, str, str, list[PatchProblem]]]:
     """Patch, its uid, problem and the devices concerned; sorted by patch and problem."""
     groups: dict[tuple[str, str], list[PatchProblem]] = {}
-    for found in views.inventory.patch_problems():
-        groups.setdefault((found.patch, found.problem), []).append(found)
+    for patch_problem in views.inventory.patch_problems():
+        groups.setdefault((patch_problem.patch, patch_problem.problem), []).append(patch_problem)
     told: list[tuple[str, str, str, list[PatchProblem]]] = []
     for (patch, problem), devices in sorted(groups.items()):
         event = views.objects.event(_key(patch))

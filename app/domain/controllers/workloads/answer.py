@@ -37,13 +37,13 @@ class Situation:
 
     def owned(self, place: Place) -> list[JsonObject]:
         """Objects of one resource that this workload controls, by name."""
-        found: list[JsonObject] = []
+        trees: list[JsonObject] = []
         for key in self.objects.dependents(self.uid):
             if (key.group, key.resource) == place:
                 tree = self.objects.get(key)
                 if tree is not None and meta.controller_uid(tree) == self.uid:
-                    found.append(tree)
-        return found
+                    trees.append(tree)
+        return trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,16 +45,16 @@ class _Set:
 
 def sync(situation: Situation) -> WorkloadSteps:
     """Make pods where they are missing, delete them where they may not be, roll the template."""
-    found = _read(situation)
+    daemon_set = _read(situation)
     if not situation.is_ending:
         steps: list[Step] = []
-        if found.revision.create is not None:
-            steps.append(found.revision.create)
-        steps += _missing(found) + _misplaced(found)
-        steps = steps or _outdated(found)
+        if daemon_set.revision.create is not None:
+            steps.append(daemon_set.revision.create)
+        steps += _missing(daemon_set) + _misplaced(daemon_set)
+        steps = steps or _outdated(daemon_set)
         if steps:
             return WorkloadSteps(steps=tuple(steps))
-    return _status(found)
+    return _status(daemon_set)
 
 
 def _read(situation: Situation) -> _Set:

@@ -57,8 +57,8 @@ def answer(
 
 def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:
     """Why pods of a set could not be made, of the new one first; empty when all could."""
-    for found in (*(() if new is None else (new,)), *sets):
-        for condition in meta.condition_trees(found):
+    for replica_set in (*(() if new is None else (new,)), *sets):
+        for condition in meta.condition_trees(replica_set):
             if condition.get("type") == REPLICA_FAILURE:
                 return condition
     return json_tree.EMPTY
@@ -66,9 +66,9 @@ def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:
 
 def _numbers(tree: JsonView, new: JsonView | None, sets: Sequence[JsonView]) -> dict[str, int]:
     def total(field: str) -> int:
-        return sum(json_tree.integer(found, "status", field) or 0 for found in sets)
+        return sum(json_tree.integer(replica_set, "status", field) or 0 for replica_set in sets)
 
-    wanted = sum(core.replicas(found) or 0 for found in sets)
+    wanted = sum(core.replicas(replica_set) or 0 for replica_set in sets)
     available = total("availableReplicas")
     updated = 0 if new is None else json_tree.integer(new, "status", "replicas") or 0
     return {

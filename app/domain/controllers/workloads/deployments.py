@@ -77,7 +77,7 @@ def _rollout(situation: Situation) -> _Rollout:
         (s for s in sets if templates.text_of(templates.template_of(s)) == wanted),
         None,
     )
-    old = tuple(found for found in sets if found is not new)
+    old = tuple(one_set for one_set in sets if one_set is not new)
     replicas = core.replicas(tree) or 0
     strategy = json_tree.mapping(tree, "spec", "strategy")
     rolling = json_tree.mapping(strategy, "rollingUpdate")
@@ -88,7 +88,7 @@ def _rollout(situation: Situation) -> _Rollout:
     )
     if not recreates and not surge and not unavailable:
         unavailable = 1
-    newest_old = max((_revision(found) for found in old), default=0)
+    newest_old = max((_revision(one_set) for one_set in old), default=0)
     own = _revision(new) if new is not None else 0
     return _Rollout(
         situation=situation,
@@ -122,7 +122,9 @@ def _scaling(rollout: _Rollout) -> list[Step]:
 
 def _paused(rollout: _Rollout) -> list[Step]:
     """While paused only the newest set with pods follows the wanted number."""
-    active = [found for found in rollout.all if _wanted(found)] or list(rollout.all[-1:])
+    active = [replica_set for replica_set in rollout.all if _wanted(replica_set)] or list(
+        rollout.all[-1:]
+    )
     if len(active) == 1 and _wanted(active[0]) != rollout.replicas:
         return _scale(rollout, active[0], rollout.replicas)
     return []
@@ -130,7 +132,7 @@ def _paused(rollout: _Rollout) -> list[Step]:
 
 def _has_old_pods(rollout: _Rollout) -> bool:
     """Recreate waits until the pods of all old sets have ended."""
-    uids = {meta.uid(found) for found in rollout.old}
+    uids = {meta.uid(replica_set) for replica_set in rollout.old}
     objects = rollout.situation.objects
     for uid in uids:
         for key in objects.dependents(uid):
@@ -198,32 +200,32 @@ def _room(rollout: _Rollout, wanted: int) -> int:
     missing = rollout.replicas - wanted
     if rollout.recreates:
         return missing
-    present = wanted + sum(_wanted(found) for found in rollout.old)
+    present = wanted + sum(_wanted(replica_set) for replica_set in rollout.old)
     return max(0, min(missing, rollout.maximum - present))
 
 
 def _shrink_old(rollout: _Rollout, new: JsonObject) -> list[Step]:
     """Scale old sets down: first what is not available anyway, then what may be missed."""
-    present = sum(_wanted(found) for found in rollout.all)
+    present = sum(_wanted(replica_set) for replica_set in rollout.all)
     least = rollout.replicas - rollout.unavailable
     new_missing = max(0, _wanted(new) - _available(new))
     spare = present - least - new_missing
-    targets = {id(found): _wanted(found) for found in rollout.old}
-    for found in rollout.old:
-        unhealthy = min(spare, max(0, targets[id(found)] - _available(found)))
+    targets = {id(replica_set): _wanted(replica_set) for replica_set in rollout.old}
+    for replica_set in rollout.old:
+        unhealthy = min(spare, max(0, targets[id(replica_set)] - _available(replica_set)))
         if unhealthy > 0:
-            targets[id(found)] -= unhealthy
+            targets[id(replica_set)] -= unhealthy
             spare -= unhealthy
-    available = sum(_available(found) for found in rollout.all)
+    available = sum(_available(replica_set) for replica_set in rollout.all)
     healthy = min(spare, available - least)
-    for found in rollout.old:
-        down = min(healthy, targets[id(found)])
+    for replica_set in rollout.old:
+        down = min(healthy, targets[id(replica_set)])
         if down > 0:
-            targets[id(found)] -= down
+            targets[id(replica_set)] -= down
             healthy -= down
     steps: list[Step] = []
-    for found in rollout.old:
-        steps += _scale(rollout, found, targets[id(found)])
+    for replica_set in rollout.old:
+        steps += _scale(rollout, replica_set, targets[id(replica_set)])
     return steps
 
 
@@ -232,9 +234,9 @@ def _forget_old(rollout: _Rollout) -> list[Step]:
     limit = json_tree.integer(rollout.situation.tree, "spec", "revisionHistoryLimit")
     limit = HISTORY_DEFAULT if limit is None else limit
     empty = [
-        found
-        for found in sorted(rollout.old, key=_revision)
-        if not _wanted(found) and not json_tree.integer(found, "status", "replicas")
+        replica_set
+        for replica_set in sorted(rollout.old, key=_revision)
+        if not _wanted(replica_set) and not json_tree.integer(replica_set, "status", "replicas")
     ]
     surplus = len(empty) - limit
     return [
@@ -252,9 +254,9 @@ def _forget_old(rollout: _Rollout) -> list[Step]:
 
 def _scale_all(rollout: _Rollout, sets: Sequence[JsonObject], target: int) -> list[Step]:
     steps: list[Step] = []
-    for found in sets:
-        if _wanted(found) != target:
-            steps += _scale(rollout, found, target)
+    for replica_set in sets:
+        if _wanted(replica_set) != target:
+            steps += _scale(rollout, replica_set, target)
     return steps
 
 
@@ -288,12 +290,12 @@ def _scaled(name: str, before: int, after: int) -> Report:
 
 
 def _annotations(rollout: _Rollout, source: JsonView, *, is_new: bool) -> dict[str, str]:
-    found = meta.annotations(source)
-    found.pop(well_known.LAST_APPLIED, None)
-    found |= {DESIRED: str(rollout.replicas), MAXIMUM: str(rollout.maximum)}
+    annotations = meta.annotations(source)
+    annotations.pop(well_known.LAST_APPLIED, None)
+    annotations |= {DESIRED: str(rollout.replicas), MAXIMUM: str(rollout.maximum)}
     if is_new:
-        found[REVISION] = str(rollout.revision)
-    return found
+        annotations[REVISION] = str(rollout.revision)
+    return annotations
 
 
 def _share(value: object, whole: int, *, round_up: bool) -> int:

@@ -55,9 +55,9 @@ class _Job:
         return json_tree.integer(self.status, field) or 0
 
     def condition(self, kind: str) -> JsonView:
-        for found in json_tree.objects(self.status, "conditions"):
-            if found.get("type") == kind and found.get("status") == "True":
-                return found
+        for condition_tree in json_tree.objects(self.status, "conditions"):
+            if condition_tree.get("type") == kind and condition_tree.get("status") == "True":
+                return condition_tree
         return json_tree.EMPTY
 
     @property
@@ -254,13 +254,13 @@ def _missing(job: _Job) -> list[int | None]:
     if not job.is_indexed:
         return [None] * room
     taken = job.done | {index for pod in occupied if (index := job_pods.index_of(pod)) is not None}
-    found: list[int | None] = []
+    missing: list[int | None] = []
     for index in range(min(completions or 0, INDEXES_MAX)):
-        if len(found) >= room:
+        if len(missing) >= room:
             break
         if index not in taken:
-            found.append(index)
-    return found
+            missing.append(index)
+    return missing
 
 
 def _after_end(job: _Job) -> WorkloadSteps:
@@ -324,15 +324,15 @@ def _indexes(text: str) -> list[int]:
 
     A text that names more than INDEXES_MAX numbers, some of them again, is not read to its end.
     """
-    found: list[int] = []
+    indexes: list[int] = []
     for part in text.split(",", INDEXES_MAX):
-        if len(found) >= INDEXES_MAX:
+        if len(indexes) >= INDEXES_MAX:
             break
         first, _, last = part.partition("-")
         last = last or first
         if _is_index(first) and _is_index(last):
-            found.extend(range(int(first), min(int(last) + 1, INDEXES_MAX)))
-    return found[:INDEXES_MAX]
+            indexes.extend(range(int(first), min(int(last) + 1, INDEXES_MAX)))
+    return indexes[:INDEXES_MAX]
 
 
 def _is_index(text: str) -> bool:

@@ -131,9 +131,9 @@ def _status(
 
 def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
     """The condition; one that is there stays as it is."""
-    for found in meta.condition_trees(tree):
-        if found.get("type") == REPLICA_FAILURE:
-            return found
+    for condition in meta.condition_trees(tree):
+        if condition.get("type") == REPLICA_FAILURE:
+            return condition
     return {
         "type": REPLICA_FAILURE,
         "status": "True",

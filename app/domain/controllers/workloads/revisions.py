@@ -31,8 +31,8 @@ def present(situation: Situation, kind: str) -> Revision:
         return Revision(name=name, hash=code, create=None)
     number = 1 + max(
         (
-            json_tree.integer(found, "revision") or 0
-            for found in situation.owned(api_resources.CONTROLLER_REVISIONS)
+            json_tree.integer(revision, "revision") or 0
+            for revision in situation.owned(api_resources.CONTROLLER_REVISIONS)
         ),
         default=0,
     )
@@ -56,9 +56,9 @@ def present(situation: Situation, kind: str) -> Revision:
 def template_at(situation: Situation, name: str) -> JsonView:
     """The template of a recorded revision; the present one when it is not there any more."""
     key = ObjectKey(*api_resources.CONTROLLER_REVISIONS, situation.key.namespace, name)
-    found = situation.objects.get(key)
-    if found is None:
+    revision = situation.objects.get(key)
+    if revision is None:
         return core.template(situation.tree)
-    template = dict(json_tree.mapping(found, "data", "spec", "template"))
+    template = dict(json_tree.mapping(revision, "data", "spec", "template"))
     template.pop("$patch", None)
     return template

@@ -44,17 +44,17 @@ class _Set:
 
 def sync(situation: Situation) -> WorkloadSteps:
     """Make, replace or remove pods in the order of their ordinals; then write the status."""
-    found = _read(situation)
+    stateful_set = _read(situation)
     steps: list[Step] = []
     if not situation.is_ending:
-        if found.revision.create is not None:
-            steps.append(found.revision.create)
-        steps += _present(found)
+        if stateful_set.revision.create is not None:
+            steps.append(stateful_set.revision.create)
+        steps += _present(stateful_set)
         if not steps:
-            steps = _surplus(found) or _outdated(found)
+            steps = _surplus(stateful_set) or _outdated(stateful_set)
         if steps:
             return WorkloadSteps(steps=tuple(steps))
-    return _status(found)
+    return _status(stateful_set)
 
 
 def _read(situation: Situation) -> _Set:

@@ -219,18 +219,18 @@ BINDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
 @lru_cache(maxsize=1)
 def roles() -> tuple[JsonObject, ...]:
     """The cluster roles, sorted by name, with the rules that they collect. Not to be changed."""
-    found: list[JsonObject] = []
+    roles_made: list[JsonObject] = []
     for line in _lines():
         if line.startswith("  "):
-            found[-1]["rules"].append(_rule(line.split()))
+            roles_made[-1]["rules"].append(_rule(line.split()))
         else:
-            found.append(_role(line.split()))
+            roles_made.append(_role(line.split()))
     # What one collects another one may collect again: view is part of edit, edit of admin.
     for _ in range(3):
-        for role in found:
+        for role in roles_made:
             if "aggregationRule" in role:
-                role["rules"] = collected(role, found)
-    return tuple(sorted(found, key=lambda role: str(role["metadata"]["name"])))
+                role["rules"] = collected(role, roles_made)
+    return tuple(sorted(roles_made, key=lambda role: str(role["metadata"]["name"])))
 
 
 def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
@@ -238,7 +238,7 @@ def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
 
     Parity: selectors in their order, the roles of one by name; an unreadable one selects nothing.
     """
-    found: list[JsonObject] = []
+    collected_rules: list[JsonObject] = []
     for wanted in json_tree.objects(role, "aggregationRule", "clusterRoleSelectors"):
         try:
             selector = selectors.label_selector_of(wanted)
@@ -248,8 +248,8 @@ def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
             labels = meta.labels(other)
             if other is not role and selector.matches(labels):
                 rules = json_tree.objects(other, "rules")
-                found += [rule for rule in rules if rule not in found]
-    return found
+                collected_rules += [rule for rule in rules if rule not in collected_rules]
+    return collected_rules
 
 
 def bindings() -> list[JsonObject]:

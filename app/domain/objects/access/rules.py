@@ -182,13 +182,13 @@ class Book:
     _by_subject: Mapping[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        found: dict[tuple[str, str], list[int]] = {}
+        bindings_of: dict[tuple[str, str], list[int]] = {}
         for index, binding in enumerate(self.bindings):
             for user in binding.users:
-                found.setdefault(("user", user), []).append(index)
+                bindings_of.setdefault(("user", user), []).append(index)
             for group in binding.groups:
-                found.setdefault(("group", group), []).append(index)
-        places = {subject: tuple(indices) for subject, indices in found.items()}
+                bindings_of.setdefault(("group", group), []).append(index)
+        places = {subject: tuple(indices) for subject, indices in bindings_of.items()}
         object.__setattr__(self, "_by_subject", places)
 
     def grants(self, user: str, groups: tuple[str, ...]) -> Grants:
@@ -229,14 +229,14 @@ def rule_of(tree: JsonView) -> Rule:
 
 def signature(reader: ObjectsReader) -> tuple[int, ...]:
     """Changes exactly when a role or binding does; cheap enough to ask after every event."""
-    found: list[int] = []
+    revisions: list[int] = []
     for resource in _RESOURCES:
         keys = list(reader.keys(api_groups.RBAC, resource))
-        found.append(len(keys))
+        revisions.append(len(keys))
         for key in keys:
             event = reader.event(key)
-            found.append(event.revision if event is not None else 0)
-    return tuple(found)
+            revisions.append(event.revision if event is not None else 0)
+    return tuple(revisions)
 
 
 def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
@@ -260,14 +260,14 @@ class Roles:
 
     def with_objects(self, reader: ObjectsReader) -> "Roles":
         """These and the roles among the objects, which win over equal names."""
-        found = dict(self.rules)
+        rules = dict(self.rules)
         trees = list(_trees(reader, "clusterroles"))
         for tree in trees:
-            found["", meta.name(tree)] = _aggregated(tree, trees)
+            rules["", meta.name(tree)] = _aggregated(tree, trees)
         for tree in _trees(reader, "roles"):
             place = meta.place(tree)
-            found[place] = _own_rules(tree)
-        return Roles(rules=found, bindings=self.bindings)
+            rules[place] = _own_rules(tree)
+        return Roles(rules=rules, bindings=self.bindings)
 
 
 def forbidden(question: Question, user: str, reason: str = "") -> Forbidden:
@@ -330,7 +330,7 @@ def _own_rules(tree: JsonView) -> tuple[Rule, ...]:
 
 def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[Rule, ...]:
     """A cluster role's own rules and those of the roles it selects by labels."""
-    found = list(_own_rules(tree))
+    rules = list(_own_rules(tree))
     for wanted in json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors"):
         try:
             selector = selectors.label_selector_of(wanted)
@@ -338,8 +338,8 @@ def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[Rule, ...]:
             continue
         for other in trees:
             if other is not tree and selector.matches(meta.labels(other)):
-                found += _own_rules(other)
-    return tuple(dict.fromkeys(found))
+                rules += _own_rules(other)
+    return tuple(dict.fromkeys(rules))
 
 
 def _binding(tree: JsonView, roles: Roles, *, namespace: str) -> Binding:

@@ -38,16 +38,16 @@ class Found:
 
 def check(schema: JsonView, tree: JsonView, old: JsonView | None = None) -> list[FieldError]:
     """Every rule that the object breaks; with `old` only where it differs from that."""
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     body = {key: value for key, value in tree.items() if key not in ("apiVersion", "kind")}
     body.pop("metadata", None)
     for problem in _check(schema, body, ()):
         if old is not None and _is_as_before(problem, tree, old):
             continue
-        found.append(problem.error)
-        if len(found) >= ERRORS_MAX:
+        errors.append(problem.error)
+        if len(errors) >= ERRORS_MAX:
             break
-    return found
+    return errors
 
 
 def _is_as_before(problem: Found, tree: JsonView, old: JsonView) -> bool:

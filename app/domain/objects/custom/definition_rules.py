@@ -26,40 +26,40 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 def fill(tree: JsonObject) -> None:
     """Fill in the names that follow from the kind, and the conversion, in place."""
     spec = tree.setdefault("spec", {})
-    found = spec.setdefault("names", {})
-    kind = json_tree.text(found, "kind")
-    if kind and not found.get("singular"):
-        found["singular"] = kind.lower()
-    if kind and not found.get("listKind"):
-        found["listKind"] = f"{kind}List"
+    named = spec.setdefault("names", {})
+    kind = json_tree.text(named, "kind")
+    if kind and not named.get("singular"):
+        named["singular"] = kind.lower()
+    if kind and not named.get("listKind"):
+        named["listKind"] = f"{kind}List"
     spec.setdefault("conversion", {"strategy": "None"})
 
 
 def check(tree: JsonView, rules: ObjectRules) -> list[FieldError]:
     """Every rule that a definition breaks, its own rules for objects included."""
-    found = list(_check_types(tree))
-    if found:
-        return found
-    found = list(_check(tree))
+    errors = list(_check_types(tree))
+    if errors:
+        return errors
+    errors = list(_check(tree))
     for index, row in enumerate(json_tree.objects(tree, "spec", "versions")):
         path = f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = json_tree.mapping(row, "schema", "openAPIV3Schema")
-        found += rule_checking.problems(schema, path, rules)
-    return found
+        errors += rule_checking.problems(schema, path, rules)
+    return errors
 
 
 def check_change(tree: JsonView, old: JsonView, rules: ObjectRules) -> list[FieldError]:
     """The same for a change: a served kind keeps its names, and stored versions stay known."""
-    found = check(tree, rules)
+    errors = check(tree, rules)
     if definitions.is_established(old):
         for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
             value = json_tree.get(tree, "spec", *path)
             if value != json_tree.get(old, "spec", *path):
-                found.append(field_errors.immutable(f"spec.{'.'.join(path)}", value))
+                errors.append(field_errors.immutable(f"spec.{'.'.join(path)}", value))
     offered = [json_tree.text(row, "name") for row in json_tree.objects(tree, "spec", "versions")]
     for index, stored in enumerate(json_tree.texts(tree, "status", "storedVersions")):
         if stored not in offered:
-            found.append(
+            errors.append(
                 field_errors.invalid(
                     f"status.storedVersions[{index}]",
                     stored,
@@ -69,7 +69,7 @@ def check_change(tree: JsonView, old: JsonView, rules: ObjectRules) -> list[Fiel
                     "status.storedVersions",
                 )
             )
-    return found
+    return errors
 
 
 def _check_types(tree: JsonView) -> Iterator[FieldError]:

@@ -138,9 +138,9 @@ def _warning(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> st
     newer = [
         other
         for other in (
-            json_tree.text(found, "name")
-            for found in rows
-            if found.get("served") is True and found.get("deprecated") is not True
+            json_tree.text(version_row, "name")
+            for version_row in rows
+            if version_row.get("served") is True and version_row.get("deprecated") is not True
         )
         if registry.version_rank(other) < registry.version_rank(name)
     ]
@@ -165,9 +165,9 @@ def _selectable(rows: list[JsonObject]) -> tuple[FieldLabel, ...]:
         for row in rows
         for field in json_tree.objects(row, "selectableFields")
     }
-    found = []
+    labels = []
     for path in paths:
         steps = json_paths.fields(path)
         if steps:
-            found.append(FieldLabel(label=".".join(steps), path=steps))
-    return tuple(found)
+            labels.append(FieldLabel(label=".".join(steps), path=steps))
+    return tuple(labels)

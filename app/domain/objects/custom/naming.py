@@ -34,7 +34,8 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
     taken = _taken(reader, json_tree.text(spec, "group"), meta.name(tree))
     accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), taken)
     held = {
-        json_tree.text(found, "type"): found for found in json_tree.objects(before, "conditions")
+        json_tree.text(condition, "type"): condition
+        for condition in json_tree.objects(before, "conditions")
     }
     conditions = dict(held)
     if problem is None:
@@ -48,19 +49,20 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
         if problem is not None:
             row = ("False", "NotAccepted", "not all names are accepted")
         _put(conditions, condition_types.ESTABLISHED, row, now)
-    found: JsonObject = {
+    status: JsonObject = {
         "acceptedNames": accepted,
         "conditions": list(conditions.values()),
         "storedVersions": _stored_versions(spec, before),
     }
-    return found
+    return status
 
 
 def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> JsonObject:
     """The status of a definition with its condition Terminating."""
     before = meta.status(tree)
     conditions = {
-        json_tree.text(found, "type"): found for found in json_tree.objects(before, "conditions")
+        json_tree.text(condition, "type"): condition
+        for condition in json_tree.objects(before, "conditions")
     }
     state = "False" if reason == "InstanceDeletionCompleted" else "True"
     _put(conditions, "Terminating", (state, reason, message), now)

@@ -32,18 +32,18 @@ def check(
     schema: JsonView, tree: JsonView, old: JsonView | None, rules: ObjectRules
 ) -> list[FieldError]:
     """Every rule that the object breaks; `old` is the object before a change."""
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     asked = 0
     for place, part, value, before in _parts(schema, tree, old, ""):
         for rule in json_tree.objects(part, RULES):
             asked += 1
             if asked > EVALUATIONS_MAX:
                 text = f"more than {EVALUATIONS_MAX} evaluations of rules"
-                return [*found, field_errors.forbidden(place, text)]
+                return [*errors, field_errors.forbidden(place, text)]
             error = _ask(rule, part, value, before, place, rules)
             if error is not None:
-                found.append(error)
-    return found
+                errors.append(error)
+    return errors
 
 
 def problems(schema: JsonView, path: str, rules: ObjectRules) -> Iterator[FieldError]:
@@ -91,8 +91,8 @@ def _ask(
 
 
 def _type(schema: JsonView) -> str:
-    found = schema.get("type")
-    return found if isinstance(found, str) else ""
+    type_name = schema.get("type")
+    return type_name if isinstance(type_name, str) else ""
 
 
 def _parts(

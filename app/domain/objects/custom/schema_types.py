@@ -114,9 +114,9 @@ _TESTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def _wrong(path: str, value: Any, wanted: str) -> FieldError:
-    found = "null" if value is None else type(value).__name__
+    actual = "null" if value is None else type(value).__name__
     names = {"str": "string", "dict": "object", "list": "array", "bool": "boolean", "int": "number"}
-    return _error(path, names.get(found, found), f"must be of type {wanted}")
+    return _error(path, names.get(actual, actual), f"must be of type {wanted}")
 
 
 def _error(path: str, found: str, text: str) -> FieldError:

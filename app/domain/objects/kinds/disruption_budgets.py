@@ -34,9 +34,9 @@ def selector_of(budget: JsonView) -> LabelSelector | None:
 
 def condition_of(status: JsonView) -> JsonView:
     """The budget's condition; empty before somebody has counted."""
-    for found in json_tree.objects(status, "conditions"):
-        if found.get("type") == ALLOWED:
-            return found
+    for condition in json_tree.objects(status, "conditions"):
+        if condition.get("type") == ALLOWED:
+            return condition
     return json_tree.EMPTY
 
 
@@ -49,11 +49,11 @@ def told(status: JsonView, now: Instant) -> JsonObject:
 
 def is_told(status: JsonView) -> bool:
     """Whether the condition says what `disruptionsAllowed` says."""
-    found = condition_of(status)
+    condition = condition_of(status)
     wanted = ("False", INSUFFICIENT)
     if (json_tree.integer(status, "disruptionsAllowed") or 0) > 0:
         wanted = ("True", SUFFICIENT)
-    return (found.get("status"), found.get("reason")) == wanted
+    return (condition.get("status"), condition.get("reason")) == wanted
 
 
 def with_condition(
@@ -82,7 +82,7 @@ def with_condition(
     }
     conditions = json_tree.objects(status, "conditions")
     if known:
-        conditions = [condition if found is known else found for found in conditions]
+        conditions = [condition if other is known else other for other in conditions]
     else:
         conditions.append(condition)
     return {**status, "conditions": conditions}

@@ -75,9 +75,9 @@ def fill_range(tree: JsonObject) -> None:
 def _of(reader: ObjectsReader, namespace: str) -> Iterator[list[JsonObject]]:
     """The items of each limit range of a namespace."""
     for key in reader.keys(*api_resources.LIMIT_RANGES, namespace):
-        found = reader.get(key)
-        if found is not None:
-            yield json_tree.objects(found, "spec", "limits")
+        limit_range = reader.get(key)
+        if limit_range is not None:
+            yield json_tree.objects(limit_range, "spec", "limits")
 
 
 def _fill(container: JsonObject, limits: list[JsonObject], prefix: str) -> Iterator[str]:

@@ -172,12 +172,12 @@ def _class_of(containers: Iterable[JsonView]) -> str:
 
 
 def _amounts(resources: Any) -> dict[str, int]:
-    found = {}
+    amounts = {}
     for name in ("cpu", "memory"):
         nanos = quantity.parse(resources[name]).nanos if resources and name in resources else 0
         if nanos > 0:
-            found[name] = nanos
-    return found
+            amounts[name] = nanos
+    return amounts
 
 
 def _add(total: dict[str, int], amounts: dict[str, int]) -> None:

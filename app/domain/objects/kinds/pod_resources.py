@@ -44,13 +44,13 @@ def of(holder: JsonView, field: str) -> dict[str, Quantity]:
 
 def amounts(tree: JsonView) -> dict[str, Quantity]:
     """A resource list; entries that are no quantities count as nothing."""
-    found = {}
+    quantities = {}
     for name, value in tree.items():
         try:
-            found[name] = quantity.from_json(value)
+            quantities[name] = quantity.from_json(value)
         except QuantityError:
             continue
-    return found
+    return quantities
 
 
 def add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:

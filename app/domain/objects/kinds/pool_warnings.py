@@ -26,19 +26,23 @@ def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[s
     if count < 2:
         return ()
     known = [
-        found
+        other_slice
         for place in _candidates(reader, tree)
-        if place != key and (found := reader.get(place)) is not None and _is_same_pool(tree, found)
+        if place != key
+        and (other_slice := reader.get(place)) is not None
+        and _is_same_pool(tree, other_slice)
     ]
     generation = dra.pool(tree).generation
-    generations = [dra.pool(found).generation for found in known]
+    generations = [dra.pool(other_slice).generation for other_slice in known]
     newer = max((other for other in generations if other > generation), default=None)
     if newer is not None:
         return (
             f"spec.pool.generation: {generation} is out of date, the pool has generation {newer}: "
             "none of the devices of this slice will be allocated",
         )
-    others = [found for found in known if dra.pool(found).generation == generation]
+    others = [
+        other_slice for other_slice in known if dra.pool(other_slice).generation == generation
+    ]
     if not others:
         return ()
     warnings = _duplicates(tree, others) + _duplicate_sets(tree, others)
@@ -61,8 +65,8 @@ def _candidates(reader: ObjectsReader, tree: JsonObject) -> Iterable[ObjectKey]:
                 for key in reader.dependents(owner.uid)
                 if (key.group, key.resource) == api_resources.RESOURCE_SLICES
             ]
-    found = list(reader.keys(*api_resources.RESOURCE_SLICES))
-    return found if len(found) <= SEARCHED_MAX else []
+    keys = list(reader.keys(*api_resources.RESOURCE_SLICES))
+    return keys if len(keys) <= SEARCHED_MAX else []
 
 
 def _is_same_pool(tree: JsonView, other: JsonView) -> bool:

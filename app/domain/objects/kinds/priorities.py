@@ -41,16 +41,16 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
     """
     spec = pod["spec"]
     name = spec.get("priorityClassName") or ""
-    found: JsonView = {}
+    priority_class: JsonView = {}
     if name:
         known = reader.get(ObjectKey(api_groups.SCHEDULING, CLASSES, "", name))
         if known is None and name not in SYSTEM_PRIORITIES:
             raise _refused("pods", pod, f"no PriorityClass with name {name} was found")
-        found = known if known is not None else {"value": SYSTEM_PRIORITIES[name]}
+        priority_class = known if known is not None else {"value": SYSTEM_PRIORITIES[name]}
     elif (default := _default(reader)) is not None:
-        found = default
+        priority_class = default
         spec["priorityClassName"] = meta.name(default)
-    computed = json_tree.integer(found, "value") or 0
+    computed = json_tree.integer(priority_class, "value") or 0
     given = spec.get("priority")
     if given is not None and given != computed:
         raise _refused(
@@ -60,7 +60,7 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
             f"priority admission controller computed {computed} from the given PriorityClass name",
         )
     spec["priority"] = computed
-    policy = json_tree.text(found, "preemptionPolicy") or DEFAULT_POLICY
+    policy = json_tree.text(priority_class, "preemptionPolicy") or DEFAULT_POLICY
     wanted = spec.get("preemptionPolicy")
     if wanted is not None and wanted != policy:
         raise _refused(
@@ -122,12 +122,12 @@ def check_class(tree: JsonView, reader: ObjectsReader) -> None:
 
 
 def _default(reader: ObjectsReader) -> JsonObject | None:
-    found = [
+    defaults = [
         tree
         for key in reader.keys(api_groups.SCHEDULING, CLASSES)
         if (tree := reader.get(key)) is not None and tree.get("globalDefault") is True
     ]
-    return min(found, key=lambda tree: json_tree.integer(tree, "value") or 0, default=None)
+    return min(defaults, key=lambda tree: json_tree.integer(tree, "value") or 0, default=None)
 
 
 def _refused(plural: str, tree: JsonView, detail: str) -> Rejected:

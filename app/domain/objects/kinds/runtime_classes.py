@@ -26,15 +26,15 @@ def admit(pod: JsonObject, reader: ObjectsReader) -> None:
                 pod, "Pod Overhead set without corresponding RuntimeClass defined Overhead"
             )
         return
-    found = reader.get(ObjectKey(GROUP, CLASSES, "", name))
-    if found is None:
+    runtime_class = reader.get(ObjectKey(GROUP, CLASSES, "", name))
+    if runtime_class is None:
         raise _rejected(pod, f'RuntimeClass "{name}" not found')
-    overhead = json_tree.mapping(found, "overhead", "podFixed")
+    overhead = json_tree.mapping(runtime_class, "overhead", "podFixed")
     if spec.get("overhead") and spec["overhead"] != overhead:
         raise _rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead")
     if overhead:
         spec["overhead"] = dict(overhead)
-    wanted = json_tree.labels(found, "scheduling", "nodeSelector")
+    wanted = json_tree.labels(runtime_class, "scheduling", "nodeSelector")
     labels = json_tree.labels(spec, "nodeSelector")
     for key, value in wanted.items():
         if labels.get(key, value) != value:
@@ -48,7 +48,7 @@ def admit(pod: JsonObject, reader: ObjectsReader) -> None:
     tolerations = [*(spec.get("tolerations") or ())]
     more = [
         dict(item)
-        for item in json_tree.objects(found, "scheduling", "tolerations")
+        for item in json_tree.objects(runtime_class, "scheduling", "tolerations")
         if item not in tolerations
     ]
     if more:

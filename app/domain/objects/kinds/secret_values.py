@@ -165,12 +165,12 @@ def _values(tree: JsonView) -> Iterator[tuple[Path, Any]]:
 
 
 def _at(tree: JsonView, path: Path) -> Any:
-    found: Any = tree
+    value: Any = tree
     for step in path:
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             return None
-        found = found.get(step)
-    return found
+        value = value.get(step)
+    return value
 
 
 def _with(tree: JsonObject, changed: dict[Path, Any]) -> JsonObject:

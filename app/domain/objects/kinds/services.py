@@ -294,9 +294,9 @@ def _set_address(
     if not text:
         if spec.get("clusterIPs"):
             return []  # the rules of services refuse it
-        found = _free_address(own, taken, ranges.addresses)
-        spec["clusterIP"] = found
-        spec["clusterIPs"] = [found]
+        free_address = _free_address(own, taken, ranges.addresses)
+        spec["clusterIP"] = free_address
+        spec["clusterIPs"] = [free_address]
         return []
     try:
         address = ipaddress.ip_address(text)
@@ -383,9 +383,9 @@ def _others(reader: ObjectsReader, own: str) -> Iterator[JsonView]:
     """The specs of all services but the one with the uid `own`."""
     key: ObjectKey
     for key in reader.keys(*api_resources.SERVICES):
-        found = reader.get(key)
-        if found is not None and meta.uid(found) != own:
-            yield meta.spec(found)
+        service = reader.get(key)
+        if service is not None and meta.uid(service) != own:
+            yield meta.spec(service)
 
 
 def _taken_addresses(reader: ObjectsReader, own: str) -> frozenset[str]:

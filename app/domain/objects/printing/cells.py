@@ -28,8 +28,8 @@ def age(tree: JsonView, now: Instant) -> str:
 
 def replicas(tree: JsonView, _: Instant) -> Cell:
     """How many replicas are wanted; 1 when it is not said."""
-    found = core.replicas(tree)
-    return 1 if found is None else found
+    count = core.replicas(tree)
+    return 1 if count is None else count
 
 
 def ready(tree: JsonView, now: Instant) -> str:
@@ -57,8 +57,8 @@ def labels(*path: str) -> CellOf:
     """Labels as `a=b,c=d`."""
 
     def joined(tree: JsonView, _: Instant) -> str:
-        found = sorted(json_tree.labels(tree, *path).items())
-        return ",".join(f"{key}={value}" for key, value in found) or NONE
+        pairs = sorted(json_tree.labels(tree, *path).items())
+        return ",".join(f"{key}={value}" for key, value in pairs) or NONE
 
     return joined
 

@@ -52,14 +52,14 @@ def printer(version: CustomVersion) -> Printer:
 def _cell(tree: JsonObject, path: str, kind: str, now: Instant) -> str | int | float | bool | None:
     """The cell of one column; None, which is shown empty, where there is nothing to show."""
     try:
-        found = json_paths.select(tree, path)
+        values = json_paths.select(tree, path)
     except json_paths.JsonPathError:
         return None
-    if not found:
+    if not values:
         return None
     if kind == "string":
-        return " ".join(_shown(value) for value in found)
-    value = found[0]
+        return " ".join(_shown(value) for value in values)
+    value = values[0]
     match kind:
         case "integer" if isinstance(value, int | float) and not isinstance(value, bool):
             return int(value)

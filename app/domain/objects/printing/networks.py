@@ -80,7 +80,7 @@ def _targets(tree: JsonObject, _: Instant) -> Cell:
     """Measured and wanted values; nobody measures anything here unless a client writes it."""
     wanted = json_tree.objects(tree, "spec", "metrics")
     measured = json_tree.objects(tree, "status", "currentMetrics")
-    found = []
+    targets = []
     for index, metric in enumerate(wanted):
         kind = json_tree.text(metric, "type")
         source = _SOURCES.get(kind, "")
@@ -91,11 +91,11 @@ def _targets(tree: JsonObject, _: Instant) -> Cell:
         is_average = "averageValue" in target and kind in ("External", "Object")
         text = f"{_value(current, target)}/{_value(target, target)}{' (avg)' if is_average else ''}"
         name = json_tree.text(metric, source, "name")
-        found.append(f"{name}: {text}" if name and "averageUtilization" in target else text)
-    if not found:
+        targets.append(f"{name}: {text}" if name and "averageUtilization" in target else text)
+    if not targets:
         return NONE
-    shown = ", ".join(found[:_METRICS_SHOWN])
-    more = len(found) - _METRICS_SHOWN
+    shown = ", ".join(targets[:_METRICS_SHOWN])
+    more = len(targets) - _METRICS_SHOWN
     return f"{shown} + {more} more..." if more > 0 else shown
 
 
@@ -103,10 +103,10 @@ def _value(holder: JsonView, target: JsonView) -> str:
     """The value of the sort that the target asks for."""
     for key in ("averageUtilization", "averageValue", "value"):
         if key in target:
-            found = holder.get(key)
-            if found is None:
+            value = holder.get(key)
+            if value is None:
                 return UNKNOWN
-            return f"{found}%" if key == "averageUtilization" else str(found)
+            return f"{value}%" if key == "averageUtilization" else str(value)
     return UNKNOWN
 
 

@@ -79,17 +79,17 @@ def _phase(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _endpoints(tree: JsonObject, _: Instant) -> Cell:
-    found = []
+    endpoints = []
     for subset in json_tree.objects(tree, "subsets"):
         ports = json_tree.objects(subset, "ports") or [{}]
         for port in ports:
             number = json_tree.integer(port, "port")
             for address in json_tree.objects(subset, "addresses"):
                 place = json_tree.text(address, "ip")
-                found.append(place if number is None else f"{place}:{number}")
-    shown = ",".join(found[:ENDPOINTS_SHOWN]) or NONE
-    if len(found) > ENDPOINTS_SHOWN:
-        shown += f" + {len(found) - ENDPOINTS_SHOWN} more..."
+                endpoints.append(place if number is None else f"{place}:{number}")
+    shown = ",".join(endpoints[:ENDPOINTS_SHOWN]) or NONE
+    if len(endpoints) > ENDPOINTS_SHOWN:
+        shown += f" + {len(endpoints) - ENDPOINTS_SHOWN} more..."
     return shown
 
 

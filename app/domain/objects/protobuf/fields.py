@@ -332,7 +332,7 @@ def _messages() -> dict[str, Message]:
     pool reports.
     """
     resource_v1 = parse_table("resource.v1", _RESOURCE_V1)
-    found = parse_table("core.v1", CORE_V1) | parse_table("meta.v1", _META_V1) | resource_v1
+    messages = parse_table("core.v1", CORE_V1) | parse_table("meta.v1", _META_V1) | resource_v1
     for package, text in (
         ("admissionregistration.v1", ADMISSIONREGISTRATION_V1),
         ("apiextensions.v1", APIEXTENSIONS_V1),
@@ -348,15 +348,15 @@ def _messages() -> dict[str, Message]:
         ("scheduling.v1", _SCHEDULING_V1),
         *STORED,
     ):
-        found |= parse_table(package, text)
+        messages |= parse_table(package, text)
     for version, own in (
         ("v1beta2", ""),
         ("v1beta1", _RESOURCE_V1BETA1),
         ("v1alpha3", _RESOURCE_V1ALPHA3),
     ):
         package = f"resource.{version}"
-        found |= parse_table(package, _RESOURCE_V1) | parse_table(package, own)
-    return found
+        messages |= parse_table(package, _RESOURCE_V1) | parse_table(package, own)
+    return messages
 
 
 MESSAGES: Mapping[str, Message] = _messages()

@@ -43,14 +43,14 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
     """Raise Forbidden when a quota of the namespace has no room for the new object."""
     asked: dict[str, Quantity] | None = None
     for place in reader.keys(*api_resources.RESOURCE_QUOTAS, key.namespace):
-        found = reader.get(place)
-        if found is None:
+        quota = reader.get(place)
+        if quota is None:
             continue
         is_pod = (kind.group, kind.plural) == api_resources.PODS
-        scopes = quota_scopes.of(found)
+        scopes = quota_scopes.of(quota)
         if scopes and not (is_pod and quota_scopes.match(scopes, tree)):
             continue
-        limits = hard(found)
+        limits = hard(quota)
         if is_pod and (missing := usage.missing_compute(tree, limits)):
             text = f"failed quota: {place.name}: must specify {missing}"
             raise rejections.forbidden(kind, key.name, text)
@@ -59,7 +59,7 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
         relevant = {name: asked[name] for name in limits if name in asked and asked[name].nanos}
         if not relevant:
             continue
-        present = used(reader, place, found, relevant)
+        present = used(reader, place, quota, relevant)
         over = sorted(
             name
             for name, amount in relevant.items()
@@ -100,15 +100,15 @@ def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None
 
 def hard(quota: JsonView) -> dict[str, Quantity]:
     """The limits of a quota that are counted here."""
-    found: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
     for name, text in json_tree.mapping(quota, "spec", "hard").items():
         if not places_of(name):
             continue
         try:
-            found[name] = quantity.from_json(text)
+            limits[name] = quantity.from_json(text)
         except QuantityError:
             continue
-    return found
+    return limits
 
 
 def places_of(name: str) -> frozenset[Place]:
@@ -145,10 +145,10 @@ def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Qua
         if class_name == name:
             continue
         names.add(f"{REQUESTS}{IMPLICIT}{class_name}")
-        found = (
+        device_class = (
             reader.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", class_name)) or json_tree.EMPTY
         )
-        if extended := dra.extended_resource_name(found):
+        if extended := dra.extended_resource_name(device_class):
             names.add(f"{REQUESTS}{extended}")
     aliases = _aliases(reader, names)
     return asked | {name: alone.amount(name, aliases.get(name, ())) for name in names}
@@ -156,23 +156,23 @@ def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Qua
 
 def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:
     """For names of extended resources: the sums of claims that count for them as well."""
-    found: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
     explicit = set()
     for name in names:
         plain = name.removeprefix(REQUESTS)
         if plain == name or not extended_resources.is_extended(plain):
             continue
         if plain.startswith(IMPLICIT):
-            found[name] = [f"{usage.ORDINARY}{plain.removeprefix(IMPLICIT)}"]
+            aliases[name] = [f"{usage.ORDINARY}{plain.removeprefix(IMPLICIT)}"]
         else:
             explicit.add(plain)
     if not explicit:
-        return found
+        return aliases
     for key in reader.keys(*api_resources.DEVICE_CLASSES):
         extended = dra.extended_resource_name(reader.get(key) or {})
         if extended in explicit:
-            found.setdefault(f"{REQUESTS}{extended}", []).append(f"{usage.ORDINARY}{key.name}")
-    return found
+            aliases.setdefault(f"{REQUESTS}{extended}", []).append(f"{usage.ORDINARY}{key.name}")
+    return aliases
 
 
 _Amounts = tuple[Mapping[str, Quantity], Mapping[str, Quantity], Mapping[str, Quantity]]
@@ -181,7 +181,7 @@ _Amounts = tuple[Mapping[str, Quantity], Mapping[str, Quantity], Mapping[str, Qu
 def _exceeded(kind: Kind, name: str, quota: str, over: list[str], amounts: _Amounts) -> Forbidden:
     """Upstream's refusal: requested, used and limited, only of the names without room."""
     requested, present, limited = (
-        ",".join(f"{found}={listed[found]}" for found in over) for listed in amounts
+        ",".join(f"{resource}={listed[resource]}" for resource in over) for listed in amounts
     )
     return rejections.forbidden(
         kind,

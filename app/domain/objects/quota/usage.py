@@ -66,19 +66,19 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     """What one object counts for."""
     counted = f"{resource}.{group}" if group else resource
-    found = {f"count/{counted}": _ONE}
+    amounts = {f"count/{counted}": _ONE}
     if (group, resource) == api_resources.PODS:
         if not core.is_finished(tree):
-            found |= _of_pod(meta.spec(tree))
+            amounts |= _of_pod(meta.spec(tree))
     elif not group and resource in COUNTED_BY_NAME:
-        found[resource] = _ONE
+        amounts[resource] = _ONE
         if (group, resource) == api_resources.PERSISTENT_VOLUME_CLAIMS:
-            found |= _of_volume_claim(tree)
+            amounts |= _of_volume_claim(tree)
         elif (group, resource) == api_resources.SERVICES:
-            found |= _of_service(meta.spec(tree))
+            amounts |= _of_service(meta.spec(tree))
     elif (group, resource) == api_resources.RESOURCE_CLAIMS:
-        found |= _of_claim(tree)
-    return found
+        amounts |= _of_claim(tree)
+    return amounts
 
 
 class Tally:
@@ -104,8 +104,8 @@ class Tally:
 
     def within(self, scopes: Scopes) -> "Tally | None":
         """The sums of the pods within all scopes; None when they are not kept."""
-        found = self._within.get(_name_of(scopes))
-        return found[1] if found is not None else None
+        usage = self._within.get(_name_of(scopes))
+        return usage[1] if usage is not None else None
 
     def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "Tally":
         """Keep the sums of the pods within all scopes from now on, beginning with these pods."""
@@ -155,16 +155,16 @@ def _name_of(scopes: Scopes) -> bytes:
 
 
 def _of_pod(spec: JsonView) -> dict[str, Quantity]:
-    found = {"pods": _ONE}
+    amounts = {"pods": _ONE}
     for name, amount in pod_resources.effective(spec, "requests").items():
         if name in COMPUTE or name.startswith(pod_resources.HUGE_PAGES):
-            found[name] = found[f"{REQUESTS}{name}"] = amount
+            amounts[name] = amounts[f"{REQUESTS}{name}"] = amount
         elif extended_resources.is_extended(name):
-            found[f"{REQUESTS}{name}"] = amount
+            amounts[f"{REQUESTS}{name}"] = amount
     for name, amount in pod_resources.effective(spec, "limits").items():
         if name in COMPUTE:
-            found[f"{LIMITS}{name}"] = amount
-    return found
+            amounts[f"{LIMITS}{name}"] = amount
+    return amounts
 
 
 def _of_service(spec: JsonView) -> dict[str, Quantity]:
@@ -187,14 +187,14 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
         claim, "spec", "storageClassName"
     )
     asked = pod_resources.of(meta.spec(claim), "requests").get("storage")
-    found = (
+    amounts = (
         {f"{name}{STORAGE_CLASS}{api_resources.PERSISTENT_VOLUME_CLAIMS[1]}": _ONE} if name else {}
     )
     if asked is not None:
-        found[STORAGE] = asked
+        amounts[STORAGE] = asked
         if name:
-            found[f"{name}{STORAGE_CLASS}{STORAGE}"] = asked
-    return found
+            amounts[f"{name}{STORAGE_CLASS}{STORAGE}"] = asked
+    return amounts
 
 
 def _of_claim(claim: JsonView) -> dict[str, Quantity]:
@@ -210,12 +210,12 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
             total[name] = total.get(name, 0) + amount
     annotations = json_tree.mapping(claim, "metadata", "annotations")
     is_of_pod = annotations.get(extended_resources.ANNOTATION) == "true"
-    found = {}
+    amounts = {}
     for name, count in total.items():
-        found[f"{name}{DEVICES_SUFFIX}"] = quantity.from_integer(count)
+        amounts[f"{name}{DEVICES_SUFFIX}"] = quantity.from_integer(count)
         if not is_of_pod:
-            found[f"{ORDINARY}{name}"] = quantity.from_integer(count)
-    return found
+            amounts[f"{ORDINARY}{name}"] = quantity.from_integer(count)
+    return amounts
 
 
 def _number(asked: JsonView) -> int:

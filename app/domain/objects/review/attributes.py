@@ -103,15 +103,15 @@ class Attributes:
         if target == source:
             return self.tree, self.old
         tree, old = (
-            None if found is None else conversion.convert(found, self.kind, source, target)
-            for found in (self.tree, self.old)
+            None if side is None else conversion.convert(side, self.kind, source, target)
+            for side in (self.tree, self.old)
         )
         return tree, old
 
     def request_in(self, group: str, version: str) -> JsonObject:
         """The request as an AdmissionRequest without uid and objects; `group` and `version` are
         those in which somebody wants to hear of it."""
-        found: JsonObject = {
+        request: JsonObject = {
             "kind": self.kind_in(group, version),
             "resource": {"group": group, "version": version, "resource": self.kind.plural},
             "requestKind": self.kind_in(self.group, self.version),
@@ -122,23 +122,23 @@ class Attributes:
             "options": self._options(),
         }
         if self.subresource:
-            found["subResource"] = found["requestSubResource"] = self.subresource
+            request["subResource"] = request["requestSubResource"] = self.subresource
         if self.key.name:
-            found["name"] = self.key.name
+            request["name"] = self.key.name
         if self.namespace:
-            found["namespace"] = self.namespace
-        return found
+            request["namespace"] = self.namespace
+        return request
 
     def _options(self) -> JsonObject:
         name = {CREATE: "CreateOptions", DELETE: "DeleteOptions"}.get(
             self.operation, "UpdateOptions"
         )
-        found: JsonObject = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
+        options: JsonObject = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
         if self.field_manager:
-            found["fieldManager"] = self.field_manager
+            options["fieldManager"] = self.field_manager
         if self.dry_run:
-            found["dryRun"] = ["All"]
-        return found
+            options["dryRun"] = ["All"]
+        return options
 
 
 def is_exempt(group: str, resource: str) -> bool:
@@ -159,12 +159,12 @@ def labels_of(tree: JsonView | None) -> Mapping[str, str]:
 
 
 def _user(actor: Actor, requester: Requester | None) -> JsonObject:
-    found: JsonObject = {"username": actor.user}
+    user: JsonObject = {"username": actor.user}
     if actor.groups:
-        found["groups"] = list(actor.groups)
+        user["groups"] = list(actor.groups)
     if requester is not None:
         if requester.uid:
-            found["uid"] = requester.uid
+            user["uid"] = requester.uid
         if requester.extra:
-            found["extra"] = {name: list(texts) for name, texts in requester.extra.items()}
-    return found
+            user["extra"] = {name: list(texts) for name, texts in requester.extra.items()}
+    return user

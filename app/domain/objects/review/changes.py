@@ -90,9 +90,9 @@ def _patched(kind: Kind, tree: JsonObject, patch: Patch) -> JsonObject:
     source = kind.storage_api_version
     try:
         shown = conversion.convert(tree, kind, source, target) if target != source else tree
-        found = patches.apply_operations(json_tree.copy(shown), patch.operations)
-        if found.get("kind") != kind.kind or found.get("apiVersion") != target:
+        patched = patches.apply_operations(json_tree.copy(shown), patch.operations)
+        if patched.get("kind") != kind.kind or patched.get("apiVersion") != target:
             raise failed("a webhook may not change the kind of an object")
-        return conversion.convert(found, kind, target, source) if target != source else found
+        return conversion.convert(patched, kind, target, source) if target != source else patched
     except (patches.PatchError, BadRequest) as problem:
         raise failed(str(problem)) from problem

@@ -179,17 +179,17 @@ def _response(hook: Hook, body: bytes, uid: str) -> JsonView:
         review = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as problem:
         raise WebhookFailed(f"received invalid webhook response: {problem}") from problem
-    found = review if isinstance(review, dict) else {}
+    answer = review if isinstance(review, dict) else {}
     expected = f"admission.k8s.io/{hook.version}"
-    if hook.version == "v1" and (found.get("apiVersion"), found.get("kind")) != (
+    if hook.version == "v1" and (answer.get("apiVersion"), answer.get("kind")) != (
         expected,
         "AdmissionReview",
     ):
-        named = f"{found.get('apiVersion') or '/'}, Kind={found.get('kind') or ''}"
+        named = f"{answer.get('apiVersion') or '/'}, Kind={answer.get('kind') or ''}"
         raise _unexpected(
             f"expected webhook response of {expected}, Kind=AdmissionReview, got {named}"
         )
-    response = found.get("response")
+    response = answer.get("response")
     if not isinstance(response, dict):
         raise _unexpected("webhook response was absent")
     if hook.version == "v1" and response.get("uid") != uid:

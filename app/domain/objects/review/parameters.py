@@ -42,10 +42,10 @@ def of_binding(
     if not reference:
         return [None]
     namespace = _namespace(kind, reference, attributes)
-    found = _objects(kind, reference, namespace, reader)
-    if found:
+    objects = _objects(kind, reference, namespace, reader)
+    if objects:
         asked = registry.api_version(group, version)
-        return [_shown(kind, tree, asked) for tree in found]
+        return [_shown(kind, tree, asked) for tree in objects]
     if json_tree.text(reference, "parameterNotFoundAction") == "Allow":
         return []
     raise Misconfigured(
@@ -64,13 +64,13 @@ def _namespace(kind: Kind, reference: JsonView, attributes: Attributes) -> str:
                 "cluster-scoped `paramKind`"
             )
         return ""
-    found = said or attributes.key.namespace
-    if not found:
+    named = said or attributes.key.namespace
+    if not named:
         raise Misconfigured(
             "failed to configure binding: cannot use namespaced paramRef in policy binding that "
             "matches cluster-scoped resources"
         )
-    return found
+    return named
 
 
 def _objects(

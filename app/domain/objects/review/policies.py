@@ -82,12 +82,12 @@ def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> 
 
 def _bound(reader: ObjectsReader) -> Iterator[tuple[JsonObject, JsonObject]]:
     """Every policy with each of its bindings, by name."""
-    found: list[tuple[str, ObjectKey]] = []
+    bindings: list[tuple[str, ObjectKey]] = []
     for key in reader.keys(api_groups.ADMISSION_REGISTRATION, _BINDINGS):
         binding = reader.get(key)
         if binding is not None:
-            found.append((json_tree.text(binding, "spec", "policyName"), key))
-    for name, key in sorted(found):
+            bindings.append((json_tree.text(binding, "spec", "policyName"), key))
+    for name, key in sorted(bindings):
         policy = reader.get(ObjectKey(api_groups.ADMISSION_REGISTRATION, _POLICIES, "", name))
         binding = reader.get(key)
         if policy is not None and binding is not None:
@@ -112,12 +112,12 @@ def _failures(
     spec = meta.spec(policy)
     fails = json_tree.text(spec, "failurePolicy") != "Ignore"
     try:
-        found = parameters.of_binding(spec, binding, attributes, reader)
+        parameter_objects = parameters.of_binding(spec, binding, attributes, reader)
     except parameters.Misconfigured as problem:
         return [Failure(str(problem))] if fails else []
     seen = given(attributes, told, reader, rules)
     failures: list[Failure] = []
-    for params in found:
+    for params in parameter_objects:
         values = {**seen, "params": rules.value_of(params)}
         failures += _Evaluation(spec, values, rules, fails=fails).failures()
     return failures
@@ -151,8 +151,8 @@ def _shown(namespace: JsonView | None) -> JsonObject | None:
     if namespace is None:
         return None
     held = meta.metadata(namespace)
-    found: JsonObject = {"metadata": {name: held[name] for name in _META if name in held}}
-    return found | {part: namespace[part] for part in ("spec", "status") if part in namespace}
+    shown: JsonObject = {"metadata": {name: held[name] for name in _META if name in held}}
+    return shown | {part: namespace[part] for part in ("spec", "status") if part in namespace}
 
 
 class _Evaluation:
@@ -174,19 +174,19 @@ class _Evaluation:
         if not is_met:
             return []
         session = self._rules.session(policy_scope(self._spec, self._rules), self._values)
-        found: list[Failure] = []
+        failures: list[Failure] = []
         for validation in _validations(self._spec):
             answer = session.ask(validation.expression)
             if answer.error:
-                found += [Failure(answer.error)] if self._fails else []
+                failures += [Failure(answer.error)] if self._fails else []
             elif answer.value is not True:
                 message = self._message(validation, session)
-                found.append(Failure(message, validation.reason or "Invalid"))
+                failures.append(Failure(message, validation.reason or "Invalid"))
         for annotation in json_tree.objects(self._spec, "auditAnnotations"):
             answer = session.ask(json_tree.text(annotation, "valueExpression"))
             if answer.error and self._fails:
-                found.append(Failure(answer.error))
-        return found
+                failures.append(Failure(answer.error))
+        return failures
 
     def _conditions(self) -> tuple[bool, str]:
         """Whether all conditions hold, and the error of those that cannot be evaluated."""

@@ -66,60 +66,60 @@ _WANTED, _MEASURED = _paths("target"), _paths("current")
 
 def to_hub(tree: JsonView) -> JsonObject:
     """An autoscaler of v1 as v2 has it. Annotations that cannot be read stay behind unread."""
-    found = dict(tree)
+    hub = dict(tree)
     metadata = dict(meta.metadata(tree))
     annotations = dict(json_tree.mapping(metadata, "annotations"))
     kept = {key: text for key, text in annotations.items() if key not in _ANNOTATIONS}
     if "metadata" in tree and len(kept) != len(annotations):
-        found["metadata"] = metadata
+        hub["metadata"] = metadata
         metadata["annotations"] = kept
         if not kept:
             del metadata["annotations"]
     if isinstance(tree.get("spec"), dict):
-        found["spec"] = _spec_to_hub(tree["spec"], annotations)
+        hub["spec"] = _spec_to_hub(tree["spec"], annotations)
     if isinstance(tree.get("status"), dict):
-        found["status"] = _status_to_hub(tree["status"], annotations)
-    return found
+        hub["status"] = _status_to_hub(tree["status"], annotations)
+    return hub
 
 
 def from_hub(tree: JsonView) -> JsonObject:
     """An autoscaler of v2 as v1 has it."""
-    found = dict(tree)
+    converted = dict(tree)
     annotations: dict[str, Any] = {}
     if isinstance(tree.get("spec"), dict):
-        found["spec"] = _spec_from_hub(tree["spec"], annotations)
+        converted["spec"] = _spec_from_hub(tree["spec"], annotations)
     if isinstance(tree.get("status"), dict):
-        found["status"] = _status_from_hub(tree["status"], annotations)
+        converted["status"] = _status_from_hub(tree["status"], annotations)
     if annotations:
         metadata = dict(meta.metadata(tree))
         before = json_tree.mapping(metadata, "annotations")
         metadata["annotations"] = {**before, **annotations}
-        found["metadata"] = metadata
-    return found
+        converted["metadata"] = metadata
+    return converted
 
 
 def _spec_to_hub(spec: JsonView, annotations: JsonView) -> JsonObject:
-    found = {key: value for key, value in spec.items() if key != _TARGET}
+    hub = {key: value for key, value in spec.items() if key != _TARGET}
     metrics: list[JsonObject] = []
     if spec.get(_TARGET) is not None:
         target = {"type": "Utilization", "averageUtilization": spec[_TARGET]}
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     metrics += _each(annotations.get(METRICS), _metric_to_hub)
     if metrics:
-        found["metrics"] = metrics
+        hub["metrics"] = metrics
     behavior = _read(annotations.get(BEHAVIOR))
     if isinstance(behavior, dict):
-        found["behavior"] = behavior
-    return found
+        hub["behavior"] = behavior
+    return hub
 
 
 def _spec_from_hub(spec: JsonView, annotations: JsonObject) -> JsonObject:
-    found = {key: value for key, value in spec.items() if key not in ("behavior", "metrics")}
+    converted = {key: value for key, value in spec.items() if key not in ("behavior", "metrics")}
     others = []
     for metric in json_tree.objects(spec, "metrics"):
         share = json_tree.get(metric, "resource", "target", "averageUtilization")
         if _is_cpu(metric) and share is not None:
-            found[_TARGET] = share
+            converted[_TARGET] = share
         else:
             others.append(_metric_from_hub(metric, _WANTED))
     if others:
@@ -132,37 +132,37 @@ def _spec_from_hub(spec: JsonView, annotations: JsonObject) -> JsonObject:
             if isinstance(behavior.get(way), dict)
         }
         annotations[BEHAVIOR] = _text(ways)
-    return found
+    return converted
 
 
 def _status_to_hub(status: JsonView, annotations: JsonView) -> JsonObject:
-    found = {key: value for key, value in status.items() if key != _CURRENT}
+    hub = {key: value for key, value in status.items() if key != _CURRENT}
     measured = _each(annotations.get(MEASURED), _measure_to_hub)
     if not measured and status.get(_CURRENT) is not None:
         current = {"averageUtilization": status[_CURRENT]}
         measured = [{"type": "Resource", "resource": {"name": "cpu", "current": current}}]
     if measured:
-        found["currentMetrics"] = measured
+        hub["currentMetrics"] = measured
     conditions = _read(annotations.get(CONDITIONS))
     if isinstance(conditions, list):
-        found["conditions"] = conditions
-    return found
+        hub["conditions"] = conditions
+    return hub
 
 
 def _status_from_hub(status: JsonView, annotations: JsonObject) -> JsonObject:
-    found = {
+    converted = {
         key: value for key, value in status.items() if key not in ("conditions", "currentMetrics")
     }
     measured = json_tree.objects(status, "currentMetrics")
     for metric in measured:
         share = json_tree.get(metric, "resource", "current", "averageUtilization")
         if _is_cpu(metric) and share is not None:
-            found[_CURRENT] = share
+            converted[_CURRENT] = share
     if measured:
         annotations[MEASURED] = _text([_metric_from_hub(metric, _MEASURED) for metric in measured])
     if conditions := json_tree.objects(status, "conditions"):
         annotations[CONDITIONS] = _text([_ordered(held, _CONDITION) for held in conditions])
-    return found
+    return converted
 
 
 def _is_cpu(metric: JsonView) -> bool:
@@ -179,7 +179,7 @@ def _measure_to_hub(metric: JsonView) -> JsonObject:
 
 
 def _source_to_hub(metric: JsonView, table: Mapping[str, _Paths], part: str) -> JsonObject:
-    found: JsonObject = {"type": metric.get("type", "")}
+    hub: JsonObject = {"type": metric.get("type", "")}
     for name in _SOURCES:
         source = metric.get(name)
         if not isinstance(source, dict):
@@ -193,8 +193,8 @@ def _source_to_hub(metric: JsonView, table: Mapping[str, _Paths], part: str) -> 
                 place[path[-1]] = source[key]
         if part == "target":
             made[part]["type"] = _target_type(made[part])
-        found[name] = made
-    return found
+        hub[name] = made
+    return hub
 
 
 def _target_type(target: JsonView) -> str:
@@ -204,14 +204,14 @@ def _target_type(target: JsonView) -> str:
 
 
 def _metric_from_hub(metric: JsonView, table: Mapping[str, _Paths]) -> JsonObject:
-    found: JsonObject = {"type": metric.get("type", "")}
+    converted: JsonObject = {"type": metric.get("type", "")}
     for name in _SOURCES:
         source = metric.get(name)
         if not isinstance(source, dict):
             continue
         values = ((key, json_tree.get(source, *path)) for key, path in table[name])
-        found[name] = {key: value for key, value in values if value is not None}
-    return found
+        converted[name] = {key: value for key, value in values if value is not None}
+    return converted
 
 
 def _ordered(holder: JsonView, names: Iterable[str]) -> JsonObject:

@@ -26,13 +26,13 @@ def convert(tree: JsonView, kind: Kind, from_version: str, to_version: str) -> J
     source = _api_version(kind, from_version)
     target = _api_version(kind, to_version)
     if source == target:
-        found = dict(tree)
+        converted = dict(tree)
     else:
         hub = _to_hub(kind, source)(tree)
-        found = _from_hub(kind, target)(hub)
-    found["apiVersion"] = target
-    found["kind"] = kind.kind
-    return found
+        converted = _from_hub(kind, target)(hub)
+    converted["apiVersion"] = target
+    converted["kind"] = kind.kind
+    return converted
 
 
 def check_version(kind: Kind, group: str, version: str) -> None:
@@ -108,16 +108,16 @@ _FLAT = (
 
 def _changed(tree: JsonView, path: tuple[str, ...], change: Callable[[Any], Any]) -> JsonObject:
     """A copy of `tree` in which `change` was applied to the value at `path`, if there is one."""
-    found = dict(tree)
+    changed = dict(tree)
     step, rest = path[0], path[1:]
-    value = found.get(step)
+    value = changed.get(step)
     if value is None:
-        return found
+        return changed
     if not rest:
-        found[step] = change(value)
+        changed[step] = change(value)
     elif isinstance(value, dict):
-        found[step] = _changed(value, rest, change)
-    return found
+        changed[step] = _changed(value, rest, change)
+    return changed
 
 
 def _each(change: Callable[[JsonView], JsonObject]) -> Callable[[Any], Any]:
@@ -130,24 +130,24 @@ def _each(change: Callable[[JsonView], JsonObject]) -> Callable[[Any], Any]:
 
 
 def _request_from_beta(request: JsonView) -> JsonObject:
-    found = {key: value for key, value in request.items() if key not in _FLAT}
+    converted = {key: value for key, value in request.items() if key not in _FLAT}
     exactly = {key: request[key] for key in _FLAT if key in request}
     # Non-pointers of the old form count as unset when they are zero.
     for key in ("deviceClassName", "allocationMode", "count"):
         if not exactly.get(key, True):
             del exactly[key]
     if exactly:
-        found["exactly"] = exactly
-    return found
+        converted["exactly"] = exactly
+    return converted
 
 
 def _request_to_beta(request: JsonView) -> JsonObject:
-    found: JsonObject = {key: value for key, value in request.items() if key != "exactly"}
-    found["deviceClassName"] = ""
+    converted: JsonObject = {key: value for key, value in request.items() if key != "exactly"}
+    converted["deviceClassName"] = ""
     exactly = request.get("exactly")
     if isinstance(exactly, dict):
-        found |= exactly
-    return found
+        converted |= exactly
+    return converted
 
 
 _BASIC = (
@@ -168,36 +168,36 @@ _BASIC = (
 
 
 def _device_from_beta(device: JsonView) -> JsonObject:
-    found = {key: value for key, value in device.items() if key != "basic"}
+    converted = {key: value for key, value in device.items() if key != "basic"}
     basic = device.get("basic")
     if isinstance(basic, dict):
-        found |= basic
+        converted |= basic
     for key in ("attributes", "capacity"):
-        if found.get(key) == {}:
-            del found[key]
-    return found
+        if converted.get(key) == {}:
+            del converted[key]
+    return converted
 
 
 def _device_to_beta(device: JsonView) -> JsonObject:
-    found = {key: value for key, value in device.items() if key not in _BASIC}
-    found["basic"] = {
+    converted = {key: value for key, value in device.items() if key not in _BASIC}
+    converted["basic"] = {
         key: device[key]
         for key in _BASIC
         if key in device and not (key in ("attributes", "capacity") and device[key] == {})
     }
-    return found
+    return converted
 
 
 def _slice_from_beta(tree: JsonView) -> JsonObject:
-    found = _changed(tree, ("spec", "devices"), _each(_device_from_beta))
-    spec = meta.spec(found)
+    converted = _changed(tree, ("spec", "devices"), _each(_device_from_beta))
+    spec = meta.spec(converted)
     if spec.get("nodeName") == "" or spec.get("allNodes") is False:
-        found["spec"] = {
+        converted["spec"] = {
             key: value
             for key, value in spec.items()
             if not (key == "nodeName" and value == "") and not (key == "allNodes" and not value)
         }
-    return found
+    return converted
 
 
 def _slice_to_beta(tree: JsonView) -> JsonObject:
@@ -286,15 +286,15 @@ _CORE_NAMES = {theirs: ours for ours, theirs in EVENT_NAMES.items()}
 
 
 def _event_to_alias(tree: JsonView) -> JsonObject:
-    found = {EVENT_NAMES.get(key, key): value for key, value in tree.items()}
+    converted = {EVENT_NAMES.get(key, key): value for key, value in tree.items()}
     for key in ("reportingController", "reportingInstance"):
-        if found.get(key) == "":
-            del found[key]
-    return found
+        if converted.get(key) == "":
+            del converted[key]
+    return converted
 
 
 def _event_from_alias(tree: JsonView) -> JsonObject:
-    found = {_CORE_NAMES.get(key, key): value for key, value in tree.items()}
-    found.setdefault("reportingComponent", "")
-    found.setdefault("reportingInstance", "")
-    return found
+    converted = {_CORE_NAMES.get(key, key): value for key, value in tree.items()}
+    converted.setdefault("reportingComponent", "")
+    converted.setdefault("reportingInstance", "")
+    return converted

@@ -63,8 +63,8 @@ def decode_json(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
 
 def decode_yaml(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
     """The first YAML document of `text` as JSON; None for an empty text."""
-    for found in decode_yaml_documents(text, bounds):
-        return found
+    for document in decode_yaml_documents(text, bounds):
+        return document
     return Decoded(value=None)
 
 
@@ -82,9 +82,9 @@ def decode_yaml_documents(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Itera
         while loader.check_event():
             event = loader.get_event()
             if isinstance(event, yaml.DocumentStartEvent):
-                found = _Builder(bounds).build(loader)
-                if found.value is not None:
-                    yield found
+                document = _Builder(bounds).build(loader)
+                if document.value is not None:
+                    yield document
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
         raise BadRequest(f"the body is not YAML: {_one_line(problem)}") from problem
     finally:
@@ -93,10 +93,10 @@ def decode_yaml_documents(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Itera
 
 def decode(text: bytes, *, is_yaml: bool, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
     """A body that must be one object; `is_yaml` by its content type."""
-    found = decode_yaml(text, bounds) if is_yaml else decode_json(text, bounds)
-    if not isinstance(found.value, dict):
+    decoded = decode_yaml(text, bounds) if is_yaml else decode_json(text, bounds)
+    if not isinstance(decoded.value, dict):
         raise BadRequest("the body must be one object")
-    return found
+    return decoded
 
 
 def as_object(decoded: Decoded) -> JsonObject:
@@ -147,14 +147,14 @@ class _Repeated(dict[str, Any]):
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> _Repeated:
-    found = _Repeated()
+    repeated_keys = _Repeated()
     repeated = []
     for key, value in pairs:
-        if key in found:
+        if key in repeated_keys:
             repeated.append(key)
-        found[key] = value
-    found.repeated = tuple(repeated)
-    return found
+        repeated_keys[key] = value
+    repeated_keys.repeated = tuple(repeated)
+    return repeated_keys
 
 
 def _duplicates(text: bytes) -> tuple[str, ...]:

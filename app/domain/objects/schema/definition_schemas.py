@@ -37,9 +37,9 @@ def pruned(schema: JsonView, tree: JsonView) -> tuple[JsonObject, list[str]]:
     `apiVersion`, `kind` and `metadata` are passed over: they are the same for every kind.
     """
     unknown: list[str] = []
-    found = _prune(schema, {k: v for k, v in tree.items() if k not in _IDENTITY}, "", unknown)
+    kept_tree = _prune(schema, {k: v for k, v in tree.items() if k not in _IDENTITY}, "", unknown)
     kept: JsonObject = {key: tree[key] for key in _IDENTITY if key in tree}
-    return kept | found, [path.lstrip(".") for path in unknown]
+    return kept | kept_tree, [path.lstrip(".") for path in unknown]
 
 
 def fill(schema: JsonView, value: Any) -> None:
@@ -78,23 +78,23 @@ def shown(schema: JsonView, tree: JsonView, api_version: str) -> JsonObject:
 
     The schema is that of the version in which it is stored: versions differ in name alone.
     """
-    found, _ = pruned(schema, tree)
-    fill(schema, found)
-    return found | {"apiVersion": api_version}
+    kept, _ = pruned(schema, tree)
+    fill(schema, kept)
+    return kept | {"apiVersion": api_version}
 
 
 def definition(schema: JsonView) -> JsonObject:
     """The schema of an object in the form from which nodes are made."""
-    found = _described(schema)
-    if "$ref" in found:
-        found = {"type": "object"}
-    properties = dict(found.get("properties", {}))
+    described = _described(schema)
+    if "$ref" in described:
+        described = {"type": "object"}
+    properties = dict(described.get("properties", {}))
     text = {"type": "string"}
     properties |= {"apiVersion": text, "kind": text, "metadata": META_REF}
     if schema.get(PRESERVE) is True:
         # Of an object that keeps everything, at least the usual parts are looked into.
         properties = {"spec": UNKNOWN_REF, "status": UNKNOWN_REF} | properties
-    return found | {"type": "object", "properties": properties}
+    return described | {"type": "object", "properties": properties}
 
 
 def schemas_in(schema: JsonView) -> Iterator[JsonView]:
@@ -125,18 +125,18 @@ def _prune_object(schema: JsonView, value: JsonObject, path: str, unknown: list[
     more = schema.get("additionalProperties")
     keeps = schema.get(PRESERVE) is True or more is True
     is_embedded = schema.get(EMBEDDED) is True
-    found: JsonObject = {}
+    kept: JsonObject = {}
     for key, item in value.items():
         child = properties.get(key)
         if isinstance(child, dict):
-            found[key] = _prune(child, item, f"{path}.{key}", unknown)
+            kept[key] = _prune(child, item, f"{path}.{key}", unknown)
         elif isinstance(more, dict):
-            found[key] = _prune(more, item, f"{path}.{key}", unknown)
+            kept[key] = _prune(more, item, f"{path}.{key}", unknown)
         elif keeps or (is_embedded and key in _IDENTITY):
-            found[key] = json_tree.copy(item)
+            kept[key] = json_tree.copy(item)
         else:
             unknown.append(f"{path}.{key}")
-    return found
+    return kept
 
 
 def _described(schema: JsonView) -> JsonObject:
@@ -146,16 +146,16 @@ def _described(schema: JsonView) -> JsonObject:
     properties = json_tree.mapping(schema, "properties")
     if schema.get(PRESERVE) is True and not properties:
         return dict(UNKNOWN_REF)
-    found: JsonObject = {key: schema[key] for key in _KEPT_KEYS if key in schema}
+    described: JsonObject = {key: schema[key] for key in _KEPT_KEYS if key in schema}
     if properties or schema.get(EMBEDDED) is True:
-        found["properties"] = {
+        described["properties"] = {
             name: _described(child) for name, child in properties.items() if isinstance(child, dict)
         }
         if schema.get(EMBEDDED) is True:
             text = {"type": "string"}
-            found["properties"] |= {"apiVersion": text, "kind": text, "metadata": META_REF}
+            described["properties"] |= {"apiVersion": text, "kind": text, "metadata": META_REF}
     for key in ("items", "additionalProperties"):
         child = schema.get(key)
         if isinstance(child, dict):
-            found[key] = _described(child)
-    return found
+            described[key] = _described(child)
+    return described

@@ -51,15 +51,15 @@ def clean(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
     Raises WrongType for a value of a type that its field cannot hold.
     """
     problems: list[str] = []
-    found: JsonObject = _cleaner(node)(tree, problems)
-    return found, [f'unknown field "{path.lstrip(".")}"' for path in problems]
+    kept: JsonObject = _cleaner(node)(tree, problems)
+    return kept, [f'unknown field "{path.lstrip(".")}"' for path in problems]
 
 
 def clean_partial(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
     """The same for an applied configuration: nothing is filled in, so that nothing is claimed."""
     problems: list[str] = []
-    found: JsonObject = _cleaner(node, complete=False)(tree, problems)
-    return found, [f'unknown field "{path.lstrip(".")}"' for path in problems]
+    kept: JsonObject = _cleaner(node, complete=False)(tree, problems)
+    return kept, [f'unknown field "{path.lstrip(".")}"' for path in problems]
 
 
 def clean_value(node: Node, value: Any) -> Any:
@@ -68,18 +68,18 @@ def clean_value(node: Node, value: Any) -> Any:
 
 
 def _cleaner(node: Node, *, complete: bool = True) -> Cleaner:
-    found = node.cleaner if complete else node.partial_cleaner
-    if found is None:
+    cleaner = node.cleaner if complete else node.partial_cleaner
+    if cleaner is None:
         compiler = _COLLECTIONS.get(node.shape)
         if compiler is None:
-            found = _SCALARS[node.shape](node)
+            cleaner = _SCALARS[node.shape](node)
         else:
-            found = compiler(node, complete=complete)
+            cleaner = compiler(node, complete=complete)
         if complete:
-            node.cleaner = found
+            node.cleaner = cleaner
         else:
-            node.partial_cleaner = found
-    return found
+            node.partial_cleaner = cleaner
+    return cleaner
 
 
 def _compile_object(node: Node, *, complete: bool) -> Cleaner:
@@ -106,7 +106,7 @@ def _compile_object(node: Node, *, complete: bool) -> Cleaner:
             raise WrongType(_name(value), go_type)
         if not table:
             fill()
-        found: JsonObject = {}
+        kept: JsonObject = {}
         for key, item in value.items():
             entry = table.get(key)
             if entry is None:
@@ -115,7 +115,7 @@ def _compile_object(node: Node, *, complete: bool) -> Cleaner:
             plain, cleaner, omits_zero, drops_empty = entry
             if item.__class__ is plain:
                 if item or not omits_zero:
-                    found[key] = item
+                    kept[key] = item
                 continue
             if item is None:
                 continue
@@ -132,11 +132,11 @@ def _compile_object(node: Node, *, complete: bool) -> Cleaner:
                 continue
             if omits_zero and not item and item.__class__ is not dict:
                 continue
-            found[key] = item
+            kept[key] = item
         for key, zero, struct_cleaner in shown:
-            if key not in found:
-                found[key] = zero if struct_cleaner is None else struct_cleaner(zero, problems)
-        return found
+            if key not in kept:
+                kept[key] = zero if struct_cleaner is None else struct_cleaner(zero, problems)
+        return kept
 
     return clean_object
 
@@ -155,16 +155,16 @@ def _compile_map(node: Node, *, complete: bool) -> Cleaner:
         if value.__class__ is not dict:
             raise WrongType(_name(value), go_type)
         cleaner = _cleaner(items, complete=complete)
-        found: JsonObject = {}
+        kept: JsonObject = {}
         for key, item in value.items():
             if item.__class__ is plain:
-                found[key] = item
+                kept[key] = item
                 continue
             before = len(problems)
-            found[key] = cleaner(zero if item is None else item, problems)
+            kept[key] = cleaner(zero if item is None else item, problems)
             if len(problems) != before:
                 problems[before:] = [f".{key}{path}" for path in problems[before:]]
-        return found
+        return kept
 
     return clean_map
 
@@ -179,16 +179,16 @@ def _compile_list(node: Node, *, complete: bool) -> Cleaner:
         if value.__class__ is not list:
             raise WrongType(_name(value), go_type)
         cleaner = _cleaner(items, complete=complete)
-        found: list[Any] = []
+        kept: list[Any] = []
         for index, item in enumerate(value):
             if item.__class__ is plain:
-                found.append(item)
+                kept.append(item)
                 continue
             before = len(problems)
-            found.append(cleaner(zero if item is None else item, problems))
+            kept.append(cleaner(zero if item is None else item, problems))
             if len(problems) != before:
                 problems[before:] = [f"[{index}]{path}" for path in problems[before:]]
-        return found
+        return kept
 
     return clean_list
 
@@ -225,8 +225,8 @@ def _compile_integer(node: Node) -> Cleaner:
 
     def clean_integer(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not int:
-            found = f"number {value}" if value.__class__ is float else _name(value)
-            raise WrongType(found, go_type)
+            actual = f"number {value}" if value.__class__ is float else _name(value)
+            raise WrongType(actual, go_type)
         if not -limit <= value < limit:
             raise WrongType(f"number {value}", go_type)
         return value

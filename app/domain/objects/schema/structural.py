@@ -151,20 +151,20 @@ class Node:
     @property
     def fields(self) -> dict[str, "Node"]:
         """The fields of an object by name; empty for other shapes."""
-        found = self._fields
-        if found is None:
-            found = self._fields = self._expand() if self.shape is Shape.OBJECT else _NO_FIELDS
-        return found
+        fields = self._fields
+        if fields is None:
+            fields = self._fields = self._expand() if self.shape is Shape.OBJECT else _NO_FIELDS
+        return fields
 
     @property
     def items(self) -> "Node":
         """What a list or map holds. Only for these."""
-        found = self._items
-        if found is None:
+        items = self._items
+        if items is None:
             assert self.shape in (Shape.LIST, Shape.MAP), self.shape
             key = "items" if self.shape is Shape.LIST else "additionalProperties"
-            found = self._items = Node(self._schemas, self._raw.get(key) or {})
-        return found
+            items = self._items = Node(self._schemas, self._raw.get(key) or {})
+        return items
 
     @property
     def go_type(self) -> str:
@@ -220,17 +220,17 @@ class Schemas:
         """The root of a kind in one version; loosely typed when the release does not know it."""
         if kind.custom is not None:
             return self._custom_node(kind, version)
-        found = self.find(group, version, kind.kind)
-        return found if found is not None else self.root(corrections.LOOSE)
+        node = self.find(group, version, kind.kind)
+        return node if node is not None else self.root(corrections.LOOSE)
 
     def _custom_node(self, kind: Kind, version: str) -> Node:
         assert kind.custom is not None, "asked for custom kinds only"
         made = self._custom.setdefault(kind, {})
-        found = made.get(version)
-        if found is None:
+        node = made.get(version)
+        if node is None:
             described = definition_schemas.definition(kind.custom.versions[version].schema)
-            found = made[version] = Node(self, described)
-        return found
+            node = made[version] = Node(self, described)
+        return node
 
     def find(self, group: str, version: str, kind: str) -> Node | None:
         """The root of any published kind, also of those that are only requests."""
@@ -242,11 +242,11 @@ class Schemas:
 
     def root(self, definition: str) -> Node:
         """The node of a definition. Raises KeyError when there is none of that name."""
-        found = self._roots.get(definition)
-        if found is None:
+        node = self._roots.get(definition)
+        if node is None:
             self.definition(definition)
-            found = self._roots[definition] = Node(self, {"$ref": _REF + definition})
-        return found
+            node = self._roots[definition] = Node(self, {"$ref": _REF + definition})
+        return node
 
     def has(self, definition: str) -> bool:
         """True when the release, or we, define it."""
@@ -254,10 +254,10 @@ class Schemas:
 
     def definition(self, name: str) -> JsonObject:
         """A definition as published (JSON schema with Kubernetes' extensions). Never change it."""
-        found = self._decoded.get(name)
-        if found is None:
-            found = self._decoded[name] = msgspec.json.decode(self._published[name])
-        return found
+        schema = self._decoded.get(name)
+        if schema is None:
+            schema = self._decoded[name] = msgspec.json.decode(self._published[name])
+        return schema
 
     def names(self) -> Iterable[str]:
         """The names of all definitions, sorted."""
@@ -307,8 +307,8 @@ def storage_node(schemas: Schemas, kind: Kind) -> Node:
         return schemas.node(kind, kind.group, kind.storage_version)
     known = schemas.stored.get(kind)
     if known is None:
-        found = (schemas.find(*place, kind.kind) for place in kind.group_versions)
-        known = next((node for node in found if node is not None), None)
+        nodes = (schemas.find(*place, kind.kind) for place in kind.group_versions)
+        known = next((node for node in nodes if node is not None), None)
         known = schemas.root(corrections.LOOSE) if known is None else known
         schemas.stored[kind] = known
     return known
@@ -356,13 +356,13 @@ def _omitting(name: str) -> frozenset[str]:
     message = MESSAGES.get(name)
     if message is None:
         return frozenset()
-    found: set[str] = set()
+    names: set[str] = set()
     for field in cast(Iterable[Field], message.values()):
         if field.omits_zero:
-            found.add(field.name)
+            names.add(field.name)
         if field.is_inline:
-            found |= _omitting(field.type)
-    return frozenset(found)
+            names |= _omitting(field.type)
+    return frozenset(names)
 
 
 def pointers(definition: str) -> frozenset[str]:

@@ -51,7 +51,9 @@ def update_range(
     """A changed ServiceCIDR: a range stays, one of the other family may be added."""
     if subresource:
         return []
-    ranges, before = (json_tree.texts(found, "spec", "cidrs") for found in (tree, old))
+    ranges, before = (
+        json_tree.texts(service_cidr, "spec", "cidrs") for service_cidr in (tree, old)
+    )
     if len(ranges) < len(before):
         return [invalid(_CIDRS, ranges, "field is immutable")]
     changed = [index for index, text in enumerate(before) if ranges[index] != text]

@@ -135,20 +135,20 @@ def _request(item: JsonView) -> JsonObject:
 
 
 def _fields(tree: JsonView, names: tuple[str, ...]) -> JsonObject:
-    found: JsonObject = {}
+    fields: JsonObject = {}
     for name in names:
         value = tree.get(name[0].lower() + name[1:])
         if value is None:
-            found[name] = _ZERO.get(name)
+            fields[name] = _ZERO.get(name)
         elif name == "Tolerations":
-            found[name] = _each(value, _toleration)
+            fields[name] = _each(value, _toleration)
         elif name == "Capacity":
-            found[name] = {"Requests": value.get("requests")}
+            fields[name] = {"Requests": value.get("requests")}
         elif name == "ConsumedCapacity":
-            found[name] = value
+            fields[name] = value
         else:
-            found[name] = _named(value)
-    return found
+            fields[name] = _named(value)
+    return fields
 
 
 def _toleration(item: JsonView) -> JsonObject:
@@ -160,10 +160,10 @@ def _toleration(item: JsonView) -> JsonObject:
 
 def _opaque(item: JsonView) -> Any:
     """Parameters stay as they were written."""
-    found = item.get("opaque")
-    if not isinstance(found, Mapping):
+    opaque = item.get("opaque")
+    if not isinstance(opaque, Mapping):
         return None
-    return {"Driver": json_tree.text(found, "driver"), "Parameters": found.get("parameters")}
+    return {"Driver": json_tree.text(opaque, "driver"), "Parameters": opaque.get("parameters")}
 
 
 def _each(items: Any, make: Any) -> list[Any] | None:

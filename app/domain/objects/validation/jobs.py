@@ -136,12 +136,12 @@ def _completions_are_frozen(spec: JsonView, before: JsonView) -> bool:
 
 def _compared(template: Any, *, has_begun: bool) -> JsonObject:
     """What of a template may not change."""
-    found: JsonObject = dict(template) if isinstance(template, dict) else {}
+    compared: JsonObject = dict(template) if isinstance(template, dict) else {}
     if has_begun:
-        return found
-    written, spec = dict(found.get("metadata") or {}), dict(found.get("spec") or {})
+        return compared
+    written, spec = dict(compared.get("metadata") or {}), dict(compared.get("spec") or {})
     for name in ("annotations", "labels"):
         written.pop(name, None)
     for name in _PLACING:
         spec.pop(name, None)
-    return found | {"metadata": written, "spec": spec}
+    return compared | {"metadata": written, "spec": spec}

@@ -36,9 +36,9 @@ def create_ingress(tree: JsonView, _context: Context) -> list[FieldError]:
 
 
 def _paths(http: JsonView, path: str) -> list[FieldError]:
-    found = json_tree.objects(http, "paths")
-    errors: list[FieldError] = [] if found else [required(path)]
-    for index, item in enumerate(found):
+    paths = json_tree.objects(http, "paths")
+    errors: list[FieldError] = [] if paths else [required(path)]
+    for index, item in enumerate(paths):
         at = f"{path}[{index}]"
         kind, text = item.get("pathType"), json_tree.text(item, "path")
         if kind is None:

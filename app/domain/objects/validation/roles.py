@@ -23,15 +23,15 @@ def create_cluster_role(tree: JsonView, _context: Context) -> list[FieldError]:
     aggregation = tree.get("aggregationRule")
     if aggregation is None:
         return errors
-    found = json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors")
+    selectors = json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors")
     path = "aggregationRule.clusterRoleSelectors"
-    if not found:
+    if not selectors:
         errors.append(
             required(
                 path, "at least one clusterRoleSelector required if aggregationRule is non-nil"
             )
         )
-    for index, selector in enumerate(found):
+    for index, selector in enumerate(selectors):
         errors += label_selectors.check(selector, f"{path}[{index}]")
     return errors
 

@@ -171,10 +171,10 @@ def bounded(
         errors += check(item, place)
         if key is None:
             continue
-        found = key(item)
-        if found in seen:
-            errors.append(duplicate(f"{place}{key_path}", found))
-        seen.add(found)
+        item_key = key(item)
+        if item_key in seen:
+            errors.append(duplicate(f"{place}{key_path}", item_key))
+        seen.add(item_key)
     return errors
 
 
@@ -265,13 +265,13 @@ def expression(text: str, path: str, context: Context) -> list[FieldError]:
 
 def opaque(configuration: Any, path: str, *, unchanged: bool = False) -> list[FieldError]:
     """`{opaque: {driver, parameters}}`. Parity: objects.md 4."""
-    found = json_tree.get(configuration, "opaque") if isinstance(configuration, dict) else None
+    opaque = json_tree.get(configuration, "opaque") if isinstance(configuration, dict) else None
     place = f"{path}.opaque"
-    if found is None:
+    if opaque is None:
         return [required(place)]
-    errors = driver_name(json_tree.text(found, "driver"), f"{place}.driver")
+    errors = driver_name(json_tree.text(opaque, "driver"), f"{place}.driver")
     return errors + raw_object(
-        json_tree.get(found, "parameters"), f"{place}.parameters", unchanged=unchanged
+        json_tree.get(opaque, "parameters"), f"{place}.parameters", unchanged=unchanged
     )
 
 

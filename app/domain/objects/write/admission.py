@@ -149,20 +149,20 @@ def clean_custom(
     Raises prune.WrongType for metadata that cannot be read.
     """
     assert kind.custom is not None, "asked for custom kinds only"
-    found, unknown = definition_schemas.pruned(kind.custom.versions[version].schema, tree)
+    kept, unknown = definition_schemas.pruned(kind.custom.versions[version].schema, tree)
     problems = [f'unknown field "{path}"' for path in unknown]
-    if found.get("metadata", {}) is None:
-        del found["metadata"]
-    if "metadata" in found:
+    if kept.get("metadata", {}) is None:
+        del kept["metadata"]
+    if "metadata" in kept:
         clean = prune.clean_partial if is_partial else prune.clean
         try:
-            found["metadata"], more = clean(node.fields["metadata"], found["metadata"])
+            kept["metadata"], more = clean(node.fields["metadata"], kept["metadata"])
         except prune.WrongType as wrong:
             wrong.fields.insert(0, "metadata")
             wrong.struct = wrong.struct or kind.kind
             raise
         problems += [text.replace('"', '"metadata.', 1) for text in more]
-    return found, problems
+    return kept, problems
 
 
 def report(

@@ -150,18 +150,20 @@ def _completed(
     kind: Kind, tree: JsonObject, node: Node, command: PatchObject, stamp: Stamp
 ) -> JsonObject:
     """A fresh tree with everything that is always shown and with the defaults."""
-    found: JsonObject
+    completed: JsonObject
     if kind.custom is not None:
-        found = json_tree.copy(tree)
-        found["metadata"] = prune.clean_value(node.fields["metadata"], found.get("metadata", {}))
-        admission.fill(kind, command.version, found)
+        completed = json_tree.copy(tree)
+        completed["metadata"] = prune.clean_value(
+            node.fields["metadata"], completed.get("metadata", {})
+        )
+        admission.fill(kind, command.version, completed)
     else:
-        found = prune.clean_value(node, tree)
-    found["apiVersion"] = kind.storage_api_version
-    found["kind"] = kind.kind
-    found.setdefault("metadata", {})
-    defaulting.apply(kind, found, now=stamp.time, from_beta=command.version == "v1beta1")
-    return found
+        completed = prune.clean_value(node, tree)
+    completed["apiVersion"] = kind.storage_api_version
+    completed["kind"] = kind.kind
+    completed.setdefault("metadata", {})
+    defaulting.apply(kind, completed, now=stamp.time, from_beta=command.version == "v1beta1")
+    return completed
 
 
 def _merge(
@@ -290,8 +292,8 @@ def _conflict(conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
     by_manager = {_manager_text(row): sorted(field_sets.paths(fields)) for row, fields in conflicts}
     causes = [
         Cause(reason="FieldManagerConflict", message=f"conflict with {name}", field=path)
-        for name, found in by_manager.items()
-        for path in found
+        for name, paths in by_manager.items()
+        for path in paths
     ]
     if len(causes) == 1:
         message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"

@@ -50,13 +50,13 @@ def changed(
         return tree
     kind = write.kind
     attributes = _attributes(write, operation, tree, old)
-    found = review.changed(attributes)
+    changed_tree = review.changed(attributes)
     if not review.patches:
         return tree
     ignoring = WriteOptions(field_validation=FieldValidation.IGNORE)
     try:
         again, _ = admission.admit(
-            kind, kind.group, kind.storage_version, found,
+            kind, kind.group, kind.storage_version, changed_tree,
             options=ignoring, rules=write.rules, now=write.stamp.time,
         )  # fmt: skip
     except BadRequest as problem:

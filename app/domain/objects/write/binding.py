@@ -110,13 +110,15 @@ def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
 
 def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: Rules) -> JsonObject:
     """The node's zone and region are added, the pod's own labels win; annotations are replaced."""
-    found = dict(meta.metadata(pod))
+    own_metadata = dict(meta.metadata(pod))
     added = dict(command.labels)
     if node is not None and rules.profile.enabled("PodTopologyLabelsAdmission"):
         theirs = meta.labels(node)
         added |= {key: theirs[key] for key in TOPOLOGY_LABELS if key in theirs}
     if added:
-        found["labels"] = added | json_tree.labels(found, "labels")
+        own_metadata["labels"] = added | json_tree.labels(own_metadata, "labels")
     if command.annotations:
-        found["annotations"] = json_tree.labels(found, "annotations") | command.annotations
-    return found
+        own_metadata["annotations"] = (
+            json_tree.labels(own_metadata, "annotations") | command.annotations
+        )
+    return own_metadata

@@ -156,18 +156,18 @@ def _identified(
 
 def _changed(write: WriteRequest, tree: JsonObject) -> JsonObject:
     """The object as webhooks have changed it, with the metadata that the server has set."""
-    found = asking.changed(write, asking.CREATE, tree=tree, old=None)
+    changed = asking.changed(write, asking.CREATE, tree=tree, old=None)
     given = tree["metadata"]
     written = metadata.initial(
-        metadata.of(found),
+        metadata.of(changed),
         time=given["creationTimestamp"],
         uid=given["uid"],
         generation=given.get("generation", 0),
     )
     kept = ("managedFields", "name", "namespace")
     written |= {name: given[name] for name in kept if name in given}
-    found["metadata"] = written
-    return found
+    changed["metadata"] = written
+    return changed
 
 
 def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
@@ -277,17 +277,17 @@ def _warnings(
     if kind.kind != "ResourceSlice":
         return ()
     driver = dra.driver(tree)
-    found = pool_warnings.of_write(reader, key, tree)
+    warnings = pool_warnings.of_write(reader, key, tree)
     if driver != driver.lower():
         text = (
             f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase '
             "characters"
         )
-        return (text, *found)
-    return found
+        return (text, *warnings)
+    return warnings
 
 
 def _namespace_kind() -> Kind:
-    found = registry.find(api_groups.CORE, "namespaces")
-    assert found is not None
-    return found
+    kind = registry.find(api_groups.CORE, "namespaces")
+    assert kind is not None
+    return kind

@@ -89,8 +89,8 @@ _Steps = list[tuple[EventType, JsonObject]]
 def _check_preconditions(
     kind: Kind, key: ObjectKey, command: DeleteObject, old: JsonObject
 ) -> None:
-    found = metadata.of(old)
-    uid = found.get("uid", "")
+    meta_of_old = metadata.of(old)
+    uid = meta_of_old.get("uid", "")
     if command.uid and command.uid != uid:
         raise rejections.precondition(
             kind,
@@ -98,7 +98,7 @@ def _check_preconditions(
             f"the UID in the precondition ({command.uid}) does not match the UID in record "
             f"({uid}). The object might have been deleted and then recreated",
         )
-    version = found.get("resourceVersion", "")
+    version = meta_of_old.get("resourceVersion", "")
     if command.resource_version and command.resource_version != version:
         raise rejections.precondition(
             kind,

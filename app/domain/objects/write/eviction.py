@@ -171,11 +171,11 @@ def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
     """How many healthy pods the budget has, and how many it needs, counted from the pods."""
     namespace = meta.namespace(budget)
     selected = [
-        found
+        pod
         for place in reader.keys("", "pods", namespace)
-        if (found := reader.get(place)) is not None and _selects(budget, found)
+        if (pod := reader.get(place)) is not None and _selects(budget, pod)
     ]
-    healthy = sum(1 for found in selected if is_ready(found) and not is_leaving(found))
+    healthy = sum(1 for pod in selected if is_ready(pod) and not is_leaving(pod))
     return healthy, _needed(budget, len(selected))
 
 

@@ -30,13 +30,13 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 def load(fields: JsonObject) -> FieldSet:
     """The set that `fieldsV1` writes."""
-    found: FieldSet = {}
+    loaded: FieldSet = {}
     for element, below in fields.items():
         if element == MEMBER:
-            found[MEMBER] = True
+            loaded[MEMBER] = True
         elif isinstance(below, dict):
-            found[element] = load(below) if below else dict(_LEAF)
-    return found
+            loaded[element] = load(below) if below else dict(_LEAF)
+    return loaded
 
 
 def is_written(fields: object) -> bool:
@@ -62,13 +62,13 @@ def _is_element(element: str) -> bool:
 
 def dump(fields: FieldSet) -> JsonObject:
     """`fieldsV1` of a set."""
-    found: JsonObject = {}
+    dumped: JsonObject = {}
     for element, below in fields.items():
         if element == MEMBER:
-            found[MEMBER] = {}
+            dumped[MEMBER] = {}
         else:
-            found[element] = {} if below is _LEAF or below == _LEAF else dump(below)
-    return found
+            dumped[element] = {} if below is _LEAF or below == _LEAF else dump(below)
+    return dumped
 
 
 def applied(value: JsonObject, node: Node) -> FieldSet:
@@ -80,32 +80,32 @@ def everything(value: Any, node: Node | None) -> FieldSet:
     """A value that was not there before: itself and all below it. Shared: never change it."""
     if node is None or not node.is_granular:
         return _LEAF
-    found: FieldSet = {MEMBER: True}
+    owned: FieldSet = {MEMBER: True}
     if node.shape is Shape.LIST:
         items = node.items
         for item in value if value.__class__ is list else ():
             element = _element(item, node)
-            found[element] = everything(item, items) if element not in found else _LEAF
+            owned[element] = everything(item, items) if element not in owned else _LEAF
     elif value.__class__ is dict:
         is_map = node.shape is Shape.MAP
         fields = node.fields
         for key, item in value.items():
             child = node.items if is_map else fields.get(key)
             is_leaf = child is None or not child.is_granular
-            found[f"f:{key}"] = _LEAF if is_leaf else everything(item, child)
-    return found
+            owned[f"f:{key}"] = _LEAF if is_leaf else everything(item, child)
+    return owned
 
 
 def written_whole(value: Any, node: Node | None) -> JsonObject:
     """`dump(everything(value, node))`, without making the set first."""
     if node is None or not node.is_granular:
         return {}
-    found: JsonObject = {MEMBER: {}}
+    written: JsonObject = {MEMBER: {}}
     if node.shape is Shape.LIST:
         items = node.items
         for item in value if value.__class__ is list else ():
             element = _element(item, node)
-            found[element] = written_whole(item, items) if element not in found else {}
+            written[element] = written_whole(item, items) if element not in written else {}
     elif value.__class__ is dict:
         is_map = node.shape is Shape.MAP
         child: Node | None = node.items if is_map else None
@@ -114,8 +114,8 @@ def written_whole(value: Any, node: Node | None) -> JsonObject:
             if not is_map:
                 child = fields.get(key)
             is_leaf = child is None or not child.is_granular
-            found[f"f:{key}"] = {} if is_leaf else written_whole(item, child)
-    return found if len(found) > 1 else {}
+            written[f"f:{key}"] = {} if is_leaf else written_whole(item, child)
+    return written if len(written) > 1 else {}
 
 
 def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | None:
@@ -128,7 +128,7 @@ def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | Non
         return None if semantic_equal(zero, value, node) else {}
     if (zero and not _fits(zero, node)) or (value and not _fits(value, node)):
         return {}
-    found: JsonObject = {}
+    fields: JsonObject = {}
     if node.shape is Shape.LIST:
         before = {_element(item, node): item for item in zero or ()}
         after: JsonObject = {_element(item, node): item for item in value or ()}
@@ -139,12 +139,12 @@ def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | Non
     for key, item in after.items():
         child = node.fields.get(key) if is_object else node.items
         if key not in before:
-            found[prefix + key] = written_whole(item, child)
+            fields[prefix + key] = written_whole(item, child)
             continue
         below = written_beyond(before[key], item, child)
         if below is not None:
-            found[prefix + key] = below
-    return found or None
+            fields[prefix + key] = below
+    return fields or None
 
 
 def changes(old: Any, new: Any, node: Node | None) -> tuple[FieldSet, FieldSet]:
@@ -161,56 +161,56 @@ def zero(node: Node) -> JsonObject:
 
     Shared between callers: never change it.
     """
-    found: JsonObject = {}
+    zeroed: JsonObject = {}
     structs = node.required - structural.pointers(node.definition)
     for name, field in node.fields.items():
         if name in node.always or name in structs:
-            found[name] = zero(field) if field.shape is Shape.OBJECT else node.always.get(name)
-    return found
+            zeroed[name] = zero(field) if field.shape is Shape.OBJECT else node.always.get(name)
+    return zeroed
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of either."""
-    found = dict(left)
+    joined = dict(left)
     for element, below in right.items():
         if element == MEMBER:
-            found[MEMBER] = True
-        elif element in found:
-            found[element] = union(found[element], below)
+            joined[MEMBER] = True
+        elif element in joined:
+            joined[element] = union(joined[element], below)
         else:
-            found[element] = below
-    return found
+            joined[element] = below
+    return joined
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of the left set that are not members of the right one."""
-    found: FieldSet = {}
+    rest_of_left: FieldSet = {}
     for element, below in left.items():
         if element == MEMBER:
             if MEMBER not in right:
-                found[MEMBER] = True
+                rest_of_left[MEMBER] = True
         elif element not in right:
-            found[element] = below
+            rest_of_left[element] = below
         else:
             rest = difference(below, right[element])
             if rest:
-                found[element] = rest
-    return found
+                rest_of_left[element] = rest
+    return rest_of_left
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of both."""
-    found: FieldSet = {}
+    common: FieldSet = {}
     for element, below in left.items():
         if element not in right:
             continue
         if element == MEMBER:
-            found[MEMBER] = True
+            common[MEMBER] = True
             continue
         both = intersection(below, right[element])
         if both:
-            found[element] = both
-    return found
+            common[element] = both
+    return common
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
@@ -235,11 +235,11 @@ def merged(live: Any, config: Any, node: Node | None) -> Any:
     if node is None or not node.is_granular or live is None:
         return config
     if isinstance(config, dict) and isinstance(live, dict):
-        found = dict(live)
+        result = dict(live)
         for key, value in config.items():
             child = _child(node, key)
-            found[key] = merged(live[key], value, child) if key in live else value
-        return found
+            result[key] = merged(live[key], value, child) if key in live else value
+        return result
     if isinstance(config, list) and isinstance(live, list) and node.shape is Shape.LIST:
         return _merged_list(live, config, node)
     return config
@@ -277,20 +277,20 @@ def without(value: Any, last: FieldSet, owned: FieldSet, node: Node | None) -> A
 
 
 def _applied_below(value: Any, node: Node | None) -> FieldSet:
-    found: FieldSet = {}
+    applied: FieldSet = {}
     is_free = node is not None and node.shape is Shape.MAP
     is_list = isinstance(value, list)
     for element, item, child in _children(value, node):
         is_leaf = child is None or not child.is_granular or not _fits(item, child)
         if is_leaf:
-            found[element] = dict(_LEAF)
+            applied[element] = dict(_LEAF)
             continue
         below = _applied_below(item, child)
         if is_free or is_list or not item:
             below[MEMBER] = True
         if below:
-            found[element] = below
-    return found
+            applied[element] = below
+    return applied
 
 
 def _fits(value: Any, node: Node) -> bool:
@@ -384,14 +384,14 @@ def _element(item: Any, node: Node) -> str:
 
 def _merged_list(live: list[Any], config: list[Any], node: Node) -> list[Any]:
     wanted = {_element(item, node): item for item in config}
-    found = []
+    items = []
     for item in live:
         element = _element(item, node)
         if element in wanted:
-            found.append(merged(item, wanted.pop(element), node.items))
+            items.append(merged(item, wanted.pop(element), node.items))
         else:
-            found.append(item)
-    return found + list(wanted.values())
+            items.append(item)
+    return items + list(wanted.values())
 
 
 def _path_text(element: str) -> str:

@@ -183,7 +183,7 @@ def track(
     removed = tracked(removed, writer.subresource, has_status=has_status)
     if not changed and not removed:
         return
-    found = []
+    tracked_managers = []
     own = writer
     for manager in managers:
         if manager.is_same_writer(writer):
@@ -192,11 +192,11 @@ def track(
             rest = field_sets.difference(manager.fields, changed)
             rest = field_sets.difference(rest, removed)
             same = rest == manager.fields
-            found.append(manager if same else replace(manager, fields=rest))
+            tracked_managers.append(manager if same else replace(manager, fields=rest))
     fields = field_sets.union(field_sets.difference(own.fields, removed), changed)
     if fields != own.fields:
         own = replace(own, fields=fields, time=writer.time)
-    put(metadata, [*found, own])
+    put(metadata, [*tracked_managers, own])
 
 
 def begin(
@@ -207,23 +207,23 @@ def begin(
     Nobody else owns anything yet, so the entry is written without making sets of fields first.
     """
     zero = field_sets.zero(node)
-    found: JsonObject = {}
+    fields: JsonObject = {}
     for key, value in tree.items():
         if key in _UNTRACKED or key == "metadata" or (has_status and key == "status"):
             continue
         below = _owned_at(key, value, zero, node)
         if below is not None:
-            found[f"f:{key}"] = below
+            fields[f"f:{key}"] = below
     named = {key: metadata[key] for key in metadata if key not in _UNTRACKED_METADATA}
     below = _owned_at("metadata", named, zero, node) if named else None
     if below:
         below.pop(field_sets.MEMBER, None)
-        found["f:metadata"] = below
-    if not found:
+        fields["f:metadata"] = below
+    if not fields:
         metadata.pop("managedFields", None)
         return
     entry = _headed(writer)
-    entry["fieldsV1"] = _kept(_spelt(entry, found, _TO_ALIAS))
+    entry["fieldsV1"] = _kept(_spelt(entry, fields, _TO_ALIAS))
     metadata["managedFields"] = [entry]
 
 
@@ -247,9 +247,9 @@ def put(metadata: JsonObject, managers: Iterable[Manager]) -> None:
 def tracked(fields: FieldSet, subresource: str, *, has_status: bool) -> FieldSet:
     """The fields that a write through `subresource` can own."""
     if subresource == "status":
-        found = {name: below for name, below in fields.items() if name == "f:status"}
+        kept = {name: below for name, below in fields.items() if name == "f:status"}
     else:
-        found = {
+        kept = {
             element: below
             for element, below in fields.items()
             if element[2:] not in _UNTRACKED
@@ -262,31 +262,31 @@ def tracked(fields: FieldSet, subresource: str, *, has_status: bool) -> FieldSet
         if element != field_sets.MEMBER and element[2:] not in _UNTRACKED_METADATA
     }
     if metadata:
-        found["f:metadata"] = metadata
-    return found
+        kept["f:metadata"] = metadata
+    return kept
 
 
 def _headed(manager: Manager) -> JsonObject:
     """An entry without its fields."""
-    found: JsonObject = {"manager": manager.name, "operation": manager.operation}
+    entry: JsonObject = {"manager": manager.name, "operation": manager.operation}
     if manager.api_version:
-        found["apiVersion"] = manager.api_version
+        entry["apiVersion"] = manager.api_version
     if manager.time:
-        found["time"] = manager.time
-    found["fieldsType"] = "FieldsV1"
-    return found
+        entry["time"] = manager.time
+    entry["fieldsType"] = "FieldsV1"
+    return entry
 
 
 def _entry(manager: Manager) -> JsonObject:
-    found = _headed(manager)
+    entry = _headed(manager)
     written = manager.written
     if written is not None and written[0] is manager.fields:
-        found["fieldsV1"] = written[1]
+        entry["fieldsV1"] = written[1]
     else:
-        found["fieldsV1"] = field_sets.dump(_spelt(found, manager.fields, _TO_ALIAS))
+        entry["fieldsV1"] = field_sets.dump(_spelt(entry, manager.fields, _TO_ALIAS))
     if manager.subresource:
-        found["subresource"] = manager.subresource
-    return found
+        entry["subresource"] = manager.subresource
+    return entry
 
 
 _TO_ALIAS = {f"f:{ours}": f"f:{theirs}" for ours, theirs in EVENT_NAMES.items()}

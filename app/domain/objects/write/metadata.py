@@ -30,8 +30,8 @@ _FOREIGN_FINALIZERS = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
 
 def of(tree: JsonView) -> JsonObject:
     """The metadata of a tree, or an empty object."""
-    found = tree.get("metadata")
-    return found if isinstance(found, dict) else {}
+    metadata = tree.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> JsonObject:
@@ -40,13 +40,13 @@ def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> Json
     Parity: of kinds that count no generation the client's is kept.
     """
     generation = generation or written_generation(metadata)
-    found = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
-    found.pop("managedFields", None)
-    found["creationTimestamp"] = time
-    found["uid"] = uid
+    kept = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
+    kept.pop("managedFields", None)
+    kept["creationTimestamp"] = time
+    kept["uid"] = uid
     if generation:
-        found["generation"] = generation
-    return found
+        kept["generation"] = generation
+    return kept
 
 
 def written_generation(metadata: JsonView) -> int:
@@ -60,17 +60,17 @@ def changed(metadata: JsonView, old: JsonView) -> JsonObject:
     Absent managedFields are kept, and so are those for which the client sends something unreadable;
     an emptied list (`[{}]`) is taken as the wish to clear them.
     """
-    found = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
+    kept = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
     for key in _SERVER_FIELDS:
         if key in old:
-            found[key] = old[key]
-    fields = found.pop("managedFields", None)
+            kept[key] = old[key]
+    fields = kept.pop("managedFields", None)
     before = old.get("managedFields")
     if fields not in (before, [{}]) and not managed_fields.are_readable(fields):
         fields = before
     if fields and fields != [{}]:
-        found["managedFields"] = fields
-    return found
+        kept["managedFields"] = fields
+    return kept
 
 
 def finalizers(tree: JsonView) -> list[str]:
@@ -86,20 +86,20 @@ def is_terminating(tree: JsonView) -> bool:
 def check(kind: Kind, tree: JsonView) -> list[FieldError]:
     """Errors of the metadata of any object: name, labels, annotations, owners, finalizers."""
     metadata = of(tree)
-    found = _check_name(kind, metadata)
+    errors = _check_name(kind, metadata)
     if not kind.namespaced and metadata.get("namespace"):
-        found.append(field_errors.forbidden("metadata.namespace", "not allowed on this type"))
+        errors.append(field_errors.forbidden("metadata.namespace", "not allowed on this type"))
     for key, value in metadata.get("labels", {}).items():
-        found += [_invalid("metadata.labels", key, text) for text in names.label_name(key)]
-        found += [_invalid("metadata.labels", value, text) for text in names.label_value(value)]
+        errors += [_invalid("metadata.labels", key, text) for text in names.label_name(key)]
+        errors += [_invalid("metadata.labels", value, text) for text in names.label_value(value)]
     annotations = metadata.get("annotations")
     if annotations:
-        found += _check_annotations(annotations)
+        errors += _check_annotations(annotations)
     if "ownerReferences" in metadata:
-        found += _check_owners(metadata["ownerReferences"])
+        errors += _check_owners(metadata["ownerReferences"])
     for index, finalizer in enumerate(metadata.get("finalizers", ())):
-        found += check_finalizer(f"metadata.finalizers[{index}]", finalizer)
-    return found
+        errors += check_finalizer(f"metadata.finalizers[{index}]", finalizer)
+    return errors
 
 
 def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
@@ -125,13 +125,13 @@ def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
 
     Parity: another time of creation, and of a deletion that has begun, is passed over.
     """
-    found = []
+    errors = []
     time, seconds = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     if time is not None and "deletionTimestamp" not in old:
-        found.append(field_errors.immutable("metadata.deletionTimestamp", time))
+        errors.append(field_errors.immutable("metadata.deletionTimestamp", time))
     if seconds is not None and seconds != old.get("deletionGracePeriodSeconds"):
-        found.append(field_errors.immutable("metadata.deletionGracePeriodSeconds", seconds))
-    return found
+        errors.append(field_errors.immutable("metadata.deletionGracePeriodSeconds", seconds))
+    return errors
 
 
 def annotations_size(annotations: JsonView) -> int:
@@ -143,16 +143,18 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
     check_format = _FORMATS.get(kind.name_format, names.subdomain)
     base = metadata.get("generateName", "")
     name = metadata.get("name", "")
-    found = []
+    errors = []
     if base:
         # The base alone need not end in a letter or digit: a suffix follows.
         probe = base[:-1] + "a" if base.endswith("-") else base
-        found += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
+        errors += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
     if not name:
         if not base:
-            found.append(field_errors.required("metadata.name", "name or generateName is required"))
-        return found
-    return found + [_invalid("metadata.name", name, text) for text in check_format(name)]
+            errors.append(
+                field_errors.required("metadata.name", "name or generateName is required")
+            )
+        return errors
+    return errors + [_invalid("metadata.name", name, text) for text in check_format(name)]
 
 
 _FORMATS = {"address": names.address, "label": names.label, "path": names.path_segment}
@@ -160,38 +162,38 @@ _FORMATS = {"address": names.address, "label": names.label, "path": names.path_s
 
 
 def _check_annotations(annotations: JsonView) -> list[FieldError]:
-    found = []
+    errors = []
     for key in annotations:
-        found += [
+        errors += [
             _invalid("metadata.annotations", key, text) for text in names.label_name(key.lower())
         ]
     if annotations_size(annotations) > ANNOTATIONS_MAX:
-        found.append(field_errors.too_long("metadata.annotations", ANNOTATIONS_MAX))
-    return found
+        errors.append(field_errors.too_long("metadata.annotations", ANNOTATIONS_MAX))
+    return errors
 
 
 def _check_owners(owners: list[JsonObject]) -> list[FieldError]:
-    found = []
+    errors = []
     controller = ""
     path = "metadata.ownerReferences"  # Parity: without the index.
     for owner in owners:
         if not owner.get("apiVersion"):
-            found.append(_invalid(f"{path}.apiVersion", "", "version must not be empty"))
+            errors.append(_invalid(f"{path}.apiVersion", "", "version must not be empty"))
         for field in ("kind", "name", "uid"):
             if not owner.get(field):
-                found.append(_invalid(f"{path}.{field}", "", "must not be empty"))
+                errors.append(_invalid(f"{path}.{field}", "", "must not be empty"))
         if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
             detail = "/v1, Kind=Event is disallowed from being an owner"
-            found.append(_invalid(path, owner, detail))
+            errors.append(_invalid(path, owner, detail))
         if owner.get("controller"):
             if controller:
                 detail = (
                     "Only one reference can have Controller set to true. Found "
                     f'"true" in references for {controller} and {_owner_name(owner)}'
                 )
-                found.append(_invalid("metadata.ownerReferences", owners, detail))
+                errors.append(_invalid("metadata.ownerReferences", owners, detail))
             controller = _owner_name(owner)
-    return found
+    return errors
 
 
 def _owner_name(owner: JsonView) -> str:
@@ -200,11 +202,11 @@ def _owner_name(owner: JsonView) -> str:
 
 def check_finalizer(path: str, finalizer: str) -> list[FieldError]:
     """Errors of the name of one finalizer."""
-    found = [_invalid(path, finalizer, text) for text in names.label_name(finalizer)]
-    if not found and "/" not in finalizer and finalizer not in _FOREIGN_FINALIZERS:
+    errors = [_invalid(path, finalizer, text) for text in names.label_name(finalizer)]
+    if not errors and "/" not in finalizer and finalizer not in _FOREIGN_FINALIZERS:
         detail = "name is neither a standard finalizer name nor is it fully qualified"
-        found.append(_invalid(path, finalizer, detail))
-    return found
+        errors.append(_invalid(path, finalizer, detail))
+    return errors
 
 
 def _invalid(path: str, value: object, detail: str) -> FieldError:

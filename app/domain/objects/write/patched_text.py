@@ -20,12 +20,12 @@ def reached(patch: Any) -> Touched:
 
 def reached_by(paths: list[list[str]]) -> Touched:
     """Where the operations of a JSON patch reach."""
-    found: dict[str, Any] = {}
+    reached: dict[str, Any] = {}
     for path in paths:
-        place = found
+        place = reached
         for part in path:
             place = place.setdefault(part, {})
-    return found
+    return reached
 
 
 def ordered(value: Any, node: Node | None, touched: Touched | None) -> Any:
@@ -41,11 +41,11 @@ def ordered(value: Any, node: Node | None, touched: Touched | None) -> Any:
         return value
     is_map = node is not None and node.shape is Shape.MAP
     names = sorted(value) if touched is not None else _in_type_order(value, node)
-    found: JsonObject = {}
+    pairs: JsonObject = {}
     for name in names:
         child = None if node is None else node.items if is_map else node.fields.get(name)
-        found[name] = ordered(value[name], child, None if touched is None else touched.get(name))
-    return found
+        pairs[name] = ordered(value[name], child, None if touched is None else touched.get(name))
+    return pairs
 
 
 def _in_type_order(value: Mapping[str, Any], node: Node | None) -> list[str]:

@@ -109,8 +109,8 @@ class StagedObjects:
         }
         if not touched:
             return self._base.keys(group, resource, namespace)
-        found = set(self._base.keys(group, resource, namespace)) - touched
-        return sorted(found | {key for key in touched if self._events[key] is not None})
+        stored = set(self._base.keys(group, resource, namespace)) - touched
+        return sorted(stored | {key for key in touched if self._events[key] is not None})
 
     def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
         """What the objects of a namespace count for in quotas, as the batch has left them.
@@ -137,12 +137,12 @@ class StagedObjects:
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
         """Keys of objects with that owner, sorted; staged objects are looked at one by one."""
-        found = {key for key in self._base.dependents(owner_uid) if key not in self._events}
+        stored = {key for key in self._base.dependents(owner_uid) if key not in self._events}
         for key, event in self._events.items():
             owners = [] if event is None else event.object["metadata"].get("ownerReferences") or []
             if any(owner.get("uid") == owner_uid for owner in owners):
-                found.add(key)
-        return sorted(found)
+                stored.add(key)
+        return sorted(stored)
 
     def by_uid(self, uid: str) -> ObjectKey | None:
         """The key of the object with that uid."""

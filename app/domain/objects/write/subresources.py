@@ -57,54 +57,54 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
     Shares its parts with both; the top level is fresh.
     """
     if subresource == "status":
-        found = dict(old)
-        _take(found, "status", tree)
+        result = dict(old)
+        _take(result, "status", tree)
         if kind.custom is None and (kind.group, kind.kind) not in _STATUS_ALONE:
-            found["metadata"] = dict(metadata.of(old))
+            result["metadata"] = dict(metadata.of(old))
             for name in _BESIDE_STATUS.get(kind.kind, _METADATA):
-                _take(found["metadata"], name, metadata.of(tree))
-        return found
+                _take(result["metadata"], name, metadata.of(tree))
+        return result
     if subresource == "approval":
-        found = dict(old)
-        found["status"] = dict(old.get("status", {}))
-        _take(found["status"], "conditions", tree.get("status", {}))
-        return found
+        result = dict(old)
+        result["status"] = dict(old.get("status", {}))
+        _take(result["status"], "conditions", tree.get("status", {}))
+        return result
     if subresource == "finalize":
-        found = dict(tree)
-        _take(found, "status", old)
-        return found
+        result = dict(tree)
+        _take(result, "status", old)
+        return result
     if subresource in _SPEC_FIELDS:
-        found = dict(old)
+        result = dict(old)
         spec = dict(old.get("spec", {}))
         for name in _SPEC_FIELDS[subresource]:
             _take(spec, name, tree.get("spec", {}))
-        found["spec"] = spec
-        return found
+        result["spec"] = spec
+        return result
     if subresource == "resize":
         return {**old, "spec": _resized(old.get("spec", {}), tree.get("spec", {}))}
-    found = dict(tree)
+    result = dict(tree)
     if kind.has_status:
-        _take(found, "status", old)
-    return found
+        _take(result, "status", old)
+    return result
 
 
 def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
     """The spec of a pod with the resources that its containers of the same names are to have."""
-    found = dict(old)
+    pod = dict(old)
     for field in ("containers", "initContainers"):
         resources = {
             json_tree.text(item, "name"): item for item in json_tree.objects(wanted, field)
         }
         if field not in old:
             continue
-        found[field] = items = []
+        pod[field] = items = []
         for item in json_tree.objects(old, field):
             resized = dict(item)
             if (named := resources.get(json_tree.text(item, "name"))) is not None:
                 _take(resized, "resources", named)
                 _take(resized, "resizePolicy", named)
             items.append(resized)
-    return found
+    return pod
 
 
 def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
@@ -149,8 +149,8 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
         raise field_errors.rejection("Scale", api_groups.AUTOSCALING, name, [error])
     if replicas > REPLICAS_MAX:
         raise BadRequest(f"spec.replicas of a Scale must be at most {REPLICAS_MAX}")
-    found = json_tree.copy(old)
-    place = found
+    scaled = json_tree.copy(old)
+    place = scaled
     *above, last = _scale(kind).spec_replicas
     for step in above:
         if not isinstance(place.get(step), dict):
@@ -160,8 +160,8 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
     wanted = meta.metadata(scale)
     for key in ("resourceVersion", "uid"):
         if wanted.get(key):
-            metadata.of(found)[key] = wanted[key]
-    result: JsonObject = found
+            metadata.of(scaled)[key] = wanted[key]
+    result: JsonObject = scaled
     return result
 
 

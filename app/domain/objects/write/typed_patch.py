@@ -24,14 +24,14 @@ def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) 
 
     Parity: the object is named as the configuration names it.
     """
-    found = []
+    errors = []
     for text in _errors(config, node, ""):
-        found.append(text)
-        if len(found) >= ERRORS_MAX:
+        errors.append(text)
+        if len(errors) >= ERRORS_MAX:
             break
-    if not found:
+    if not errors:
         return
-    told = found[0] if len(found) == 1 else "errors:\n  " + "\n  ".join(found)
+    told = errors[0] if len(errors) == 1 else "errors:\n  " + "\n  ".join(errors)
     namespace, name = (json_tree.text(config, "metadata", field) for field in ("namespace", "name"))
     raise BadRequest(
         f"failed to create typed patch object ({namespace}/{name}; "

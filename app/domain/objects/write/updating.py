@@ -104,10 +104,10 @@ def clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
     node = rules.schemas.find(api_groups.AUTOSCALING, "v1", "Scale")
     assert node is not None, "every release publishes Scale"
     try:
-        found, _unknown = prune.clean(node, scale)
+        scale_kept, _unknown = prune.clean(node, scale)
     except prune.WrongType as wrong:
         raise rejections.undecodable(kind, "Scale", "v1", str(wrong)) from wrong
-    return found
+    return scale_kept
 
 
 def replace(
@@ -184,18 +184,18 @@ def _changed(write: WriteRequest, new: JsonObject, old: JsonObject) -> JsonObjec
     """The object as webhooks have changed it, as far as the write is about that part of it."""
     kind, subresource = write.kind, write.subresource
     is_scale = subresource == subresources.SCALE
-    found = asking.changed(
+    changed_tree = asking.changed(
         write,
         asking.UPDATE,
         tree=subresources.scale_of(kind, new) if is_scale else new,
         old=subresources.scale_of(kind, old) if is_scale else old,
     )
-    if found is new or is_scale:
+    if changed_tree is new or is_scale:
         return new
-    changed = subresources.merged(kind, new, found, subresource)
+    changed = subresources.merged(kind, new, changed_tree, subresource)
     if subresource == "status":
         return changed
-    written = metadata.changed(metadata.of(found), metadata.of(old))
+    written = metadata.changed(metadata.of(changed_tree), metadata.of(old))
     written.pop("managedFields", None)
     kept = ("managedFields", "name", "namespace")
     before = metadata.of(new)
@@ -219,12 +219,12 @@ def _warnings(
     rules: Rules,
 ) -> tuple[str, ...]:
     """What to tell the author of a changed object."""
-    found = ignored_fields.warnings(kind, new, old, webhooks=rules.webhooks)
+    warnings = ignored_fields.warnings(kind, new, old, webhooks=rules.webhooks)
     if kind.kind == "Secret" and kind.custom is None:
-        found += secret_warnings.warnings(new)
+        warnings += secret_warnings.warnings(new)
     if kind.group == api_groups.RESOURCE and kind.kind == "ResourceSlice":
-        found += pool_warnings.of_write(reader, key, new)
-    return found
+        warnings += pool_warnings.of_write(reader, key, new)
+    return warnings
 
 
 def _successor(
@@ -269,8 +269,8 @@ def _errors(
     errors *= 2
     if kind.custom is not None:
         _, version = registry.split_api_version(api_version)
-        found = kind.custom.versions.get(version, kind.custom.versions[kind.storage_version])
-        errors += checking.check(found.schema, new, old)
+        version_row = kind.custom.versions.get(version, kind.custom.versions[kind.storage_version])
+        errors += checking.check(version_row.schema, new, old)
     return errors
 
 
@@ -340,12 +340,12 @@ def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: Node) -> Non
 
 def _timeless(rows: list[Any]) -> list[JsonObject]:
     """Entries of managers without their times, in an order that does not depend on these."""
-    found = [
+    timeless = [
         {name: value for name, value in row.items() if name != "time"}
         for row in rows
         if isinstance(row, dict)
     ]
-    return sorted(found, key=lambda row: [str(row.get(name)) for name in _WRITER])
+    return sorted(timeless, key=lambda row: [str(row.get(name)) for name in _WRITER])
 
 
 def _prepare(
@@ -439,9 +439,9 @@ def _count_generation(kind: Kind, new: JsonObject, old: JsonObject, node: struct
 
 def _is_finished(kind: Kind, tree: JsonObject) -> bool:
     """True when nothing keeps a terminating object any longer."""
-    found = metadata.of(tree)
-    if "deletionTimestamp" not in found or found.get("finalizers"):
+    own_metadata = metadata.of(tree)
+    if "deletionTimestamp" not in own_metadata or own_metadata.get("finalizers"):
         return False
     if kind.qualified_kind == "Namespace" and json_tree.texts(tree, "spec", "finalizers"):
         return False
-    return not found.get("deletionGracePeriodSeconds")
+    return not own_metadata.get("deletionGracePeriodSeconds")

@@ -47,7 +47,7 @@ class Assumed:
 
 def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> JsonObject:
     """What the log keeps of a decision so that its writes can follow."""
-    found: JsonObject = {
+    body: JsonObject = {
         "claims": [
             [
                 claim.key.name,
@@ -60,13 +60,13 @@ def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> 
         "bindAt": bind_at,
     }
     if claims_at is not None:
-        found["claimsAt"] = claims_at
+        body["claimsAt"] = claims_at
     if attempt.extended is not None:
-        found["extended"] = {
+        body["extended"] = {
             "tree": attempt.extended.tree,
             "mappings": list(attempt.extended.mappings),
         }
-    return found
+    return body
 
 
 def read(inputs: JsonView) -> Assumed:
@@ -109,5 +109,5 @@ def _extended_of(body: JsonView) -> ExtendedClaim | None:
 
 
 def _instant(body: JsonView, name: str) -> Instant | None:
-    found = json_tree.integer(body, name)
-    return None if found is None else Instant(found)
+    number = json_tree.integer(body, name)
+    return None if number is None else Instant(number)

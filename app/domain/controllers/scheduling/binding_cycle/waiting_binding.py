@@ -93,20 +93,20 @@ class BindingWaits:
         """
         while (due := self.due()) is not None and due <= now:
             _, place = heapq.heappop(self._heap)
-            found = self._waits[place]
-            passed, rest = divmod(now - found.started, POLL)
-            found.next_look = Instant(found.started + (passed + 1) * POLL)
-            heapq.heappush(self._heap, (found.next_look, place))
+            waiting = self._waits[place]
+            passed, rest = divmod(now - waiting.started, POLL)
+            waiting.next_look = Instant(waiting.started + (passed + 1) * POLL)
+            heapq.heappush(self._heap, (waiting.next_look, place))
             if now - due < POLL or rest == 0:
-                return found
+                return waiting
         return None
 
     def due(self) -> Instant | None:
         """When the next look is due."""
         while self._heap:
             due, place = self._heap[0]
-            found = self._waits.get(place)
-            if found is not None and found.next_look == due:
+            waiting = self._waits.get(place)
+            if waiting is not None and waiting.next_look == due:
                 return due
             heapq.heappop(self._heap)
         return None
@@ -164,11 +164,11 @@ def look(
         if claim.allocation is None:
             text = f"claim {claim.name} got deallocated elsewhere in the meantime"
             return give_up(views, series, held, tree, claims, text, now)
-        found = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
-        if found.readiness is Readiness.WAITING:
+        state = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
+        if state.readiness is Readiness.WAITING:
             return None
-        if found.readiness is not Readiness.READY:
-            return give_up(views, series, held, tree, claims, found.text, now)
+        if state.readiness is not Readiness.READY:
+            return give_up(views, series, held, tree, claims, state.text, now)
     commands = (
         writes.bind(tree, held.node),
         events.scheduled(views.objects, tree, held.node, now),

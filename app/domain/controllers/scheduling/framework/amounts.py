@@ -36,12 +36,12 @@ class PodAmounts:
 
 def of_tree(tree: JsonView) -> dict[str, int]:
     """A resource list; entries that are no quantities count as nothing."""
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for name, value in tree.items():
         amount = _amount(name, value)
         if amount is not None:
-            found[name] = amount
-    return found
+            amounts[name] = amount
+    return amounts
 
 
 def of_pod(spec: JsonView) -> PodAmounts:
@@ -60,9 +60,9 @@ def of_pod(spec: JsonView) -> PodAmounts:
         return known[1]
     if len(_known) >= _KNOWN_MAX:
         _known.clear()
-    found = _of_pod(spec)
-    _known[id(listed)] = (listed, found)
-    return found
+    requests = _of_pod(spec)
+    _known[id(listed)] = (listed, requests)
+    return requests
 
 
 _SELDOM = frozenset(("initContainers", "resources", "overhead"))

@@ -59,7 +59,7 @@ class Nominations:
         """
         if not self._nodes:
             return NO_RIVALS
-        found: dict[str, tuple[BoundPod, ...]] = {}
+        rivals_of: dict[str, tuple[BoundPod, ...]] = {}
         for node, pods in self._pods.items():
             rivals = tuple(
                 pod
@@ -67,8 +67,8 @@ class Nominations:
                 if pod.priority >= priority and pod.uid != uid and not is_placed(place)
             )
             if rivals:
-                found[node] = rivals
-        return found
+                rivals_of[node] = rivals
+        return rivals_of
 
     def __iter__(self) -> Iterator[tuple[PodPlace, str]]:
         return iter(self._nodes.items())

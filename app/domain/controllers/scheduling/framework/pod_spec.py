@@ -168,7 +168,7 @@ def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
 
 def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
     """The nodes named by every term; None when some term names none. Names may contradict."""
-    found: set[str] = set()
+    names: set[str] = set()
     terms = json_tree.objects(
         affinity,
         "nodeAffinity",
@@ -183,8 +183,8 @@ def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
         ]
         if not named:
             return None
-        found |= frozenset.intersection(*named)
-    return frozenset(found) if terms else None
+        names |= frozenset.intersection(*named)
+    return frozenset(names) if terms else None
 
 
 def _required_nodes(affinity: JsonView) -> NodeSelector | None:
@@ -200,7 +200,7 @@ def _required_nodes(affinity: JsonView) -> NodeSelector | None:
 
 
 def _preferences(affinity: JsonView) -> tuple[Preference, ...]:
-    found: list[Preference] = []
+    preferences: list[Preference] = []
     for item in json_tree.objects(
         affinity, "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"
     ):
@@ -209,14 +209,16 @@ def _preferences(affinity: JsonView) -> tuple[Preference, ...]:
             selector = selectors.node_selector_of({"nodeSelectorTerms": [term]})
         except SelectorError:
             continue
-        found.append(Preference(weight=json_tree.integer(item, "weight") or 0, selector=selector))
-    return tuple(found)
+        preferences.append(
+            Preference(weight=json_tree.integer(item, "weight") or 0, selector=selector)
+        )
+    return tuple(preferences)
 
 
 def _terms(affinity: JsonView, kind: str, namespace: str) -> tuple[AffinityTerm, ...]:
     listed = json_tree.objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
-    found = (_term(tree, namespace) for tree in listed)
-    return tuple(term for term in found if term is not None)
+    read_terms = (_term(tree, namespace) for tree in listed)
+    return tuple(term for term in read_terms if term is not None)
 
 
 def _wishes(affinity: JsonView, namespace: str) -> Iterator[Wish]:
@@ -259,7 +261,7 @@ def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
 
     Ports of sidecars count, those of other init containers do not.
     """
-    found: list[tuple[str, str, int]] = []
+    ports: list[tuple[str, str, int]] = []
     for container in (*_sidecars(spec), *json_tree.objects(spec, "containers")):
         if "ports" not in container:
             continue
@@ -267,8 +269,8 @@ def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
             number = json_tree.integer(port, "hostPort") or 0
             if number:
                 address = json_tree.text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - upstream's any
-                found.append((address, json_tree.text(port, "protocol") or "TCP", number))
-    return tuple(found)
+                ports.append((address, json_tree.text(port, "protocol") or "TCP", number))
+    return tuple(ports)
 
 
 def _sidecars(spec: JsonView) -> list[JsonObject]:

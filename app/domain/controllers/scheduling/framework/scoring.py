@@ -50,14 +50,14 @@ def totals(
     room: Sequence[int], taints: Sequence[int], preferences: Sequence[int], devices: Sequence[int]
 ) -> list[int]:
     """The nodes' totals from their raw scores, all in the order of the feasible nodes."""
-    found = list(room)
+    sums = list(room)
     if any(taints):
         worst = max(taints)
         for place, count in enumerate(taints):
-            found[place] += TAINT_WEIGHT * (SCORE_MAX - SCORE_MAX * count // worst)
-    _add_normalised(found, preferences, AFFINITY_WEIGHT)
-    _add_normalised(found, devices, DEVICES_WEIGHT)
-    return found
+            sums[place] += TAINT_WEIGHT * (SCORE_MAX - SCORE_MAX * count // worst)
+    _add_normalised(sums, preferences, AFFINITY_WEIGHT)
+    _add_normalised(sums, devices, DEVICES_WEIGHT)
+    return sums
 
 
 def add(found: list[int], scores: Sequence[int], weight: int) -> None:

@@ -42,7 +42,7 @@ class Budget:
 
 def read(objects: ObjectsReader) -> tuple[Budget, ...]:
     """All budgets that protect anybody from pre-emption."""
-    found: list[Budget] = []
+    budgets: list[Budget] = []
     for key in objects.keys(api_groups.POLICY, "poddisruptionbudgets"):
         tree = objects.get(key)
         wanted = None if tree is None else json_tree.get(tree, "spec", "selector")
@@ -57,7 +57,7 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
             continue
         status = meta.status(tree)
         is_filled = "observedGeneration" in status
-        found.append(
+        budgets.append(
             Budget(
                 namespace=key.namespace,
                 selector=selector,
@@ -67,7 +67,7 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
                 else partial(eviction.disruptions_allowed, objects, tree),
             )
         )
-    return tuple(found)
+    return tuple(budgets)
 
 
 def split(

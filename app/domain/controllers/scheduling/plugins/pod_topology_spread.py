@@ -111,15 +111,15 @@ class Spread:
         raw = self._raw_scores(judged)
         highest = max(raw.values(), default=0)
         lowest = min(raw.values(), default=0)
-        found: list[int] = []
+        scaled: list[int] = []
         for info in feasible:
             if info.name not in raw:
-                found.append(0)
+                scaled.append(0)
             elif highest == 0:
-                found.append(100)
+                scaled.append(100)
             else:
-                found.append(100 * (highest + lowest - raw[info.name]) // highest)
-        return found
+                scaled.append(100 * (highest + lowest - raw[info.name]) // highest)
+        return scaled
 
     def _raw_scores(self, judged: Sequence[NodeInfo]) -> dict[str, int]:
         totals = dict.fromkeys((info.name for info in judged), 0.0)
@@ -166,7 +166,7 @@ class Spread:
 
     def count_hard(self) -> None:
         """Count matching pods by domain for each hard constraint."""
-        found: list[_Counts] = []
+        all_counts: list[_Counts] = []
         for constraint in self.hard:
             counts = _Counts()
             for info in self._eligible(constraint):
@@ -174,15 +174,15 @@ class Spread:
                 before = counts.by_domain.get(domain, 0)
                 counts.by_domain[domain] = before + self._count(info, constraint)
             counts.settle(constraint)
-            found.append(counts)
-        self.counts = tuple(found)
+            all_counts.append(counts)
+        self.counts = tuple(all_counts)
 
     def changed(
         self, info: NodeInfo, gone: Iterable[BoundPod], come: Iterable[BoundPod]
     ) -> "Spread":
         """The same without some pods of a node and with others there, for `check_node` only."""
         gone, come = tuple(gone), tuple(come)
-        found: list[_Counts] = []
+        all_counts: list[_Counts] = []
         for constraint, counts in zip(self.hard, self.counts, strict=True):
             by = self._matching(come, constraint) - self._matching(gone, constraint)
             if by and self._is_counted(info, constraint):
@@ -190,8 +190,8 @@ class Spread:
                 by_domain = {**counts.by_domain, domain: counts.by_domain[domain] + by}
                 counts = _Counts(by_domain=by_domain)
                 counts.settle(constraint)
-            found.append(counts)
-        return replace(self, counts=tuple(found))
+            all_counts.append(counts)
+        return replace(self, counts=tuple(all_counts))
 
     def _is_counted(self, info: NodeInfo, constraint: Constraint) -> bool:
         """Whether pods of the node count for a hard constraint."""
@@ -287,9 +287,9 @@ def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> L
     owner = meta.controller(tree)
     place = None if owner is None else _OWNERS.get(owner.kind)
     if owner is not None and place is not None:
-        found = objects.get(ObjectKey(*place, namespace, owner.name))
-        if found is not None:
-            selector = selectors.label_selector_of(core.selector(found))
+        owner_tree = objects.get(ObjectKey(*place, namespace, owner.name))
+        if owner_tree is not None:
+            selector = selectors.label_selector_of(core.selector(owner_tree))
             requirements.extend(selector.requirements)
     return LabelSelector(requirements=tuple(requirements)) if requirements else None
 

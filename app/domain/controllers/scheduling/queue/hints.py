@@ -177,8 +177,8 @@ class Waker:
         served = dra.extended_resource_name(event.object)
         self._served[name] = served
         if serves_resources and served != before:
-            found = frozenset((served, f"{IMPLICIT}{name}"))
-            yield Hint(plugins=frozenset(("NodeResourcesFit",)), resources=found)
+            names = frozenset((served, f"{IMPLICIT}{name}"))
+            yield Hint(plugins=frozenset(("NodeResourcesFit",)), resources=names)
 
     def wake_itself(
         self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision

@@ -115,12 +115,12 @@ class SchedulingQueue:
 
     def counts(self) -> dict[str, int]:
         """Pods by the queue they wait in, by upstream's names of these (controllers.md 11.3)."""
-        found = dict.fromkeys(("active", "backoff", "unschedulable", "gated"), 0)
+        counts = dict.fromkeys(("active", "backoff", "unschedulable", "gated"), 0)
         for pod in self._pods.values():
             name = _COUNTED_AS.get(pod.where)
             if name is not None:
-                found[name] += 1
-        return found
+                counts[name] += 1
+        return counts
 
     def get(self, place: PodPlace) -> QueuedPod | None:
         """The pod, wherever it waits."""

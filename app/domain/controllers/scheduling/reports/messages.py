@@ -101,8 +101,8 @@ def prebind_error(summary: JsonView, problem: str) -> str:
     a refusal that names none is put on the first claim. Parity: controllers.md 3.7.
     """
     written = _written(summary)
-    found = refused_claim(summary, problem) or (written[0] if written else {})
-    return prebind_failure(claim_error(found, problem))
+    claim_name = refused_claim(summary, problem) or (written[0] if written else {})
+    return prebind_failure(claim_error(claim_name, problem))
 
 
 def refused_claim(summary: JsonView, problem: str) -> JsonView | None:

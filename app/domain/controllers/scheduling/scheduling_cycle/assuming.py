@@ -120,16 +120,16 @@ class Assumptions:
         """Put in or take out, so that the first `wanted` of what is held count."""
         wanted = min(wanted, len(self._held))
         if self._put_in > wanted:
-            for found in reversed(self._held[wanted : self._put_in]):
-                self._nodes.release(found.pod.place)
-                for claim, allocation in found.claims:
+            for assumption in reversed(self._held[wanted : self._put_in]):
+                self._nodes.release(assumption.pod.place)
+                for claim, allocation in assumption.claims:
                     allocated.remove_in_flight(claim)
                     self._devices.touch_pools_of(allocation)
             self.written.clear()
-            for found in self._held[:wanted]:
-                self.written.update(found.written)
-        for found in self._held[self._put_in : wanted]:
-            self._put(found, allocated)
+            for assumption in self._held[:wanted]:
+                self.written.update(assumption.written)
+        for assumption in self._held[self._put_in : wanted]:
+            self._put(assumption, allocated)
         self._put_in = wanted
 
     def hold(self, place: Place, claims: list[tuple[JsonObject, JsonObject]]) -> None:
@@ -155,14 +155,14 @@ class Assumptions:
         fresh = [claim.tree for claim in result.claims if claim.allocation is None]
         if result.extended is not None:
             fresh.append(result.extended.tree)
-        found = Assumption(
+        assumption = Assumption(
             pod=bound_as(pod, result.node),
             claims=tuple(zip(fresh, result.allocations, strict=True)),
             written=_written(commands),
         )
-        self._held.append(found)
+        self._held.append(assumption)
         self.note(claim.key for claim in result.claims)
-        self._put(found, allocated)
+        self._put(assumption, allocated)
         self._put_in += 1
 
     def _put(self, found: Assumption, allocated: AllocatedState) -> None:
@@ -176,13 +176,13 @@ class Assumptions:
 
 def _written(commands: Iterable[Command]) -> dict[ObjectKey, JsonObject]:
     """The claims as the last of the commands leaves each, without the version that it will get."""
-    found: dict[ObjectKey, JsonObject] = {}
+    trees: dict[ObjectKey, JsonObject] = {}
     for command in commands:
         if isinstance(command, UpdateObject) and is_of(command.key, api_resources.RESOURCE_CLAIMS):
             metadata = dict(command.tree["metadata"])
             metadata.pop("resourceVersion", None)
-            found[command.key] = {**command.tree, "metadata": metadata}
-    return found
+            trees[command.key] = {**command.tree, "metadata": metadata}
+    return trees
 
 
 def bound_as(pod: PodSpec, node: str) -> BoundPod:

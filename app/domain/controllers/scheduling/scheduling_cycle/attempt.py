@@ -222,8 +222,8 @@ def _named(cycle: Cycle) -> list[NodeInfo] | None:
     names = cycle.pod.only_nodes
     if names is None:
         return None
-    found = (cycle.nodes.get(name) for name in sorted(names))
-    return [info for info in found if info is not None]
+    infos = (cycle.nodes.get(name) for name in sorted(names))
+    return [info for info in infos if info is not None]
 
 
 def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
@@ -248,17 +248,17 @@ def _walk_in_runs(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list
     wanted = nodes_to_find(count)
     states = cycle.kind.refresh(cycle.nodes)
     turned = states[first:] + states[:first]
-    found = position = 0
-    while found < wanted:
+    feasible_count = position = 0
+    while feasible_count < wanted:
         unknown = turned.find(UNKNOWN, position)
         end = count if unknown < 0 else unknown
-        found += turned.count(FITS, position, end)
-        if found >= wanted or unknown < 0:
+        feasible_count += turned.count(FITS, position, end)
+        if feasible_count >= wanted or unknown < 0:
             break
         place = (first + unknown) % count
         fits = _fits(cycle, order[place], unknown + 1)
         turned[unknown] = states[place] = FITS if fits else REFUSED
-        found += fits
+        feasible_count += fits
         position = unknown + 1
     fitting = list(islice(compress(range(count), turned.translate(_FITTING)), wanted))
     looked_at = fitting[-1] + 1 if len(fitting) >= wanted else count
@@ -297,14 +297,14 @@ def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
     if len(feasible) == 1:
         return 0
     known = cycle.kind.by_node
-    found = [known[info.name] for info in feasible]
+    verdicts = [known[info.name] for info in feasible]
     devices: list[int] = []
     if cycle.scores_devices:
-        devices = [verdict.devices.score if verdict.devices else 0 for verdict in found]
+        devices = [verdict.devices.score if verdict.devices else 0 for verdict in verdicts]
     totals = scoring.totals(
-        [verdict.room for verdict in found],
-        [verdict.soft_taints for verdict in found],
-        [verdict.preference for verdict in found] if cycle.pod.preferences else (),
+        [verdict.room for verdict in verdicts],
+        [verdict.soft_taints for verdict in verdicts],
+        [verdict.preference for verdict in verdicts] if cycle.pod.preferences else (),
         devices,
     )
     cycle.add_scores(totals, feasible)
@@ -372,8 +372,8 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
     else:
         has_claims = bool(cycle.claims) or cycle.wanted is not None
         after = messages.nothing_done(cycle.rules.quirks, has_claims=has_claims)
-    found = preemption.find(cycle, tally.hopeful, start=start, known=tally.in_vain)
-    told = (found.text,) if found.is_alone else (after, found.text)
+    preempted = preemption.find(cycle, tally.hopeful, start=start, known=tally.in_vain)
+    told = (preempted.text,) if preempted.is_alone else (after, preempted.text)
     return Attempt(
         outcome="Unschedulable",
         claims=cycle.claims,
@@ -381,7 +381,7 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
         plugins=frozenset(tally.plugins),
         deallocate=freed,
         delete_claim=leftover if freed is None else None,
-        preemption=found,
+        preemption=preempted,
         next_start=start,
         looked_at=count,
         reasons=tally.reasons,
@@ -408,13 +408,13 @@ def _prefilter_failure(
     quirks: ControllerQuirks,
 ) -> Attempt:
     count, text = len(nodes), refusal.reasons[0]
-    found = preemption.helpless(count, never=pod.never_preempts)
+    preempted = preemption.helpless(count, never=pod.never_preempts)
     after = messages.nothing_done(quirks, has_claims=False)
     return Attempt(
         outcome="Unschedulable",
-        message=messages.unfit(count, text, (after, found.text)),
+        message=messages.unfit(count, text, (after, preempted.text)),
         plugins=frozenset((refusal.plugin,)),
-        preemption=found,
+        preemption=preempted,
         next_start=start,
         reasons={text: count},
     )

@@ -126,10 +126,10 @@ class Classes(Mapping[str, JsonView]):
         self._objects = objects
 
     def __getitem__(self, name: str) -> JsonView:
-        found = self._objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
-        if found is None:
+        device_class = self._objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
+        if device_class is None:
             raise KeyError(name)
-        return found
+        return device_class
 
     def __iter__(self) -> Iterator[str]:
         return (key.name for key in self._objects.keys(*api_resources.DEVICE_CLASSES))
@@ -274,10 +274,10 @@ class Cycle:
         """What devices say of a node, asked anew and not remembered; raises Aborted."""
         if not self.claims and self.wanted is None:
             return None
-        found = self._devices(info)
-        if found.error:
-            raise Aborted(found.error)
-        return found.refusal
+        devices = self._devices(info)
+        if devices.error:
+            raise Aborted(devices.error)
+        return devices.refusal
 
     def _is_about_others(self, devices: DeviceVerdict) -> bool:
         return devices.claims is not None and devices.claims != self.asked
@@ -424,9 +424,9 @@ def _scores_devices(rules: Rules) -> bool:
 def _wanted(rules: Rules, objects: ObjectsReader, pod: PodSpec) -> Wanted | None:
     if not rules.gates.enabled("DRAExtendedResource"):
         return None
-    found = extended.wanted_by(objects, pod.facts, pod.amounts.asked)
+    wanted = extended.wanted_by(objects, pod.facts, pod.amounts.asked)
     # Parity: a pod none of whose resources has a class is none of this plug-in's business.
-    return found if found is not None and found.classes else None
+    return wanted if wanted is not None and wanted.classes else None
 
 
 def _kind_of(

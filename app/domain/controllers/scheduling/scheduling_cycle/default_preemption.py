@@ -111,12 +111,12 @@ def find(
             count,
             {messages.NOT_HELPFUL: count - len(hopeful), messages.NO_VICTIMS: len(hopeful)},
         )
-    found = known.get(pod.priority)
-    if found is None:
-        found = _search(cycle, hopeful, start)
-        if found.chosen is None:
-            known[pod.priority] = found
-    return found
+    preempted = known.get(pod.priority)
+    if preempted is None:
+        preempted = _search(cycle, hopeful, start)
+        if preempted.chosen is None:
+            known[pod.priority] = preempted
+    return preempted
 
 
 def awaits_victims(cycle: Cycle) -> bool:
@@ -143,9 +143,9 @@ def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
     if tree is None or "deletionTimestamp" not in tree["metadata"]:
         return False
     return any(
-        (found.type, found.status, found.reason)
+        (condition.type, condition.status, condition.reason)
         == (condition_types.DISRUPTION_TARGET, "True", CONDITION_REASON)
-        for found in meta.conditions(tree)
+        for condition in meta.conditions(tree)
     )
 
 

@@ -19,17 +19,17 @@ from app.domain.devices.nodes import NodeSelectionError
 
 def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> Summary:
     """What the nodes say that were refused for their devices; beyond the bound they are counted."""
-    found = Summary()
+    together = Summary()
     if cycle.allocator is None:
-        return found
+        return together
     # Not the allocator of the attempt: its counters were read in the order of the walk.
     fresh = cycle.allocator.on_world(
         cycle.allocator.inventory, cycle.allocator.classes, cycle.allocator.state
     )
     for info in refusing[: bounds.nodes_max]:
-        _add(cycle, info, fresh, found)
-    found.left_out = len(refusing[bounds.nodes_max :])
-    return found
+        _add(cycle, info, fresh, together)
+    together.left_out = len(refusing[bounds.nodes_max :])
+    return together
 
 
 def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: Summary) -> None:

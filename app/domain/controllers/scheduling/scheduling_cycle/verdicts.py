@@ -93,10 +93,10 @@ class Verdicts:
 
     def of(self, kind: bytes) -> KindOfPod:
         """The verdicts of a kind; empty ones when it is new."""
-        found = self._kinds.recent(kind)
-        if found is None:
-            found = self._kinds[kind] = KindOfPod()
-        return found
+        known = self._kinds.recent(kind)
+        if known is None:
+            known = self._kinds[kind] = KindOfPod()
+        return known
 
     def clear(self) -> None:
         """Forget everything: something changed that versions do not cover."""

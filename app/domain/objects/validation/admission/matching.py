@@ -138,13 +138,13 @@ def _names(items: Sequence[str], path: str) -> list[FieldError]:
 
 def conditions(holder: JsonView, path: str, context: Context) -> list[FieldError]:
     """The names and expressions of matchConditions."""
-    found = json_tree.objects(holder, "matchConditions")
+    conditions = json_tree.objects(holder, "matchConditions")
     place = f"{path}.matchConditions"
-    if len(found) > CONDITIONS_MAX:
-        return [too_many(place, len(found), CONDITIONS_MAX)]
+    if len(conditions) > CONDITIONS_MAX:
+        return [too_many(place, len(conditions), CONDITIONS_MAX)]
     errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, condition in enumerate(found):
+    for index, condition in enumerate(conditions):
         at = f"{place}[{index}]"
         name = json_tree.text(condition, "name")
         text = json_tree.text(condition, "expression").strip()

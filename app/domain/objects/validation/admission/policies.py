@@ -87,8 +87,8 @@ def create_binding(tree: JsonView, _context: Context) -> list[FieldError]:
     if "paramRef" in spec:
         errors += _reference(json_tree.mapping(spec, "paramRef"), "spec.paramRef")
     if "matchResources" in spec:
-        found = json_tree.mapping(spec, "matchResources")
-        errors += matching.resources(found, "spec.matchResources")
+        match_resources = json_tree.mapping(spec, "matchResources")
+        errors += matching.resources(match_resources, "spec.matchResources")
     return errors
 
 
@@ -104,9 +104,9 @@ def _common(spec: JsonView, context: Context) -> list[FieldError]:
     if "matchConstraints" not in spec:
         errors.append(required("spec.matchConstraints"))
     else:
-        found = json_tree.mapping(spec, "matchConstraints")
-        errors += matching.resources(found, "spec.matchConstraints")
-        if not json_tree.objects(found, "resourceRules"):
+        match_constraints = json_tree.mapping(spec, "matchConstraints")
+        errors += matching.resources(match_constraints, "spec.matchConstraints")
+        if not json_tree.objects(match_constraints, "resourceRules"):
             errors.append(required("spec.matchConstraints.resourceRules"))
     errors += matching.conditions(spec, "spec", context)
     for index, variable in enumerate(json_tree.objects(spec, "variables")):

@@ -163,12 +163,12 @@ def _devices(status: JsonView, stored: JsonView) -> list[FieldError]:
     seen: set[tuple[str, str, str, str]] = set()
     for index, device in enumerate(json_tree.objects(status, "devices")):
         path = f"status.devices[{index}]"
-        found = _device_id(device)
-        names = dict(zip(("Driver", "Pool", "Device", "ShareID"), found, strict=True))
-        if found in seen:
+        device_id = _device_id(device)
+        names = dict(zip(("Driver", "Pool", "Device", "ShareID"), device_id, strict=True))
+        if device_id in seen:
             errors.append(duplicate(path, names))
-        seen.add(found)
-        if found not in allocated:
+        seen.add(device_id)
+        if device_id not in allocated:
             errors.append(invalid(path, names, "must be an allocated device in the claim"))
         errors += _device_status(device, path)
     return errors

@@ -114,13 +114,13 @@ def update_template(
 
 def request_references(tree: JsonView) -> frozenset[str]:
     """What constraints, configurations and results may name: `main` and `main/sub`."""
-    found: set[str] = set()
+    known: set[str] = set()
     for request in dra.request_trees(tree):
         name = json_tree.text(request, "name")
-        found.add(name)
+        known.add(name)
         for sub in json_tree.objects(request, "firstAvailable"):
-            found.add(f"{name}/{json_tree.text(sub, 'name')}")
-    return frozenset(found)
+            known.add(f"{name}/{json_tree.text(sub, 'name')}")
+    return frozenset(known)
 
 
 def check_spec(spec: JsonView, path: str, context: Context) -> list[FieldError]:

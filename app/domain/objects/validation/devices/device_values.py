@@ -35,11 +35,11 @@ RANGE_TEXT = (
 def attribute(value: Any, path: str) -> list[FieldError]:
     """Exactly one value, of the type that its field says."""
     tree = value if isinstance(value, dict) else {}
-    found = [name for name in (*SCALARS, *LISTS) if tree.get(name) is not None]
-    if len(found) != 1:
-        told = attribute_in_go(tree) if found else ""
+    kinds = [name for name in (*SCALARS, *LISTS) if tree.get(name) is not None]
+    if len(kinds) != 1:
+        told = attribute_in_go(tree) if kinds else ""
         return [invalid(path, told, "exactly one value must be specified")]
-    name = found[0]
+    name = kinds[0]
     place = f"{path}.{name}"
     if name in SCALARS:
         return _scalar(name, tree[name], place)
@@ -57,9 +57,9 @@ def values_in(value: Any) -> int:
     if not isinstance(value, dict):
         return 0
     return sum(
-        len(found) if isinstance(found, list) else 1
+        len(values) if isinstance(values, list) else 1
         for name in (*SCALARS, *LISTS)
-        if (found := value.get(name)) is not None
+        if (values := value.get(name)) is not None
     )
 
 

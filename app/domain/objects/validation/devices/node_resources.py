@@ -17,16 +17,16 @@ ZERO = quantity.parse("0")
 
 def check(device: JsonView, path: str) -> list[FieldError]:
     """The resources of a node that a device uses or stands for."""
-    found = json_tree.mapping(device, "nodeAllocatableResources")
+    resources = json_tree.mapping(device, "nodeAllocatableResources")
     capacities = json_tree.mapping(device, "capacity")
     errors: list[FieldError] = []
-    for name in sorted(found):
+    for name in sorted(resources):
         place = f"{path}.nodeAllocatableResources[{name}]"
         if name not in NAMES and not name.startswith(PAGES):
             detail = f"must be cpu, memory, ephemeral-storage or begin with {PAGES}"
             errors.append(invalid(place, name, detail))
-        mapping = json_tree.get(found[name], "mapping")
-        overhead = json_tree.get(found[name], "overhead")
+        mapping = json_tree.get(resources[name], "mapping")
+        overhead = json_tree.get(resources[name], "overhead")
         if mapping is None and overhead is None:
             errors.append(required(place, "at least one of `mapping` and `overhead` is required"))
         if mapping is not None:

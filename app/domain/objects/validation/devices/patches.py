@@ -69,12 +69,12 @@ def _key(name: str, path: str) -> list[FieldError]:
 
 def _value(value: Any, path: str) -> list[FieldError]:
     tree = value if isinstance(value, dict) else {}
-    found = [name for name in VALUES if tree.get(name) is not None]
-    if not found:
+    kinds = [name for name in VALUES if tree.get(name) is not None]
+    if not kinds:
         return [required(path, "exactly one value must be specified")]
-    if len(found) > 1:
+    if len(kinds) > 1:
         return [invalid(path, value, "exactly one value must be specified")]
-    text = tree[found[0]]
-    if found[0] in ("string", "version") and len(str(text).encode()) > TEXT_BYTES_MAX:
-        return [too_long(f"{path}.{found[0]}", TEXT_BYTES_MAX)]
+    text = tree[kinds[0]]
+    if kinds[0] in ("string", "version") and len(str(text).encode()) > TEXT_BYTES_MAX:
+        return [too_long(f"{path}.{kinds[0]}", TEXT_BYTES_MAX)]
     return []

@@ -94,7 +94,7 @@ def _pool(pool: JsonView) -> list[FieldError]:
 
 
 def _node_selection(spec: JsonView) -> list[FieldError]:
-    found: list[str] = []
+    selections: list[str] = []
     errors: list[FieldError] = []
     name = spec.get("nodeName")
     if name is not None:
@@ -102,24 +102,24 @@ def _node_selection(spec: JsonView) -> list[FieldError]:
             detail = "must be either unset or set to a non-empty string"
             errors.append(invalid("spec.nodeName", name, detail))
         else:
-            found.append("`nodeName`")
+            selections.append("`nodeName`")
             errors += shared.formatted(name, "spec.nodeName", names.subdomain)
     if spec.get("nodeSelector") is not None:
-        found.append("`nodeSelector`")
+        selections.append("`nodeSelector`")
         errors += node_selector(spec["nodeSelector"], "spec.nodeSelector", one_term=True)
     for flag in ("allNodes", "perDeviceNodeSelection"):
         value = spec.get(flag)
         if value is None:
             continue
         if value is True:
-            found.append(f"`{flag}`")
+            selections.append(f"`{flag}`")
         else:
             detail = "must be either unset or set to true"
             errors.append(invalid(f"spec.{flag}", value, detail))
-    if not found:
+    if not selections:
         errors.append(required("spec", ONE_NODE_TEXT))
-    elif len(found) > 1:
-        listed = f"{{{', '.join(found)}}}"
+    elif len(selections) > 1:
+        listed = f"{{{', '.join(selections)}}}"
         errors.append(invalid("spec", listed, f"{ONE_NODE_TEXT}, but multiple fields are set"))
     return errors
 
@@ -234,22 +234,22 @@ def _consumption(item: Any, path: str) -> list[FieldError]:
 
 
 def _device_node_selection(tree: JsonView, path: str, per_device: bool) -> list[FieldError]:
-    found = [
+    selections = [
         name for name in ("nodeName", "nodeSelector", "allNodes") if tree.get(name) is not None
     ]
     if not per_device:
-        return [invalid(path, None, DEVICE_NODE_FORBIDDEN)] if found else []
+        return [invalid(path, None, DEVICE_NODE_FORBIDDEN)] if selections else []
     errors: list[FieldError] = []
-    if not found:
+    if not selections:
         errors.append(required(path, DEVICE_NODE_TEXT))
-    elif len(found) > 1:
-        listed = f"{{{', '.join(f'`{name}`' for name in found)}}}"
+    elif len(selections) > 1:
+        listed = f"{{{', '.join(f'`{name}`' for name in selections)}}}"
         errors.append(invalid(path, listed, DEVICE_NODE_TEXT))
-    if "nodeName" in found:
+    if "nodeName" in selections:
         errors += shared.formatted(tree["nodeName"], f"{path}.nodeName", names.subdomain)
-    if "nodeSelector" in found:
+    if "nodeSelector" in selections:
         errors += node_selector(tree["nodeSelector"], f"{path}.nodeSelector")
-    if "allNodes" in found and tree["allNodes"] is not True:
+    if "allNodes" in selections and tree["allNodes"] is not True:
         detail = "must be either unset or set to true"
         errors.append(invalid(f"{path}.allNodes", tree["allNodes"], detail))
     return errors

@@ -59,20 +59,20 @@ def wanted_by(objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]) -
 def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
     """Resource name to class; of two with one name the newest counts, then the lower name."""
     wanted = set(names)
-    found: dict[str, tuple[str, str]] = {}
+    newest: dict[str, tuple[str, str]] = {}
     for key in objects.keys(*api_resources.DEVICE_CLASSES):
         tree = objects.get(key)
         if tree is None:
             continue
         if f"{IMPLICIT}{key.name}" in wanted:
-            found[f"{IMPLICIT}{key.name}"] = ("", key.name)
+            newest[f"{IMPLICIT}{key.name}"] = ("", key.name)
         name = dra.extended_resource_name(tree)
         if name not in wanted:
             continue
         created = meta.creation_timestamp(tree)
-        if name not in found or created > found[name][0]:
-            found[name] = (created, key.name)
-    return {name: chosen for name, (_, chosen) in found.items()}
+        if name not in newest or created > newest[name][0]:
+            newest[name] = (created, key.name)
+    return {name: chosen for name, (_, chosen) in newest.items()}
 
 
 def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
@@ -133,9 +133,9 @@ class _Container:
 def _containers(pod: JsonView) -> list[_Container]:
     """Init containers, then regular ones; numbered through."""
     inits = core.init_containers(pod)
-    found: list[_Container] = []
+    containers: list[_Container] = []
     for index, tree in enumerate((*inits, *core.containers(pod))):
-        found.append(
+        containers.append(
             _Container(
                 index=index,
                 name=json_tree.text(tree, "name"),
@@ -143,7 +143,7 @@ def _containers(pod: JsonView) -> list[_Container]:
                 requests=json_tree.mapping(tree, "resources", "requests"),
             )
         )
-    return found
+    return containers
 
 
 def _add_resource(
@@ -190,12 +190,12 @@ def _count(container: _Container, resource: str) -> int:
     if value is None:
         return 0
     try:
-        found = quantity.from_json(value)
+        requested = quantity.from_json(value)
     except QuantityError:
         return 0
-    if not quantity.is_integer(found):
-        return 0 if not container.lives_long else quantity.round_up(found)
-    return quantity.as_integer(found)
+    if not quantity.is_integer(requested):
+        return 0 if not container.lives_long else quantity.round_up(requested)
+    return quantity.as_integer(requested)
 
 
 def _request_name(container: _Container, resource: str) -> str:

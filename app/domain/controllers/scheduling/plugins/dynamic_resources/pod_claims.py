@@ -43,8 +43,8 @@ class PodClaim:
 
         Raises SelectorError for a selector that cannot be parsed.
         """
-        found = None if self.allocation is None else self.allocation.get("nodeSelector")
-        return selectors.node_selector_of(found) if isinstance(found, dict) else None
+        selector = None if self.allocation is None else self.allocation.get("nodeSelector")
+        return selectors.node_selector_of(selector) if isinstance(selector, dict) else None
 
 
 def resolve(
@@ -56,7 +56,7 @@ def resolve(
 
     Raises ClaimsNotReady for the first that cannot be used.
     """
-    found: list[PodClaim] = []
+    resolved: list[PodClaim] = []
     for entry in pod.entries:
         named = pods.entry_claim(pod, entry)
         if named.problem:
@@ -73,7 +73,7 @@ def resolve(
         if named.needs_owner and (problem := pods.owner_problem(tree, pod)):
             raise ClaimsNotReady(problem)
         allocation = dra.allocation(tree)
-        found.append(
+        resolved.append(
             PodClaim(
                 entry=entry.name,
                 key=key,
@@ -81,7 +81,7 @@ def resolve(
                 allocation=allocation if isinstance(allocation, dict) else None,
             )
         )
-    return tuple(found)
+    return tuple(resolved)
 
 
 def are_there(objects: ObjectsReader, pod: PodFacts) -> bool:
