@@ -20,6 +20,7 @@ from app.domain.devices import nodes
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.values.json_tree import JsonObject
+from bench import figures
 from bench.cpu import turn_seconds
 
 DRIVER = "gpu.example.com"
@@ -35,6 +36,15 @@ STEPS_MAX = 300_000
 """Where runs without pruning are stopped."""
 
 MATCH = [{"requests": [], "matchAttribute": f"{DRIVER}/numa"}]
+
+FILLING = 200
+"""Pods that are placed one after the other where 100 nodes are filled."""
+
+FIGURES = {
+    "100 nodes x 10 devices": ("allocation.first_pod.100_nodes", "allocation.new_state.100_nodes"),
+    "128 devices, 8 that match, first group": ("allocation.match.first_group",),
+}
+"""The figures of a shape: that of the first pod, and of one for which all pools have changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +157,11 @@ def ordinary() -> list[Shape]:
         Shape(
             name="113 devices, 8 that match, last group",
             slices=pool(0, last),
+            claims=[claim(request("r", 8), constraints=MATCH)],
+        ),
+        Shape(
+            name="128 devices, 8 that match, first group",
+            slices=pool(0, [device(f"d{i}", numa=i // 8, index=i) for i in range(128)]),
             claims=[claim(request("r", 8), constraints=MATCH)],
         ),
         Shape(
@@ -279,8 +294,38 @@ def measure_ordinary() -> None:
         ask(shape, inventory, state, how)
         again = best(shape, inventory, how, _always(state))
         assert all(isinstance(answer, Allocation) for answer in again.answers), shape.name
+        for name, run in zip(FIGURES.get(shape.name, ()), (first, fresh), strict=False):
+            figures.note(name, run.seconds * 1000)
         times = "".join(f"{run.seconds * 1000:>9.2f} ms" for run in (first, fresh, again))
         print(f"{shape.name:42}{times}{fresh.steps:>8}{first.seconds / turn:>14,.0f}")
+
+
+def fill() -> float:
+    """CPU seconds to place pods of one device each, all nodes asked for each, the first one taken.
+
+    The first node that fits is the same for ten pods, so most nodes have not changed since the pod
+    before, as it is in a cluster that fills.
+    """
+    slices = [part for i in range(100) for part in pool(i, plain(10))]
+    here = [nodes.node_of({"metadata": {"name": f"node-{i}"}}) for i in range(100)]
+    inventory, state, compiler = Inventory.of_slices(slices), AllocatedState(), CelCompiler()
+    started = time.process_time()
+    for number in range(FILLING):
+        wanted = claim(request("r"))
+        wanted["metadata"] = {"name": f"claim-{number}", "namespace": "bench"}
+        allocator = Allocator(inventory, CLASSES, state, FEATURES, compiler=compiler)
+        answers = [allocator.allocate(node, [wanted]) for node in here]
+        chosen = next(answer for answer in answers if isinstance(answer, Allocation))
+        allocation = chosen.allocation_results(lambda: "")[0]
+        state.add_claim({**wanted, "status": {"allocation": allocation}})
+    return time.process_time() - started
+
+
+def measure_fill() -> None:
+    """Print what filling costs."""
+    seconds = min(fill() for _ in range(RUNS))
+    print(f"{FILLING} pods fill 100 nodes x 10 devices: {seconds * 1000:.0f} ms CPU")
+    figures.note("allocation.fill.100_nodes", seconds * 1000)
 
 
 def measure_hard(*, without_pruning: bool) -> None:
@@ -306,6 +351,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--with-pruning-only", action="store_true")
     options = parser.parse_args(arguments)
     measure_ordinary()
+    measure_fill()
     print()
     measure_hard(without_pruning=not options.with_pruning_only)
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import figures
 from bench.folder import temporary_data
 from bench.writer import claim
 
@@ -89,6 +90,12 @@ async def run_clients(
         f"{what:20} {len(times) / SECONDS:7.0f}/s  p50 {p50:7.2f} ms  p99 {p99:7.2f} ms  "
         f"longest {times[-1] * 1e3:7.2f} ms  server {spent / len(times) * 1e6:6.0f} µs CPU each"
     )
+    if what == "creates, 1 clients":
+        figures.note("api.creates.1_client.p50", p50)
+    elif what == "creates, 32 clients":
+        figures.note("api.creates.32_clients", len(times) / SECONDS)
+        figures.note("api.creates.32_clients.p99", p99)
+        figures.note("api.creates.32_clients.cpu", spent / len(times) * 1e6)
     return len(times)
 
 

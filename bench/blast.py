@@ -6,7 +6,9 @@ feels; the rest runs in a thread.
 """
 
 import argparse
+import sys
 import time
+from collections.abc import Sequence
 
 from app.analysis.blast import compare
 from app.analysis.blast import world as blasting_world
@@ -126,7 +128,7 @@ def rule(**selector: str) -> Put:
     return proposal("DeviceTaintRule", "rule", {"deviceSelector": selected, "taint": taint})
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Ask the three questions and print what each costs, in CPU seconds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=1_000)
@@ -155,4 +157,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

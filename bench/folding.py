@@ -19,6 +19,7 @@ import msgspec
 from app.domain.log import DECISION, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
+from bench import figures
 from projections import all_projections
 
 PAGE = 5_000
@@ -52,7 +53,9 @@ def main(arguments: Sequence[str] = ()) -> None:
         f"fold into all views: {options.events / seconds:,.0f} events/s "
         f"({seconds / options.events * 1e6:.1f} µs an event of {size:,.0f} bytes)"
     )
+    figures.note("folding.event", seconds / options.events * 1e6)
     seconds, rows = measure_rows(options.events)
+    figures.note("folding.million_with_rows", seconds / options.events * 1e6)
     print(
         f"fold, take and hash rows: {options.events / seconds:,.0f} events/s "
         f"({rows / options.events:.2f} rows an event)"

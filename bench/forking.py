@@ -11,7 +11,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,6 +33,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import RuntimePorts
 from app.service.forking import Forker, Switches
 from app.service.runtime import RuntimeBounds
+from bench import figures
 from bench.log import draft
 
 OBJECTS = 1_000
@@ -101,19 +102,21 @@ async def run(lengths: list[int], folder: Path) -> None:
                 )
                 assert len(objects) == min(count, OBJECTS)
                 _, again = await timed(lambda: fork(first, f"again-{count}"))  # noqa: B023
+                if count == 1_000_000:
+                    figures.note("forking.million_events", made)
                 row = (f"{made:.1f} ms", f"{read:.0f} ms", f"{again:.1f} ms")
                 table.add_row(f"{count:,}", *row)
     Console(file=sys.stdout).print(table)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Parse the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, nargs="+", default=[100, 10_000, 1_000_000])
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="redra-bench-") as folder:
-        anyio.run(run, arguments.events, Path(folder))
+        anyio.run(run, options.events, Path(folder))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 
 from app.analysis.verify.invariants import InvariantWatch
+from bench import figures
 from bench.folding import pages
 from projections import all_projections
 
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     gc.set_threshold(100_000, 20, 50)
     for _ in range(options.rounds):
         folding, rows, watching, violations = measure(options.events)
+        figures.note("invariants.share_of_fold", watching / folding)
         micros = [seconds / options.events * 1e6 for seconds in (folding, rows, watching)]
         print(
             f"fold {micros[0]:.1f} µs an event, rows {micros[1]:.1f}, invariants {micros[2]:.1f}: "

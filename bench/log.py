@@ -10,6 +10,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -126,14 +127,14 @@ async def run(seconds: float, folder: Path) -> None:
     console.print(f"reading back: {read:,.0f} events/s")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Parse the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="appending time per row")
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="redra-bench-") as folder:
-        anyio.run(run, arguments.seconds, Path(folder))
+        anyio.run(run, options.seconds, Path(folder))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -19,7 +19,7 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.log import Event, ObjectKey
 from app.domain.log.projection import Projection
 from app.domain.objects.profile import Profile
-from bench import folding
+from bench import figures, folding
 from bench.cluster import node
 from bench.processes import resident_megabytes
 
@@ -96,6 +96,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     )
     print(f"programs: {before} MiB; {count} events up to {place}, {size >> 20} MiB of bodies")
     print(f"objects that exist: {present >> 20} MiB of bodies")
+    if (options.nodes, options.pods) == (5_000, 50_000) and len(options.parts) == 2:
+        figures.note("memory.5000_nodes", resident_megabytes())
     print(f"resident: {resident_megabytes()} MiB; {spent / count * 1e6:.0f} µs CPU an event")
 
 

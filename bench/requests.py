@@ -30,6 +30,7 @@ from app.bootstrap.serving import api_limits, supervise
 from app.bootstrap.stores import memory_store
 from app.domain.log import Event, Head, HistoryId, LeaseToken
 from app.ports import EventLog
+from bench import figures
 from bench.api import CLAIMS
 from bench.cpu import turn_seconds
 from bench.writer import claim
@@ -160,6 +161,7 @@ async def measure() -> None:
             spent = await run(lanes, CREATES)
             rounds.append((spent / (turn + turn_seconds()) * 2 / 1e6, spent))
         rounds.sort()
+        figures.note("requests.create", rounds[ROUNDS // 2][1])
         for what, (turns, spent) in (("least", rounds[0]), ("middle", rounds[ROUNDS // 2])):
             print(f"{what:8} {spent:7.1f} µs CPU a create, as {turns:6.0f} turns of a loop")
 

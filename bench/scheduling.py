@@ -14,9 +14,17 @@ from dataclasses import replace
 
 import anyio
 
-from bench import cluster, processes
+from bench import cluster, figures, processes
 from bench.cluster import DEVICES
 from bench.shapes import SHAPES, Measure, Row, Size
+
+RATES = {
+    "pods on the empty cluster": "scheduling.5000pods.first_half",
+    "as many again": "scheduling.5000pods.second_half",
+    "steady, 98 % of the devices held": "scheduling.steady_full",
+    "pods on 6 shared claims": "scheduling.shared_claims",
+}
+"""The figure that the rate of a row is, by the name of the row."""
 
 
 def report(row: Row) -> None:
@@ -30,6 +38,10 @@ def report(row: Row) -> None:
         f"{memory.database} = {memory.total}{row.remark and '; '}{row.remark}",
         flush=True,
     )
+    if row.name in RATES:
+        figures.note(RATES[row.name], count / row.seconds)
+    if row.name == "as many again":
+        figures.note("scheduling.5000pods.cpu", sum(cpu))
 
 
 async def measure(shape: Measure, size: Size) -> None:

@@ -260,7 +260,7 @@ SHAPES: Mapping[str, Shape] = {
     "steady_empty": Shape(measure=steady(0), held=lambda _: 1),
     "steady_half": Shape(measure=steady(50), held=lambda size: _held(size, 50) + 1),
     "steady_full": Shape(measure=steady(98), held=lambda size: _held(size, 98) + 1),
-    "shared_claims": Shape(measure=shared_claims, held=_claims),
+    "shared_claims": Shape(measure=shared_claims, size=Size(pods=1_500), held=_claims),
     "taint_storm": Shape(measure=taint_storm, size=Size(pods=1_000)),
 }
 """Every shape by its name."""

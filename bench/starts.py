@@ -17,6 +17,7 @@ import anyio
 
 from app.bootstrap import histories, stores
 from app.settings import Settings
+from bench import figures
 
 COMMANDS = (
     ("--help",),
@@ -54,6 +55,8 @@ async def measure(folder: Path, runs: int) -> None:
         for name, words in rows:
             least = min(cost([sys.executable, *words], environment) for _ in range(runs))
             print(f"{name:16} {least:.2f} s CPU")
+            if name != "python":
+                figures.note(f"starts.{name.removeprefix('redra ').strip('-')}", least)
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -18,6 +18,7 @@ import anyio
 
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import replays
+from bench import figures
 from bench.cluster import history, prepare
 from bench.shapes import arrive, template_pods
 
@@ -59,6 +60,8 @@ async def measure(pods: int, processes: int, profiler: cProfile.Profile | None) 
             pstats.Stats(profiler, stream=sys.stdout).sort_stats("cumtime").print_stats(80)
         count = report.decisions.counts.get(ComparisonResult.SAME, 0)
         effects = report.effects.counts.get(ComparisonResult.SAME, 0)
+        figures.note("verifying.rate", count / took)
+        figures.note("verifying.rate_of_cpu", count / spent)
         print(
             f"verify, {processes} processes at most: {NODES} nodes, {events} events, {count} "
             f"decisions and {effects} effects the same, {len(report.violations)} violations: "

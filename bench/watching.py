@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import cast
 
+from bench import figures
 from bench.api import CLAIMS, Client, Server, cpu_seconds, serving
 from bench.folder import temporary_data
 from bench.writer import claim
@@ -64,18 +65,21 @@ async def open_watchers(server: Server, count: int, heard: Callable[[int], None]
             await started.acquire()
 
 
-def report(what: str, times: list[float], spent: float) -> None:
-    """One line of figures."""
+def report(what: str, times: list[float], spent: float) -> tuple[float, float]:
+    """Print one line of figures; returns the middle and the 99th percentile, in ms."""
     times.sort()
     p50, p99 = times[len(times) // 2] * 1e3, times[len(times) * 99 // 100] * 1e3
     print(
         f"{what:44} {len(times):7} writes  p50 {p50:7.2f} ms  p99 {p99:7.2f} ms  "
         f"longest {times[-1] * 1e3:7.2f} ms  server {spent:5.2f} CPU seconds"
     )
+    return p50, p99
 
 
-async def measure(server: Server, watchers: int, writers: int, rate: float, what: str) -> None:
-    """Write for a while; the last delivery of a write counts."""
+async def measure(
+    server: Server, watchers: int, writers: int, rate: float, what: str
+) -> tuple[float, float]:
+    """Write for a while; the last delivery of a write counts. What `report` returns."""
     sent: dict[int, float] = {}
     last: dict[int, float] = {}
     counts: dict[int, int] = {}
@@ -109,7 +113,7 @@ async def measure(server: Server, watchers: int, writers: int, rate: float, what
         assert time.perf_counter() < end, "deliveries are missing"
         await asyncio.sleep(0.05)
     late = [max(0.0, last[number] - then) for number, then in sent.items()]
-    report(what, late, cpu_seconds(server.process) - before)
+    return report(what, late, cpu_seconds(server.process) - before)
 
 
 def main() -> None:
@@ -117,11 +121,14 @@ def main() -> None:
     import uvloop
 
     with temporary_data() as folder, serving(folder) as server:
-        uvloop.run(measure(server, 1, WRITERS, 0, f"1 watcher, {WRITERS} writers, write to line"))
+        what = f"1 watcher, {WRITERS} writers, write to line"
+        p50, _ = uvloop.run(measure(server, 1, WRITERS, 0, what))
+        figures.note("watching.32_writers.p50", p50)
     # With data of its own: each watch begins with all that there is.
     with temporary_data() as folder, serving(folder) as server:
         what = f"{WATCHERS} watchers, {RATE} writes/s, to the last line"
-        uvloop.run(measure(server, WATCHERS, 8, RATE, what))
+        _, p99 = uvloop.run(measure(server, WATCHERS, 8, RATE, what))
+        figures.note("watching.1000_watchers.p99", p99)
 
 
 if __name__ == "__main__":
