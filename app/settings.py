@@ -205,6 +205,7 @@ class Settings:
     import_bytes_max: int = setting(4 * 1024**3, description="Unpacked size of one source")
     import_ratio_max: int = setting(100, description="Unpacked to packed size of a source")
     import_entries_max: int = setting(200_000, description="Files in a folder or archive")
+    import_archive_depth_max: int = setting(4, description="Archives within archives")
 
     # Recording a cluster
     record_page_max: int = setting(500, ge=1, description="Objects of a cluster listed at once")

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from app.adapters.history import catalogue
 from app.analysis import profiles
 from app.analysis.metrics import FAMILIES
 from app.cli.application import root
@@ -144,6 +145,35 @@ def profiles_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def formats_page() -> str:
+    """Every format that an import reads."""
+    rows = [
+        [entry.name, entry.detected_by, entry.gives, entry.lacks, _code(entry.example)]
+        for entry in catalogue.ENTRIES
+    ]
+    lines = [
+        "# Formats",
+        "",
+        "`redra import FILE… --history NAME` reads files, folders and archives of the formats",
+        "below. What a file is, its content says, not its name. Several sources of one cluster",
+        "are joined: an audit log with a dump, watch streams with a snapshot of etcd.",
+        "",
+        "Each import ends with a report. **Lost** is what a cluster had and what cannot be read:",
+        "answers that it may touch say so. **Left out** is what holds no objects: logs of",
+        "containers, texts, answers such as `APIGroupList`. A source in which nothing can be read",
+        "is refused. A damaged line of a log that is named, and a named manifest that no server",
+        "takes, are refused too unless `--keep-going` is given.",
+        "",
+        *_table(["format", "detected by", "gives", "lacks", "example"], rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    """Commands as code; descriptions as they are."""
+    return text if text.startswith(("a ", "an ", "the ")) else f"`{text}`"
+
+
 def _table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
     return [
         f"| {' | '.join(head)} |",
@@ -164,6 +194,7 @@ def pages() -> dict[str, str]:
         "views.md": views_page(),
         "metrics.md": metrics_page(),
         "profiles.md": profiles_page(),
+        "formats.md": formats_page(),
     }
 
 

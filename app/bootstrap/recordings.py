@@ -273,6 +273,8 @@ def import_limits(settings: Settings) -> ImportLimits:
         object_bytes_max=settings.import_object_bytes_max,
         unpacked_bytes_max=settings.import_bytes_max,
         ratio_max=settings.import_ratio_max,
+        sources_max=settings.import_entries_max,
         archive_entries_max=settings.import_entries_max,
+        archive_depth_max=settings.import_archive_depth_max,
         depth_max=settings.yaml_depth_max,
     )

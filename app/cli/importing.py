@@ -28,8 +28,9 @@ def import_history(
     format: Annotated[
         str,
         typer.Option(
-            help="auto, audit, watch, dump, bundle, kwok, simkube, simulator-record, "
-            "simulator-export, scheduler-snapshot, etcd or kine."
+            help="auto, or the format of files whose content does not tell it: audit, watch, "
+            "dump, bundle, kwok, kshrk, simkube, simulator-record, simulator-export, "
+            "scheduler-snapshot, scheduler-log, etcd or kine."
         ),
     ] = "auto",
     at: Annotated[str, typer.Option(help="The moment of an object dump, as an instant.")] = "",
@@ -51,11 +52,13 @@ def import_history(
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Make a history of a recording: audit logs, watch streams, object dumps, native bundles.
+    """Make a history of a recording: audit logs, watch streams, object dumps, support bundles.
 
-    Several sources of the same cluster are joined. A partly unreadable recording imports nothing
-    unless --keep-going. Ends with a fidelity report: what is there, what is missing, and which
-    answers are therefore unsure.
+    Formats are detected by content; docs/reference/formats.md lists them. Several sources of the
+    same cluster are joined, folders and archives are opened, texts are taken apart, and what is in
+    no format is listed. A damaged line of a named log and a named manifest that no server takes
+    import nothing unless --keep-going. Ends with a fidelity report: what is there, what is missing,
+    and which answers are therefore unsure.
     """
     from app.bootstrap import process_settings, recordings, stores
 
@@ -107,7 +110,9 @@ def _print(imported: "Imported") -> None:
         answer = "yes" if verdict.answer else "no"
         console.say(f"{verdict.question} {answer}" + (f": {reasons}" if reasons else ""))
     for place, problem in report.refusals:
-        console.note(f"left out: {place}: {problem}")
+        console.note(f"lost: {place}: {problem}")
+    for place, reason in report.left_out:
+        console.note(f"left out: {place}: {reason}")
     for note in report.notes:
         console.note(f"note: {note}")
 

@@ -46,6 +46,8 @@ class RecordedSource(Protocol):
     @property
     def refused_places(self) -> Sequence[tuple[str, str]]: ...
     @property
+    def left_out(self) -> Sequence[tuple[str, str]]: ...
+    @property
     def contradictions(self) -> Sequence[Contradiction]: ...
     def records(self) -> Iterator[Record]: ...
 
@@ -190,6 +192,7 @@ class _Batches:
             refused=self._source.refused,
             refusals=self._source.refused_places,
             contradictions=self._source.contradictions,
+            left_out=self._source.left_out,
         )
         closing = {"phase": "finished", "report": self._report.to_json()}
         yield sealer.seal(recorded_events.import_draft(self._name, sealer.time, closing))

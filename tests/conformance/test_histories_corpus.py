@@ -16,12 +16,12 @@ from tests.shared_data import shared_path
 NOT_DATA = ("README.md", "INDEX.tsv")
 
 EXPECTED = {
-    "taken": 438,
+    "taken": 439,
     "a version that is not read": 14,
     "not a kind of any release": 2,
     "fields that the version does not have": 21,
     "invalid": 17,
-    "no apiVersion, kind or name": 3,
+    "no apiVersion, kind or name": 2,
     "a format that is not read": 3,
     "no change in it": 1,
 }
@@ -33,6 +33,7 @@ REASONS = (
     ("is not a kind of any release", "not a kind of any release"),
     ("cannot be handled as", "fields that the version does not have"),
     ("is invalid:", "invalid"),
+    ("there is no object", "no apiVersion, kind or name"),
     ("has no apiVersion", "no apiVersion, kind or name"),
     ("without metadata.name", "no apiVersion, kind or name"),
     ("is in no format", "a format that is not read"),

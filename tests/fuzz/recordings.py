@@ -32,7 +32,7 @@ from app.domain.objects import registry
 from app.service import timelines
 from app.service.metering import HistoryMeter
 from app.settings import Settings
-from tests.fuzz import mutations, stories, texts
+from tests.fuzz import mixtures, mutations, stories, texts
 from tests.fuzz.target import LIMITS, Finding, Sent, Target
 
 SETTINGS = Settings(verify_processes=1)
@@ -95,7 +95,8 @@ def _case(name):
 
 def _written(rng, folder):
     """The files of a case, and whether the import is to pass over what it cannot read."""
-    make = rng.choices((_bundle, _audit, _watches, _dump), weights=(5, 3, 2, 1))[0]
+    makers = (_bundle, _audit, _watches, _dump, mixtures.written)
+    make = rng.choices(makers, weights=(5, 3, 2, 1, 3))[0]
     return make(rng, folder), rng.random() < 0.5
 
 

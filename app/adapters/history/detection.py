@@ -1,12 +1,14 @@
 """Which format a source has: bytes first, names second. Parity: history-formats.md 2."""
 
-import zipfile
+from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from app.adapters.history import documents
+from app.adapters.history import documents, json_text, kinds, path_kinds
+from app.adapters.history.audit import envelopes
+from app.adapters.history.formats import keyed
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
@@ -14,10 +16,12 @@ from app.domain.errors import InputError
 AUDIT_GROUP = "audit.k8s.io/"
 BBOLT_MAGIC = b"\xed\xda\x0c\xed"
 SQLITE_MAGIC = b"SQLite format 3\0"
-SIMULATOR_EXPORT_KEYS = frozenset({"pods", "nodes", "schedulerConfig"})
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+LOG_LINES_SEEN_MAX = 50
+"""Lines of a log that are looked at before it is taken for one of one format."""
 DOCUMENTS_SEEN_MAX = 2000
 """Documents that are looked at before a YAML file without a mark is called a dump."""
 
@@ -37,7 +41,9 @@ class Format(StrEnum):
     ETCD = "etcd"
     KINE = "kine"
     KSHRK = "kshrk"
-    TAR = "tar"
+    SCHEDULER_LOG = "scheduler-log"
+    PRINTED = "printed"
+    MIXTURE = "mixture"
     EMPTY = "empty"
     UNKNOWN = "unknown"
 
@@ -45,40 +51,39 @@ class Format(StrEnum):
 NAMED = tuple(
     str(found)
     for found in Format
-    if found not in (Format.KSHRK, Format.TAR, Format.EMPTY, Format.UNKNOWN)
+    if found not in (Format.PRINTED, Format.MIXTURE, Format.EMPTY, Format.UNKNOWN)
 )
 """Formats that a file can be said to have."""
 
 
-def detect(source: ByteSource) -> Format:
-    """The format of one file that is not a zip archive. Raises InputError for damaged packing."""
-    head = source.head(HEAD_BYTES)
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The format of a file; `problem` is why a mixture is no plain document of one format."""
+
+    format: Format
+    problem: InputError | None = None
+
+
+def detect(source: ByteSource, head: bytes) -> Detected:
+    """The format of one file that is no archive; `head` are its first unpacked bytes.
+
+    Raises BoundReached for a document that is too deep or expands too far.
+    """
     if not head.strip():
-        return Format.EMPTY
+        return Detected(Format.EMPTY)
     binary = _detect_binary(head)
     if binary is not None:
-        return binary
+        return Detected(binary)
+    if head.startswith(UTF16_MARKS):
+        return Detected(Format.MIXTURE)
     if b"\0" in head:
-        return Format.UNKNOWN
+        return Detected(Format.UNKNOWN)
     return _detect_text(source, head)
 
 
-def detect_zip(path: Path, name: str) -> Format:
-    """The format of a zip archive, by its entries."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-    except (OSError, zipfile.BadZipFile) as problem:
-        raise InputError(f"the zip archive cannot be read: {problem}", place=name) from problem
-    if "manifest.json" in names and "events.jsonl" in names:
-        return Format.BUNDLE
-    if "snapshot.json" in names:
-        return Format.SCHEDULER_SNAPSHOT
-    if any(entry.endswith("metadata.json") for entry in names) and any(
-        "index.json" in entry for entry in names
-    ):
-        return Format.KSHRK
-    return Format.UNKNOWN
+def is_bundle(names: Collection[str]) -> bool:
+    """True for the entries of a native bundle."""
+    return "manifest.json" in names and "events.jsonl" in names
 
 
 def is_zip(source: ByteSource) -> bool:
@@ -92,48 +97,89 @@ def _detect_binary(head: bytes) -> Format | None:
         return Format.ETCD
     if head.startswith(SQLITE_MAGIC):
         return Format.KINE
-    if head[257:262] == b"ustar":
-        return Format.TAR
     if (0x80 <= head[0] <= 0x8F or head[0] in (0xDE, 0xDF)) and b"version" in head[:64]:
         return Format.SIMKUBE
     return None
 
 
-def _detect_text(source: ByteSource, head: bytes) -> Format:
+def _detect_text(source: ByteSource, head: bytes) -> Detected:
     first = head.split(b"\n", 1)[0]
     if (b"prev_revision" in first and b"create_revision" in first) or first.startswith(KINE_HEADER):
-        return Format.KINE
+        return Detected(Format.KINE)
     if head.startswith(b"AUDIT: id="):
         raise InputError(
             "audit lines in the old text form carry no objects",
             place=source.name,
             cure="record with the JSON form (--audit-log-format=json)",
         )
-    seen = Format.UNKNOWN
     try:
-        for _, value in islice(documents.read_documents(source), DOCUMENTS_SEEN_MAX):
-            found = classify(value)
-            if found not in (Format.DUMP, Format.UNKNOWN):
-                return found
-            if found is Format.DUMP:
-                seen = found
-                if not _may_be_kwok(source, head):
-                    return found
+        return Detected(_of_documents(source, head))
     except BoundReached:
         raise
-    except InputError:
+    except InputError as problem:
         # Only a file that looks like YAML or JSON is worth the exact message of its reader.
-        if head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head or b"kind:" in head:
+        is_document = head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head or b"kind:" in head
+        return Detected(Format.MIXTURE, problem if is_document else None)
+
+
+def _of_documents(source: ByteSource, head: bytes) -> Format:
+    """The format of a text that holds documents from end to end.
+
+    A text of several formats is a mixture, and so is one in which no document is of a format: what
+    was printed for people may be YAML by chance. A recording of
+    kwok may begin with more objects than are looked at: the name of its group gives it away.
+    """
+    if documents.is_json_lines(source):
+        return _one(_of_lines(source))
+    seen = {
+        classify(value, source.name)
+        for _, value in islice(documents.read_documents(source), DOCUMENTS_SEEN_MAX)
+    }
+    if Format.AUDIT in seen and head.lstrip()[:1] not in (b"{", b"["):
+        # Lines of a log that begin with a word and a colon are YAML by chance.
+        return Format.MIXTURE
+    if seen >= {Format.DUMP} and KWOK_GROUP.encode() in head:
+        seen.add(Format.KWOK)
+    return _one(seen)
+
+
+def _of_lines(source: ByteSource) -> set[Format]:
+    """The formats of the lines of a text that begins with a line of JSON.
+
+    A damaged line of a log is for its reader to refuse; a line that is no JSON at all is a text
+    between documents.
+    """
+    seen: set[Format] = set()
+    for count, (number, line) in enumerate(source.lines(), start=1):
+        content, _ = documents.split_stamp(line)
+        if not content.startswith(b"{"):
+            return {Format.MIXTURE}
+        is_log = bool(seen - {Format.DUMP, Format.UNKNOWN})
+        try:
+            value = json_text.decode(content, f"{source.name}:{number}", source.limits)
+        except InputError:
+            if is_log:
+                return seen
             raise
-        return Format.UNKNOWN
+        seen.add(classify(value, source.name))
+        if count >= (LOG_LINES_SEEN_MAX if is_log else DOCUMENTS_SEEN_MAX):
+            break
     return seen
 
 
-def classify(value: Any) -> Format:
-    """The format that one decoded document belongs to."""
+def _one(seen: set[Format]) -> Format:
+    """The format of a file by those of its documents."""
+    formats = seen - {Format.UNKNOWN}
+    if formats == {Format.KWOK, Format.DUMP}:
+        return Format.KWOK
+    return formats.pop() if len(formats) == 1 else Format.MIXTURE
+
+
+def classify(value: Any, name: str = "") -> Format:
+    """The format that one decoded document belongs to; `name` is the path of its file."""
     if isinstance(value, list):
         first = next((item for item in value if isinstance(item, dict)), None)
-        return Format.UNKNOWN if first is None else classify(first)
+        return Format.UNKNOWN if first is None else classify(first, name)
     if not isinstance(value, dict):
         return Format.UNKNOWN
     version = value.get("apiVersion")
@@ -148,19 +194,15 @@ def classify(value: Any) -> Format:
         return Format.SIMULATOR_RECORD
     if {"version", "events", "config"} <= value.keys():
         return Format.SIMKUBE
-    if value.keys() >= SIMULATOR_EXPORT_KEYS:
-        return Format.SIMULATOR_EXPORT
-    if isinstance(value.get("items"), list) and (kind is None or str(kind).endswith("List")):
+    if {"api_path", "response_body"} <= value.keys():
+        return Format.KSHRK
+    if kinds.is_list(value) or (isinstance(kind, str) and ("metadata" in value or version)):
         return Format.DUMP
-    if isinstance(kind, str) and ("metadata" in value or version):
+    if isinstance(value.get("metadata"), dict) and not kind and path_kinds.kind_of(name):
         return Format.DUMP
+    if envelopes.events(value):
+        return Format.AUDIT
+    if keyed.is_keyed(value):
+        is_snapshot = keyed.RAW in value or "NodeList" in value
+        return Format.SCHEDULER_SNAPSHOT if is_snapshot else Format.SIMULATOR_EXPORT
     return Format.UNKNOWN
-
-
-def _may_be_kwok(source: ByteSource, head: bytes) -> bool:
-    """YAML objects may be followed by kwok patches; the name of their group gives them away."""
-    if b"items:" in head[:200] or head.lstrip()[:1] in (b"{", b"["):
-        return False
-    if KWOK_GROUP.encode() in head:
-        return True
-    return any(KWOK_GROUP.encode() in chunk for chunk in source.chunks())

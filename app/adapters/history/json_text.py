@@ -71,6 +71,14 @@ def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterato
         at = end
 
 
+def encode(value: Any) -> bytes:
+    """A decoded value as JSON text on one line. Raises InputError for text that is no Unicode."""
+    try:
+        return msgspec.json.encode(fit_integers(value))
+    except (UnicodeEncodeError, ValueError, TypeError) as problem:
+        raise InputError(f"it cannot be kept as JSON: {problem}") from problem
+
+
 def fit_integers(value: Any) -> Any:
     """The same tree with integers beyond 64 bits as text."""
     if isinstance(value, dict):

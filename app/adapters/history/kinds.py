@@ -70,6 +70,19 @@ _NAMESPACED = frozenset(
     | {(api_groups.EVENTS, "Event"), (api_groups.COORDINATION, "Lease")}
 )
 
+NOT_OBJECTS = frozenset(
+    {
+        "APIGroup",
+        "APIGroupList",
+        "APIResourceList",
+        "APIVersions",
+        "APIGroupDiscoveryList",
+        "Status",
+        "Table",
+    }
+)
+"""Kinds that a server answers with and that are no objects of a cluster."""
+
 _CLUSTER_RESOURCES = frozenset(
     {
         "namespaces",
@@ -139,15 +152,25 @@ def key_of(tree: JsonView, place: str) -> ObjectKey:
     return ObjectKey(group, resource_of(kind), namespace, name)
 
 
+def is_list(tree: JsonView) -> bool:
+    """True for a list of objects, also an empty one, whose items servers write as null."""
+    kind, items = tree.get("kind"), tree.get("items")
+    if kind is None:
+        return isinstance(items, list)
+    if not isinstance(kind, str) or not kind.endswith("List") or kind in NOT_OBJECTS:
+        return False
+    return isinstance(items, list) or (items is None and not meta.name(tree))
+
+
 def list_items(tree: JsonObject) -> list[JsonObject] | None:
     """The items of a list with kind and apiVersion filled in from the list; None if it is none.
 
     Parity: history-formats.md 3.8.
     """
-    items = tree.get("items")
-    kind = tree.get("kind")
-    if not isinstance(items, list) or not (kind is None or str(kind).endswith("List")):
+    if not is_list(tree):
         return None
+    items = tree.get("items") or []
+    kind = tree.get("kind")
     item_kind = "" if kind in (None, "List") else str(kind).removesuffix("List")
     version = tree.get("apiVersion") if item_kind else None
     found: list[JsonObject] = []

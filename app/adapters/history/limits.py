@@ -24,8 +24,9 @@ class ImportLimits:
     `document_bytes_max` one JSON document or YAML file that must be read as a whole.
     `depth_max` bounds nesting, `yaml_expanded_nodes_max` the nodes of one YAML document after its
     aliases are followed. `sources_max` bounds the files of one import, `path_depth_max` the
-    folders above a file, `archive_entries_max` the entries of one archive, `records_max` the
-    records of one import, `refusals_max` the refusals that are listed (all are counted).
+    folders above a file, `archive_entries_max` the entries of all archives, `archive_depth_max`
+    how deep archives stand within archives, `records_max` the records of one import,
+    `refusals_max` the refusals that are listed (all are counted).
     """
 
     unpacked_bytes_max: int = 16 * GIB
@@ -39,6 +40,7 @@ class ImportLimits:
     sources_max: int = 20_000
     path_depth_max: int = 16
     archive_entries_max: int = 100_000
+    archive_depth_max: int = 4
     records_max: int = 50_000_000
     refusals_max: int = 1_000
 

@@ -1,37 +1,41 @@
 """From paths on the command line to one ordered, joined stream of records.
 
-paths → files (folders walked, archives listed) → format of each → readers
+paths → files (folders walked, archives opened) → format of each → readers
       → normalised records in a spool → places → resolved records
 """
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from app.adapters.history import detection, documents, unpacking
+from app.adapters.history import detection, unpacking
+from app.adapters.history.archives import Unpacked
 from app.adapters.history.audit import lines
 from app.adapters.history.detection import Format
-from app.adapters.history.formats import dumps, kwok, simkube, simulator, watch
+from app.adapters.history.formats import (
+    dumps,
+    kshrk,
+    kwok,
+    scheduler_log,
+    simkube,
+    simulator,
+    watch,
+)
 from app.adapters.history.joining import normalising, placing
 from app.adapters.history.joining.resolving import Resolver
 from app.adapters.history.joining.spool import Spool, replace_times
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions, SkippedRecord
+from app.adapters.history.sources import Finder, SourceFile
 from app.adapters.history.storage import etcd, kine
 from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
-from app.domain.log.records import CHANGES, Contradiction, Op, Record
+from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Record
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-
-UNREAD = {
-    Format.TAR: "unpack it and give the folder",
-    Format.KSHRK: "kshrk archives are not read yet",
-}
-"""What to do about formats that are told apart and not read."""
-
 
 LOGS = frozenset(
     {
@@ -45,29 +49,6 @@ LOGS = frozenset(
     }
 )
 """Formats that tell of changes; beside one of them manifests are inputs, not history."""
-
-SUFFIXES = (
-    ".yaml",
-    ".yml",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".log",
-    ".db",
-    ".zip",
-    ".kwok",
-    ".sktrace",
-)
-"""Endings of the files that are looked at in a folder, `.gz` after them or not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFile:
-    """One file of an import: where it is, what it is, and a digest of its bytes."""
-
-    source: ByteSource
-    format: Format
-    is_named: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +139,14 @@ class RecordedHistory:
         return [(refusal.place, refusal.problem) for refusal in self._notes.refusals]
 
     @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """Files and parts of files that hold no objects, with the reason for each."""
+        return [
+            (place, f"{reason} ({count})" if count > 1 else reason)
+            for (place, reason), count in self._notes.left_out.items()
+        ]
+
+    @property
     def contradictions(self) -> Sequence[Contradiction]:
         """What sources show differently, the first of it; complete once `records` has been read."""
         return tuple(self._notes.contradictions)
@@ -191,7 +180,14 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
             cure=f"choose from auto, {', '.join(detection.NAMED)}",
         )
     notes = Notes(keep_going=options.keep_going, refusals_max=options.limits.refusals_max)
-    files = find_files(paths, options, notes)
+    with Unpacked(options.limits, notes) as unpacked:
+        files = Finder(options, notes, unpacked).find(paths)
+        return _opened(paths, files, options, notes)
+
+
+def _opened(
+    paths: Sequence[Path], files: list[SourceFile], options: ReadOptions, notes: Notes
+) -> RecordedHistory:
     spool = Spool(options.limits)
     resources: set[tuple[str, str]] = set()
     releases = ReleaseEvidence()
@@ -211,7 +207,7 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
         if not spool.count:
             raise _nothing(paths, notes)
         placing.place(spool, one_counter=options.one_counter, notes=notes)
-        infos = tuple(_info(file) for file in files)
+        infos = tuple(dict.fromkeys(_info(file) for file in files))
     except BaseException:
         spool.close()
         raise
@@ -223,93 +219,20 @@ def is_bundle(path: Path) -> bool:
     """True when the path is a native bundle, which is imported event by event."""
     if not path.is_file():
         return False
-    source = unpacking.file_source(path, path.name, ImportLimits())
-    return detection.is_zip(source) and detection.detect_zip(path, path.name) is Format.BUNDLE
-
-
-def find_files(paths: Sequence[Path], options: ReadOptions, notes: Notes) -> list[SourceFile]:
-    """The files that the paths name, with their formats, in a fixed order. Raises InputError."""
-    files: list[SourceFile] = []
-    for path in paths:
-        if path.is_dir():
-            files.extend(_in_folder(path, options, notes))
-        else:
-            files.extend(_in_file(path, path.name, options, notes, is_named=True))
-        if len(files) > options.limits.sources_max:
-            raise InputError(
-                f"more than {options.limits.sources_max} files",
-                place=str(path),
-                cure="split the import or raise sources_max",
-            )
-    return files
-
-
-def _in_folder(folder: Path, options: ReadOptions, notes: Notes) -> Iterator[SourceFile]:
-    seen = 0
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if path.is_symlink() or not path.is_file() or path.name.startswith("."):
-            continue
-        seen += 1
-        if len(name.parts) > options.limits.path_depth_max or seen > options.limits.sources_max:
-            raise InputError(
-                f"{name} lies deeper than {options.limits.path_depth_max} folders, or the folder "
-                f"holds more than {options.limits.sources_max} files",
-                place=str(folder),
-                cure="name the files that matter",
-            )
-        if not _is_readable_name(path.name):
-            notes.count("files left out for their names")
-            continue
-        yield from _in_file(path, name.as_posix(), options, notes, is_named=False)
-
-
-def _is_readable_name(name: str) -> bool:
-    return name.lower().removesuffix(".gz").endswith(SUFFIXES)
-
-
-def _in_file(
-    path: Path, name: str, options: ReadOptions, notes: Notes, *, is_named: bool
-) -> Iterator[SourceFile]:
-    source = unpacking.file_source(path, name, options.limits)
+    if not detection.is_zip(unpacking.file_source(path, path.name, ImportLimits())):
+        return False
     try:
-        if detection.is_zip(source):
-            found = detection.detect_zip(path, name)
-            if found is Format.SCHEDULER_SNAPSHOT:
-                source = next(
-                    entry
-                    for entry in unpacking.zip_sources(path, name, options.limits)
-                    if entry.name.endswith("snapshot.json")
-                )
-        elif options.format != "auto" and is_named:
-            found = Format(options.format)
-        else:
-            found = detection.detect(source)
-        if found in UNREAD or found is Format.BUNDLE:
-            raise InputError(
-                f"the format {found.value} cannot be joined with others here",
-                place=name,
-                cure=UNREAD.get(found, "import the bundle on its own"),
-            )
-        if found is Format.UNKNOWN:
-            raise InputError(
-                "the file is in no format that is read here",
-                place=name,
-                cure="name the format with --format if it is one of them",
-            )
-    except InputError as problem:
-        if is_named:
-            notes.refuse(problem)
-        else:
-            notes.add(f"{name} is left out: {problem.problem}")
-        return
-    yield SourceFile(source=source, format=found, is_named=is_named)
+        with zipfile.ZipFile(path) as archive:
+            return detection.is_bundle(set(archive.namelist()))
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise InputError(f"the zip archive cannot be read: {problem}", place=path.name) from problem
 
 
 def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> Iterator[Record]:
     """The records of all files; those of watch streams together, for their seams."""
     has_log = any(file.format in LOGS for file in files)
     watches: list[watch.WatchFile] = []
+    captures: list[tuple[ByteSource, int]] = []
     survey = dumps.Survey()
     for number, file in enumerate(files):
         try:
@@ -318,7 +241,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     yield from lines.read(file.source, number, options, notes)
                 case Format.WATCH:
                     watches.append(watch.scan(file.source, number, notes))
-                case Format.DUMP:
+                case Format.DUMP | Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
                     for record in _read_dump(file, number, options, notes, has_log=has_log):
                         survey.note(record, number)
                         yield record
@@ -332,8 +255,14 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     yield from kine.read(file.source, number, notes)
                 case Format.ETCD:
                     yield from etcd.read(file.source, number, options, notes)
-                case Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
-                    yield from _read_keyed(file, number, options)
+                case Format.PRINTED:
+                    yield from dumps.read(
+                        file.source, number, options, notes, losses=(Loss.PRINTED,)
+                    )
+                case Format.KSHRK:
+                    captures.append((file.source, number))
+                case Format.SCHEDULER_LOG:
+                    yield from scheduler_log.read(file.source, number, options, notes)
                 case Format.EMPTY:
                     notes.count("empty files")
                 case _:
@@ -341,7 +270,11 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                         f"the format {file.format.value} is not read yet", place=file.source.name
                     )
         except InputError as problem:
-            notes.refuse(problem)
+            if file.is_named:
+                notes.refuse(problem)
+            else:
+                notes.lose(problem)
+    yield from kshrk.read(captures, options, notes)
     if not has_log:
         yield from survey.deletions()
     try:
@@ -359,7 +292,7 @@ def _read_dump(
         return
     aside = Notes(keep_going=True, refusals_max=0)
     for record in dumps.read(file.source, number, options, aside):
-        if record.op is Op.ADDED or "[" not in record.position:
+        if record.op is Op.ADDED:
             notes.count("manifests beside a log, left out")
         else:
             yield record
@@ -367,16 +300,8 @@ def _read_dump(
         notes.count("unreadable manifests beside a log, left out", aside.refused)
 
 
-def _read_keyed(file: SourceFile, number: int, options: ReadOptions) -> Iterator[Record]:
-    for _, value in documents.read_documents(file.source):
-        if isinstance(value, dict):
-            raw = value.get("rawObjects")
-            tree = raw if isinstance(raw, dict) else value
-            yield from dumps.read_keyed(file.source, tree, number, options)
-
-
 def _info(file: SourceFile) -> SourceInfo:
-    digest, size = file.source.sha256()
+    digest, size = (file.whole or file.source).sha256()
     return SourceInfo(name=file.source.name, format=file.format.value, sha256=digest, bytes=size)
 
 
@@ -388,8 +313,10 @@ def _nothing(paths: Sequence[Path], notes: Notes) -> InputError:
             f"nothing could be taken; {notes.refused} refused, the first: {first.problem}",
             place=first.place or place,
         )
+    reasons = [f"{name}: {reason}" for name, reason in notes.left_out]
+    more = f"; {len(reasons)} left out, the first: {reasons[0]}" if reasons else ""
     return InputError(
-        "there is no object and no request in it",
+        f"there is no object and no request in it{more}",
         place=place,
         cure="give an audit log, a watch stream, a dump or a folder of them",
     )

@@ -64,8 +64,9 @@ class SkippedRecord:
 class Notes:
     """What reading showed that the report should say: guesses, things left out, refusals.
 
-    Of the refusals `refusals_max` are kept, all are counted. Of the contradictions between sources
-    `CONTRADICTIONS_MAX` are kept; each is a loss of its record besides.
+    Of the refusals and of what is left out `refusals_max` are kept, all are counted. Of the
+    contradictions between sources `CONTRADICTIONS_MAX` are kept; each is a loss of its record
+    besides.
     """
 
     keep_going: bool = False
@@ -75,6 +76,8 @@ class Notes:
     refusals: list[SkippedRecord] = field(default_factory=list)
     refused: int = 0
     contradictions: list[Contradiction] = field(default_factory=list)
+    left_out: dict[tuple[str, str], int] = field(default_factory=dict)
+    left_out_files: int = 0
 
     def contradict(self, contradiction: Contradiction) -> None:
         """Keep a contradiction and its sentence, once."""
@@ -92,10 +95,27 @@ class Notes:
         """Count something that is left out."""
         self.counts[name] = self.counts.get(name, 0) + amount
 
+    def pass_over(self, place: str, reason: str, amount: int = 1) -> None:
+        """Note something that is not of a cluster's state: a text, an answer that is no object.
+
+        Nothing of the recording is missing for it. The same reason in one place counts up.
+        """
+        key = (place, reason)
+        if key in self.left_out:
+            self.left_out[key] += amount
+        else:
+            self.left_out_files += 1
+            if len(self.left_out) < self.refusals_max:
+                self.left_out[key] = amount
+
     def refuse(self, problem: InputError) -> None:
         """Raise the problem, or note it when reading goes on in spite of it."""
         if not self.keep_going:
             raise problem
+        self.lose(problem)
+
+    def lose(self, problem: InputError) -> None:
+        """Note something that a cluster has and that cannot be read, beside what can be."""
         self.refused += 1
         if len(self.refusals) < self.refusals_max:
             text = f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem

@@ -1,7 +1,7 @@
-"""Bytes of a source, unpacked within bounds: files, gzip, entries of zip archives.
+"""Bytes of a source, unpacked within bounds: files, packed streams, entries of zip archives.
 
-Nothing is unpacked to disk and no entry of an archive is trusted: names that are absolute, climb
-with `..` or are links are refused before a byte is read.
+No entry of an archive is trusted: names that are absolute, climb with `..` or are links are refused
+before a byte is read.
 """
 
 import gzip
@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from app.adapters.history import compression
+from app.adapters.history.compression import CHUNK
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 
-CHUNK = 256 * 1024
-"""Bytes read or unpacked at once."""
-
-GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZIP_MAGIC = b"PK\x03\x04"
 
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
@@ -71,21 +68,11 @@ class ByteSource:
         return digest.hexdigest(), size
 
     def chunks(self) -> Iterator[bytes]:
-        """The unpacked bytes, piece by piece; gzip is undone wherever it is found."""
+        """The unpacked bytes, piece by piece; packing is undone wherever it is found."""
         with self.raw() as stream:
             first = self._read(stream)
-            if first.startswith(ZSTD_MAGIC):
-                raise InputError(
-                    "it is packed with zstd, which is not read here",
-                    place=self.name,
-                    cure="unpack it first with `zstd -d`",
-                )
-            packed = first.startswith(GZIP_MAGIC)
-            source = self._read_on(first, stream)
-            if packed:
-                yield from _gunzip(source, self.name, self.limits)
-            else:
-                yield from _bounded(source, self.name, self.limits)
+            packed = self._read_on(first, stream)
+            yield from compression.expand(first, packed, self.name, self.limits)
 
     def _read_on(self, first: bytes, stream: IO[bytes]) -> Iterator[bytes]:
         chunk = first
@@ -210,60 +197,6 @@ def _entry_opener(path: Path, entry: str) -> Callable[[], IO[bytes]]:
         return stream
 
     return open_entry
-
-
-def _bounded(source: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:
-    size = 0
-    for chunk in source:
-        size += len(chunk)
-        _check_size(size, 0, name, limits)
-        yield chunk
-
-
-def _gunzip(source: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:
-    """Undo gzip, also of several members in a row, with bounds on size and ratio."""
-    member = zlib.decompressobj(wbits=31)
-    packed = unpacked = 0
-    for chunk in source:
-        packed += len(chunk)
-        pending = chunk
-        while pending:
-            if member.eof:
-                if not pending.strip(b"\0"):
-                    break
-                member = zlib.decompressobj(wbits=31)
-            try:
-                piece = member.decompress(pending, CHUNK)
-            except zlib.error as problem:
-                raise InputError(
-                    f"the gzip stream is damaged: {problem}", place=name, cure="copy it again"
-                ) from problem
-            unpacked += len(piece)
-            _check_size(unpacked, packed, name, limits)
-            pending = member.unconsumed_tail or member.unused_data
-            if piece:
-                yield piece
-    if packed and not member.eof:
-        raise InputError(
-            "the gzip stream ends in the middle",
-            place=name,
-            cure="copy it again, or unpack what is there with `gzip -dc`",
-        )
-
-
-def _check_size(unpacked: int, packed: int, name: str, limits: ImportLimits) -> None:
-    if unpacked > limits.unpacked_bytes_max:
-        raise BoundReached(
-            f"it unpacks to more than {limits.unpacked_bytes_max} bytes",
-            place=name,
-            cure="split it or raise unpacked_bytes_max",
-        )
-    if packed and unpacked > limits.ratio_free_bytes and unpacked > packed * limits.ratio_max:
-        raise BoundReached(
-            f"it unpacks to more than {limits.ratio_max} times its size",
-            place=name,
-            cure="raise ratio_max if the file is sound",
-        )
 
 
 def gzip_bytes(content: bytes) -> bytes:

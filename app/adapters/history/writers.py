@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from app.adapters.history import kinds
-from app.adapters.history.unpacking import CHUNK
+from app.adapters.history.compression import CHUNK
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json

@@ -115,10 +115,16 @@ class _Builder:
         self.add(value, size, None)
 
 
-def parse_documents(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[int, Any]]:
-    """Line of the beginning and value of each document. Raises InputError with place and line."""
+def parse_documents(
+    content: bytes, place: str, limits: ImportLimits, *, first_line: int = 1
+) -> Iterator[tuple[int, Any]]:
+    """Line of the beginning and value of each document. Raises InputError with place and line.
+
+    `first_line` is the number of the first line of `content` in its source.
+    """
+    before = first_line - 1
     builder = _Builder(place, limits)
-    line = 1
+    line = first_line
     try:
         for event in yaml.parse(content, Loader=yaml.CSafeLoader):
             if isinstance(event, ScalarEvent):
@@ -137,9 +143,11 @@ def parse_documents(content: bytes, place: str, limits: ImportLimits) -> Iterato
                 builder.alias(event.anchor or "")
             elif isinstance(event, DocumentStartEvent):
                 builder.reset()
-                line = event.end_mark.line + 1 if event.end_mark else line
+                line = event.end_mark.line + 1 + before if event.end_mark else line
     except yaml.YAMLError as problem:
-        raise InputError(_problem_text(problem), place=_problem_place(problem, place)) from problem
+        raise InputError(
+            _problem_text(problem), place=_problem_place(problem, place, before)
+        ) from problem
     except (UnicodeDecodeError, ValueError) as problem:
         raise InputError(f"it is not YAML in UTF-8: {problem}", place=place) from problem
 
@@ -199,6 +207,6 @@ def _problem_text(problem: yaml.YAMLError) -> str:
     return f"it is not YAML: {' '.join(str(problem).split())}"
 
 
-def _problem_place(problem: yaml.YAMLError, place: str) -> str:
+def _problem_place(problem: yaml.YAMLError, place: str, before: int) -> str:
     mark = problem.problem_mark if isinstance(problem, yaml.MarkedYAMLError) else None
-    return f"{place}:{mark.line + 1}:{mark.column + 1}" if mark is not None else place
+    return place if mark is None else f"{place}:{mark.line + 1 + before}:{mark.column + 1}"

@@ -38,6 +38,7 @@ _REBUILD = {
         Loss.UNKNOWN_PATCH,
         Loss.NO_STATUS,
         Loss.SPEC_ONLY,
+        Loss.PRINTED,
         Loss.UNDECODABLE,
         Loss.ENCRYPTED,
         Loss.VERSION_GUESS,
@@ -47,6 +48,7 @@ _REBUILD = {
 _DECIDE = {
     Loss.NO_STATUS: "allocations and conditions are missing",
     Loss.SPEC_ONLY: "allocations and conditions are missing",
+    Loss.PRINTED: "objects show a few of their fields",
     Loss.GAP: "a decision in a gap had other inputs than are known",
     Loss.NO_RV: "the order of some changes against other objects is a guess",
     Loss.LATE: doubts.MEANINGS[Loss.LATE][1],
@@ -101,6 +103,8 @@ class FidelityReport:
     contradictions: tuple[Contradiction, ...] = ()
     listed: tuple[str, ...] = ()
     """Kinds of which all objects were listed."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """What holds no objects, as place and reason: nothing of the recording is missing for it."""
 
     def to_json(self) -> JsonObject:
         """The report for the log and for `-o json`; instants as text."""
@@ -121,6 +125,7 @@ class FidelityReport:
             "notes": list(self.notes),
             "refused": self.refused,
             "refusals": [{"place": place, "problem": problem} for place, problem in self.refusals],
+            "leftOut": [{"place": place, "reason": reason} for place, reason in self.left_out],
             "contradictions": [
                 {
                     "group": each.key.group,
@@ -257,6 +262,7 @@ class FidelityCollector:
         refused: int = 0,
         refusals: Iterable[tuple[str, str]] = (),
         contradictions: Iterable[Contradiction] = (),
+        left_out: Iterable[tuple[str, str]] = (),
     ) -> FidelityReport:
         """The report of what was added."""
         judged = self._judged()
@@ -284,6 +290,7 @@ class FidelityCollector:
             refused=refused,
             refusals=tuple(refusals),
             contradictions=tuple(contradictions),
+            left_out=tuple(left_out),
             listed=tuple(sorted(_kind_name(*place) for place in self._listed)),
         )
 

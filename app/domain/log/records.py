@@ -59,6 +59,7 @@ class Loss(StrEnum):
     """Names for what a source cannot tell. Parity: history-formats.md 3.6.
 
     `CONTRADICTED`, `TIMES_CONTRADICT`: sources contradict each other, or their times the order.
+    `PRINTED`: read from what kubectl printed for people, which shows a few fields.
     `LATE`: a watch showed the change after later ones of other kinds had been recorded.
     """
 
@@ -87,6 +88,7 @@ class Loss(StrEnum):
     CONTRADICTED = "contradicted"
     TIMES_CONTRADICT = "times_contradict"
     LATE = "late"
+    PRINTED = "printed"
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):

@@ -246,9 +246,10 @@ def test_dry_runs_refusals_and_panics_change_nothing(tmp_path):
     assert len(records) == 5
 
 
-def test_log_without_bodies_is_refused(tmp_path):
-    with pytest.raises(InputError, match="none of its 1 successful writes has a body"):
-        audit_records(tmp_path, audit("update", name="c1", level="Metadata"))
+def test_write_without_a_body_is_a_gap_of_its_key(tmp_path):
+    (record,) = audit_records(tmp_path, audit("update", name="c1", level="Metadata"))
+    assert (record.op, record.name, record.actor.user) == (Op.GAP, "c1", "alice")
+    assert Loss.METADATA_ONLY in record.losses
 
 
 def test_truncated_body_is_a_gap_of_its_key(tmp_path):

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from app.adapters.history import documents, json_text
+from app.adapters.history.audit import envelopes
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -124,12 +125,40 @@ def _events(
     json_text.check_text_depth(content, place, source.limits)
     if unwrap:
         content = _unwrapped(content, unwrap, place, source)
-    event = _decode(content, place)
+    try:
+        event = _decode(content, place)
+    except InputError:
+        wrapped = _enveloped(content)
+        if not wrapped:
+            raise
+        yield from _wrapped(wrapped, position, place)
+        return
     if event.kind != "EventList" or event.items is None:
-        yield position, event
+        wrapped = [] if event.audit_id or event.stage else _enveloped(content)
+        if wrapped:
+            yield from _wrapped(wrapped, position, place)
+        else:
+            yield position, event
         return
     for index, item in enumerate(event.items):
         yield f"{position}[{index}]", _decode(bytes(item), place)
+
+
+def _enveloped(content: bytes) -> list[JsonObject]:
+    """The events that stand somewhere in a JSON text; none in a text that is no JSON."""
+    try:
+        return envelopes.events(_body_decoder.decode(content))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+def _wrapped(
+    wrapped: list[JsonObject], position: str, place: str
+) -> Iterator[tuple[str, AuditEvent]]:
+    """The events of an envelope, numbered when it holds several."""
+    for index, tree in enumerate(wrapped):
+        inner = f"{position}[{index}]" if len(wrapped) > 1 else position
+        yield inner, _decode(json_text.encode(tree), place)
 
 
 def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> bytes:

@@ -48,7 +48,7 @@ class _State:
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
     """The records of one log, in the order of its lines. Raises InputError naming the line.
 
-    A log in which no write has a body is refused: nothing could be rebuilt from it.
+    A log in which no write has a body gives gaps of the objects that were written.
     """
     state = _State()
     index = seen = 0
@@ -70,12 +70,11 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
             cure="record writes of resource.k8s.io, pods and nodes with level RequestResponse",
         )
     if state.unseen and not state.bodies:
-        raise InputError(
-            f"none of its {state.unseen} successful writes has a body (level Metadata)",
-            place=source.name,
-            cure="record with level RequestResponse for the kinds that matter",
+        notes.add(
+            f"{source.name}: none of its {state.unseen} writes has a body (level Metadata): they "
+            "are gaps of known objects"
         )
-    if state.unseen:
+    elif state.unseen:
         notes.add(f"{source.name}: {state.unseen} writes were recorded without their body")
 
 

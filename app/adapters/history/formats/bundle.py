@@ -15,7 +15,7 @@ from typing import IO, Any
 import msgspec
 
 from app.adapters import head_keys
-from app.adapters.history import json_text, unpacking
+from app.adapters.history import compression, json_text, unpacking
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Beginning, Event, EventType, ObjectKey, Revision, Stamp, chain
@@ -216,7 +216,7 @@ class BundleWriter:
                 _put(archive, MANIFEST, chain.canonical_json(manifest) + b"\n", packed=False)
                 self._lines.seek(0)
                 with archive.open(_entry(EVENTS, packed=True), "w", force_zip64=True) as entry:
-                    while chunk := self._lines.read(unpacking.CHUNK):
+                    while chunk := self._lines.read(compression.CHUNK):
                         entry.write(chunk)
                 if heads:
                     _put(archive, HEADS, chain.canonical_json(heads) + b"\n", packed=False)

@@ -11,12 +11,21 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history import documents, kinds
+from app.adapters.history import documents, kinds, path_kinds
+from app.adapters.history.formats import keyed
 from app.adapters.history.reading import Notes, ReadOptions, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.log.records import (
+    Loss,
+    Op,
+    Quality,
+    Record,
+    TimeQuality,
+    comparable_version,
+    join_losses,
+)
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
@@ -26,25 +35,6 @@ MANIFEST_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
 
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated name suffixes, as the API server chooses them."""
-
-KIND_OF_FIELD = {
-    "pods": ("v1", "Pod"),
-    "nodes": ("v1", "Node"),
-    "namespaces": ("v1", "Namespace"),
-    "pvs": ("v1", "PersistentVolume"),
-    "persistentVolumes": ("v1", "PersistentVolume"),
-    "pvcs": ("v1", "PersistentVolumeClaim"),
-    "persistentVolumeClaims": ("v1", "PersistentVolumeClaim"),
-    "configMaps": ("v1", "ConfigMap"),
-    "storageClasses": ("storage.k8s.io/v1", "StorageClass"),
-    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
-    "resourceClaims": ("resource.k8s.io/v1", "ResourceClaim"),
-    "resourceClaimTemplates": ("resource.k8s.io/v1", "ResourceClaimTemplate"),
-    "resourceSlices": ("resource.k8s.io/v1", "ResourceSlice"),
-    "deviceClasses": ("resource.k8s.io/v1", "DeviceClass"),
-    "deviceTaintRules": ("resource.k8s.io/v1beta2", "DeviceTaintRule"),
-}
-"""Kinds of the arrays in files keyed by resource name, whose items have no kind."""
 
 
 @dataclass(slots=True)
@@ -95,37 +85,53 @@ class Survey:
                 earlier[place] = keys
 
 
-def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """The objects of one file. Raises InputError naming the object that cannot be taken."""
+def read(
+    source: ByteSource,
+    number: int,
+    options: ReadOptions,
+    notes: Notes,
+    *,
+    losses: tuple[Loss, ...] = (),
+) -> Iterator[Record]:
+    """The objects of one file. Raises InputError naming the object that cannot be taken.
+
+    What is no object is left out and said. `losses` are those of every object of the file.
+    """
     versions: dict[ObjectKey, str] = {}
     index = 0
     for position, list_version, tree in _objects(source):
         index += 1
-        if tree.get("kind") == "Status" and tree.get("apiVersion") == "v1":
-            notes.count("answers of kind Status, left out")
+        reason = _no_object(tree, source.name)
+        if reason:
+            notes.pass_over(source.name, reason)
             continue
         try:
             record = _record(
                 source.name, position, (number, index), tree, list_version, options, versions
             )
+            if losses:
+                record = msgspec.structs.replace(
+                    record,
+                    object_quality=Quality.PARTIAL,
+                    losses=join_losses(record.losses, losses),
+                )
         except InputError as problem:
             notes.refuse(problem)
             continue
         yield record
 
 
-def read_keyed(
-    source: ByteSource, value: JsonObject, number: int, options: ReadOptions
-) -> Iterator[Record]:
-    """Objects of a document whose fields are arrays by resource name. Parity: 3.8, 10.2, 15."""
-    index = 0
-    versions: dict[ObjectKey, str] = {}
-    for name, (api_version, kind) in KIND_OF_FIELD.items():
-        for place, item in enumerate(json_tree.objects(value, name)):
-            index += 1
-            tree = {"apiVersion": api_version, "kind": kind, **item}
-            position = f"{name}[{place}]"
-            yield _record(source.name, position, (number, index), tree, "", options, versions)
+def _no_object(tree: JsonObject, path: str) -> str:
+    """Why a document is no object of a cluster; empty when it is one, or a part of one."""
+    kind = tree.get("kind")
+    if kind in kinds.NOT_OBJECTS and kind != "Table":
+        return f"answers of kind {kind}, which are no objects"
+    if not isinstance(tree.get("metadata"), dict):
+        named = f"of kind {kind} " if isinstance(kind, str) and kind else ""
+        return f"documents {named}without metadata, which are no objects"
+    if not kind and path_kinds.kind_of(path) is None:
+        return "documents without a kind, in the document or in the name of the file"
+    return ""
 
 
 def _record(
@@ -144,6 +150,7 @@ def _record(
             cure="record with -o yaml or -o json",
         )
     losses: list[Loss] = []
+    tree = path_kinds.completed(tree, source)
     metadata = meta.metadata(tree)
     if "managedFields" in metadata and not options.keep_managed_fields:
         kept = {name: part for name, part in metadata.items() if name != "managedFields"}
@@ -228,7 +235,11 @@ def _open(
         return
     items = kinds.list_items(value)
     if items is None:
-        yield position, list_version, value
+        if keyed.is_keyed(value):
+            for place, tree in keyed.items(value):
+                yield place if position == "1" else f"{position}/{place}", list_version, tree
+        else:
+            yield position, list_version, value
         return
     list_version = meta.resource_version(value)
     for index, item in enumerate(items):

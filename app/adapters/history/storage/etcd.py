@@ -22,7 +22,8 @@ from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, compa
 from app.domain.values.json_tree import JsonObject
 
 DIGEST_BYTES = 32
-PREFIX = "/registry/"
+PREFIXES = ("/registry/", "/kubernetes.io/", "/openshift.io/")
+"""What the keys of objects begin with: as upstream has it, and as OpenShift has it."""
 NOT_OBJECTS = ("ranges/", "masterleases/", "peerserverleases/")
 _REVISION = struct.Struct(">QxQ")
 _PLACES = {
@@ -108,7 +109,8 @@ def entry_records(
     """
     position = f"{entry.main}/{entry.sub}"
     place = f"{source.name}:{position}"
-    if not entry.key.startswith(PREFIX) or entry.key[len(PREFIX) :].startswith(NOT_OBJECTS):
+    path = _path(entry.key)
+    if not path or path.startswith(NOT_OBJECTS):
         notes.count("keys of the store that are no objects")
         return
     order_key = (0, comparable_version(str(entry.main)), 0, *order)
@@ -191,9 +193,14 @@ def _unreadable(
     )
 
 
+def _path(key: str) -> str:
+    """A key of an object without its prefix; empty for other keys."""
+    return next((key[len(prefix) :] for prefix in PREFIXES if key.startswith(prefix)), "")
+
+
 def _path_key(key: str) -> ObjectKey:
     """The identity that a key of the store tells; its group only for custom resources."""
-    parts = key[len(PREFIX) :].split("/")
+    parts = _path(key).split("/")
     for path, resource in _PLACES.items():
         steps = path.split("/")
         if parts[: len(steps)] == steps:

@@ -1,0 +1,196 @@
+"""Archives within archives: the files in tar and zip archives, however deep, within bounds.
+
+Entries are copied into a temporary folder under numbers of ours, so that no name of an archive ever
+names a file here. An entry with an unsafe name, a link, a device or a damaged entry is left out and
+said; an archive that ends in the middle gives what came before.
+"""
+
+import io
+import stat
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import IO
+
+from app.adapters.history import unpacking
+from app.adapters.history.compression import CHUNK
+from app.adapters.history.limits import BoundReached, ImportLimits
+from app.adapters.history.reading import Notes
+from app.adapters.history.unpacking import UNREADABLE, ByteSource
+from app.domain.errors import InputError
+
+TAR_MAGIC = b"ustar"
+TAR_MAGIC_AT = 257
+
+
+class Unpacked:
+    """The unpacked entries of the archives of one import.
+
+    Use as a context manager: leaving removes the copies.
+    """
+
+    def __init__(self, limits: ImportLimits, notes: Notes) -> None:
+        self._limits = limits
+        self._notes = notes
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._entries = 0
+        self._bytes = 0
+        self._files = 0
+
+    def __enter__(self) -> "Unpacked":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def zip_entries(self, source: ByteSource) -> Iterator[ByteSource]:
+        """The files of a zip archive, by name. Raises InputError when it cannot be read at all."""
+        path = self.path_of(source)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                infos = archive.infolist()
+                for info in sorted(infos, key=lambda entry: entry.filename):
+                    if info.is_dir():
+                        continue
+                    is_link = stat.S_ISLNK(info.external_attr >> 16)
+                    if self._is_safe(info.filename, source.name, is_link=is_link):
+                        yield from self._zip_entry(archive, info, source.name)
+        except (OSError, zipfile.BadZipFile) as problem:
+            raise InputError(
+                f"the zip archive cannot be read: {problem}", place=source.name
+            ) from problem
+
+    def _zip_entry(
+        self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, archive_name: str
+    ) -> Iterator[ByteSource]:
+        name = _inner(archive_name, info.filename)
+        ratio = info.file_size // max(1, info.compress_size)
+        if info.file_size > self._limits.ratio_free_bytes and ratio > self._limits.ratio_max:
+            raise BoundReached(
+                f"it unpacks to more than {self._limits.ratio_max} times its size",
+                place=name,
+                cure="raise ratio_max if the file is sound",
+            )
+        try:
+            with archive.open(info) as stream:
+                yield self._kept(stream, name)
+        except (*UNREADABLE, NotImplementedError) as problem:
+            self._notes.lose(InputError(f"the entry cannot be read: {problem}", place=name))
+
+    def tar_entries(self, source: ByteSource) -> Iterator[ByteSource]:
+        """The files of a tar archive, in its order; those before the place where it is damaged."""
+        try:
+            chunks = _Chunks(source.chunks())
+            with tarfile.open(fileobj=chunks, mode="r|") as archive:
+                for info in archive:
+                    if info.isdir():
+                        continue
+                    is_odd = not info.isreg() or info.issparse()
+                    if not self._is_safe(info.name, source.name, is_link=is_odd):
+                        continue
+                    stream = archive.extractfile(info)
+                    if stream is None:
+                        continue
+                    entry = self._kept(stream, _inner(source.name, info.name))
+                    if entry.sha256()[1] != info.size:
+                        raise EOFError(f"{info.name} ends in the middle")
+                    yield entry
+            if chunks.tail.strip(b"\0"):
+                raise EOFError("it has no end")
+        except BoundReached:
+            raise
+        except InputError as problem:
+            self._notes.lose(problem)
+        except (*UNREADABLE, tarfile.TarError, ValueError) as problem:
+            self._notes.lose(
+                InputError(f"the tar archive is damaged or cut: {problem}", place=source.name)
+            )
+
+    def path_of(self, source: ByteSource) -> Path:
+        """A file on disk with the bytes of a source, unpacked."""
+        with _Chunks(source.chunks()) as stream:
+            return self._copy(stream, source.name)
+
+    def _is_safe(self, entry: str, archive: str, *, is_link: bool) -> bool:
+        try:
+            unpacking.check_entry_name(entry, archive, self._limits)
+        except InputError as problem:
+            self._notes.lose(problem)
+            return False
+        if is_link:
+            self._notes.pass_over(_inner(archive, entry), "it is a link or no plain file")
+            return False
+        return True
+
+    def _kept(self, stream: IO[bytes], name: str) -> ByteSource:
+        self._entries += 1
+        if self._entries > self._limits.archive_entries_max:
+            raise BoundReached(
+                f"more than {self._limits.archive_entries_max} entries in archives",
+                place=name,
+                cure="raise import_entries_max if the archive is sound",
+            )
+        return unpacking.file_source(self._copy(stream, name), name, self._limits)
+
+    def _copy(self, stream: IO[bytes] | io.RawIOBase, name: str) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="redra-import-")
+        self._files += 1
+        path = Path(self._folder.name) / str(self._files)
+        with path.open("wb") as file:
+            while piece := stream.read(CHUNK):
+                self._bytes += len(piece)
+                if self._bytes > self._limits.unpacked_bytes_max:
+                    raise BoundReached(
+                        f"the archives unpack to more than {self._limits.unpacked_bytes_max} bytes",
+                        place=name,
+                        cure="raise import_bytes_max if the archive is sound",
+                    )
+                file.write(piece)
+        return path
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks of bytes as a file that is read once."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+        self.tail = b""
+        """The last block that was read; blocks of zeros end a tar archive."""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts: list[bytes] = []
+        while size != 0:
+            if not self._rest:
+                self._rest = memoryview(next(self._chunks, b""))
+                if not self._rest:
+                    break
+            step = len(self._rest) if size < 0 else min(size, len(self._rest))
+            parts.append(bytes(self._rest[:step]))
+            self._rest = self._rest[step:]
+            size -= step if size > 0 else 0
+        piece = b"".join(parts)
+        self.tail = (self.tail + piece)[-tarfile.BLOCKSIZE :]
+        return piece
+
+
+def _inner(archive: str, entry: str) -> str:
+    return f"{archive}/{PurePosixPath(entry)}"
+
+
+def is_tar(head: bytes) -> bool:
+    """True when unpacked bytes begin like a tar archive."""
+    return head[TAR_MAGIC_AT : TAR_MAGIC_AT + len(TAR_MAGIC)] == TAR_MAGIC

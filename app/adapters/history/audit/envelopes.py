@@ -1,0 +1,136 @@
+"""Audit events as log services deliver them: wrapped, renamed, flattened.
+
+An event is found by its own fields wherever it stands in a line: in a message of CloudWatch, in
+`properties.log` of Azure, in `_source` of Elasticsearch, in `_raw` of Splunk, as text or as an
+object. Azure's tables rename its fields, SIEMs flatten them, and Google's audit log says the same
+in words of its own. What such a service cut off is marked as cut.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from app.adapters.history.audit import google
+from app.domain.values.json_tree import JsonObject
+
+GROUP = "audit.k8s.io/"
+DEPTH_MAX = 8
+"""Levels of an envelope that are looked into."""
+
+TRUNCATED = "audit.k8s.io/truncated"
+_COLUMNS = {
+    "AuditId": "auditID",
+    "Level": "level",
+    "Stage": "stage",
+    "RequestUri": "requestURI",
+    "Verb": "verb",
+    "User": "user",
+    "ImpersonatedUser": "impersonatedUser",
+    "SourceIps": "sourceIPs",
+    "UserAgent": "userAgent",
+    "ObjectRef": "objectRef",
+    "ResponseStatus": "responseStatus",
+    "RequestObject": "requestObject",
+    "ResponseObject": "responseObject",
+    "RequestReceivedTime": "requestReceivedTimestamp",
+    "StageReceivedTime": "stageTimestamp",
+    "Annotations": "annotations",
+}
+"""Fields of an event by the columns of Azure's tables AKSAudit and AKSAuditAdmin."""
+
+
+def events(value: Any) -> list[JsonObject]:
+    """The audit events in a decoded value, in their order; empty when it holds none."""
+    return list(_found(value, 0))
+
+
+def is_event(tree: JsonObject) -> bool:
+    """True for an event itself, whether it says its kind or not."""
+    if isinstance(version := tree.get("apiVersion"), str) and version.startswith(GROUP):
+        return tree.get("kind") == "Event"
+    return "auditID" in tree and "verb" in tree and "stage" in tree
+
+
+def _found(value: Any, depth: int) -> Iterator[JsonObject]:
+    if depth > DEPTH_MAX:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _found(item, depth + 1)
+    elif isinstance(value, str):
+        yield from _in_text(value, depth)
+    elif isinstance(value, dict):
+        yield from _in_object(value, depth)
+
+
+def _in_text(text: str, depth: int) -> Iterator[JsonObject]:
+    begin = text.find("{")
+    if begin < 0 or ("auditID" not in text and GROUP not in text):
+        return
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        return
+    yield from _found(value, depth + 1)
+
+
+def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
+    if is_event(tree):
+        yield _tidied(tree)
+    elif "AuditId" in tree and "Verb" in tree:
+        renamed = {field: _decoded(tree[name]) for name, field in _COLUMNS.items() if name in tree}
+        yield _tidied(renamed)
+    elif (said := google.event(tree)) is not None:
+        yield _tidied(said)
+    elif (flat := _unflattened(tree)) is not None:
+        yield _tidied(flat)
+    else:
+        for part in tree.values():
+            yield from _found(part, depth + 1)
+
+
+def _decoded(value: Any) -> Any:
+    """A column, which may be JSON in a text."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _tidied(tree: JsonObject) -> JsonObject:
+    """The event with its kind; bodies that are no objects were cut by the service."""
+    event = {**tree, "kind": "Event", "apiVersion": "audit.k8s.io/v1"}
+    annotations = tree.get("annotations")
+    kept = annotations if isinstance(annotations, dict) else {}
+    event["annotations"] = {name: text for name, text in kept.items() if isinstance(text, str)}
+    for body in ("requestObject", "responseObject"):
+        if isinstance(tree.get(body), str):
+            del event[body]
+            event["annotations"][TRUNCATED] = "true"
+    event.setdefault("stage", "ResponseComplete")
+    return event
+
+
+def _unflattened(tree: JsonObject) -> JsonObject | None:
+    """The event of which every field stands under its path. Example: `kubernetes.audit.verb`."""
+    place = next((name for name in tree if name.endswith(("auditID", "audit_id"))), None)
+    if place is None or "." not in place:
+        return None
+    prefix = place[: place.rfind(".") + 1]
+    nested: JsonObject = {}
+    for name, value in tree.items():
+        if name.startswith(prefix):
+            _set(nested, name.removeprefix(prefix).split("."), value)
+    return nested if is_event(nested) else None
+
+
+def _set(tree: JsonObject, path: list[str], value: Any) -> None:
+    """Set a value below a path; a path through a text is passed over."""
+    for step in path[:-1]:
+        below = tree.setdefault(step, {})
+        if not isinstance(below, dict):
+            return
+        tree = below
+    tree[path[-1]] = value

@@ -1,0 +1,181 @@
+"""Packed streams, unpacked piece by piece within bounds: gzip, xz, bzip2, zstandard.
+
+The packing is found by its first bytes, whatever the file is called. Several members in a row are
+one stream, as the tools that write them mean it.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import zstandard
+
+from app.adapters.history.limits import BoundReached, ImportLimits
+from app.domain.errors import InputError
+
+CHUNK = 256 * 1024
+"""Bytes read or unpacked at once."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+XZ_MAGIC = b"\xfd7zXZ\x00"
+BZIP2_MAGIC = b"BZh"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+WINDOW_BYTES_MAX = 128 * 1024 * 1024
+"""Memory that one stream may ask for to be unpacked, whatever its header says."""
+
+
+ZSTD_STEP = 1024
+"""Bytes of a zstandard stream that are unpacked at once: a block of few bytes may hold 128 KiB."""
+
+
+class _Member(Protocol):
+    """One packed member: the interface that `lzma` and `bz2` share."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _GzipMember:
+    """A gzip member with the interface of the others."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
+
+
+class _ZstdMember:
+    """A zstandard frame with the interface of the others.
+
+    The library bounds no output, so that it gets its input in small steps.
+    """
+
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdDecompressor(max_window_size=WINDOW_BYTES_MAX).decompressobj()
+        self._rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._rest
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        data = self._rest + data
+        step = ZSTD_STEP if max_length >= 0 else len(data)
+        self._rest = data[step:]
+        return self._frame.decompress(data[:step])
+
+
+def _xz_member() -> _Member:
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=WINDOW_BYTES_MAX)
+
+
+_MEMBERS: tuple[tuple[bytes, str, Callable[[], _Member]], ...] = (
+    (GZIP_MAGIC, "gzip", _GzipMember),
+    (XZ_MAGIC, "xz", _xz_member),
+    (BZIP2_MAGIC, "bzip2", bz2.BZ2Decompressor),
+    (ZSTD_MAGIC, "zstd", _ZstdMember),
+)
+_DAMAGED = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, zstandard.ZstdError)
+
+
+def expand(
+    first: bytes, chunks: Iterator[bytes], name: str, limits: ImportLimits
+) -> Iterator[bytes]:
+    """The unpacked bytes of a stream that begins with `first`, which is the first of `chunks`.
+
+    What is not packed comes as it is. Raises InputError for damage, BoundReached beyond
+    `unpacked_bytes_max` and `ratio_max`.
+    """
+    for magic, packing, make in _MEMBERS:
+        if first.startswith(magic):
+            return _members(chunks, make, packing, name, limits)
+    return _plain(chunks, name, limits)
+
+
+def _plain(chunks: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        check_size(size, 0, name, limits)
+        yield chunk
+
+
+def _members(
+    chunks: Iterator[bytes],
+    make: Callable[[], _Member],
+    packing: str,
+    name: str,
+    limits: ImportLimits,
+) -> Iterator[bytes]:
+    member = make()
+    packed = unpacked = 0
+    for chunk in chunks:
+        packed += len(chunk)
+        pending = chunk
+        while pending or not (member.eof or member.needs_input):
+            if member.eof:
+                if not pending.strip(b"\0"):
+                    break
+                member = make()
+            try:
+                piece = member.decompress(pending, CHUNK)
+            except _DAMAGED as problem:
+                raise InputError(
+                    f"the {packing} stream is damaged: {problem}", place=name, cure="copy it again"
+                ) from problem
+            unpacked += len(piece)
+            check_size(unpacked, packed, name, limits)
+            pending = member.unused_data if member.eof else b""
+            if piece:
+                yield piece
+    if packed and not member.eof:
+        raise InputError(
+            f"the {packing} stream ends in the middle",
+            place=name,
+            cure="copy it again, or unpack what is there by hand",
+        )
+
+
+def check_size(unpacked: int, packed: int, name: str, limits: ImportLimits) -> None:
+    """Raise BoundReached when more was unpacked than the bounds on size and ratio allow."""
+    if unpacked > limits.unpacked_bytes_max:
+        raise BoundReached(
+            f"it unpacks to more than {limits.unpacked_bytes_max} bytes",
+            place=name,
+            cure="split it or raise unpacked_bytes_max",
+        )
+    if packed and unpacked > limits.ratio_free_bytes and unpacked > packed * limits.ratio_max:
+        raise BoundReached(
+            f"it unpacks to more than {limits.ratio_max} times its size",
+            place=name,
+            cure="raise ratio_max if the file is sound",
+        )

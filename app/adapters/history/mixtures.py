@@ -1,0 +1,250 @@
+"""Texts that hold documents among other things, taken apart.
+
+Logs with JSON in them, several JSON documents with text between them, Markdown with fenced YAML,
+the stream of `kubectl cluster-info dump`, what a terminal showed. A document is found where it
+begins: JSON at a bracket, YAML at a line that names a field of an object, tables and descriptions
+of kubectl at their headings. Everything else is text, which is counted; a document that begins and
+cannot be read is damaged, which is named.
+
+    $ kubectl get pod a -o json          text
+    {"apiVersion": "v1", …}              a document at line 2
+    error: connection lost               text
+    ```yaml                              a fence: what is inside is a text of its own
+    apiVersion: v1                       a document at line 5
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.adapters.history import json_text, printed, yaml_documents
+from app.adapters.history.limits import BoundReached, ImportLimits
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+
+ATTEMPTS_MAX = 1_000
+"""Brackets that begin no document, after which a text is no longer searched for JSON."""
+
+_decoder = json.JSONDecoder()
+_FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?:```|~~~)")
+_LOGS_BEGIN = re.compile(r"^==== START logs for container ")
+_LOGS_END = re.compile(r"^==== END logs for container ")
+_YAML_BEGIN = re.compile(
+    r"^(?:- )?(?:apiVersion|kind|items|metadata|type|object|event|time):(?:\s|$)"
+)
+_YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[\w.$/"'-]+:(?:\s|$))""")
+_YAML_BORDER = re.compile(r"^(?:---|\.\.\.)(?:\s|$)")
+_EMBEDDED = re.compile(r'\{\s*"')
+_MARKS = ("apiVersion", "audit.k8s.io", "auditID")
+"""Words without one of which a line of text is not searched for JSON within."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A document and its first line; `is_printed` when kubectl printed it for people."""
+
+    line: int
+    value: JsonObject
+    content: bytes
+    is_printed: bool = False
+
+
+@dataclass(slots=True)
+class Mixture:
+    """What a text holds: documents in their order, how much else, and what is damaged."""
+
+    parts: list[Part] = field(default_factory=list)
+    text_lines: int = 0
+    log_lines: int = 0
+    damaged: list[InputError] = field(default_factory=list)
+
+
+def take_apart(content: bytes, place: str, limits: ImportLimits) -> Mixture:
+    """The documents of a text. Raises BoundReached for one that is too deep or expands too far."""
+    mixture = Mixture()
+    lines = decoded(content).split("\n")
+    for first, block in _blocks(lines, mixture):
+        _Block(block, first, place, limits, mixture).read()
+    return mixture
+
+
+def decoded(content: bytes) -> str:
+    """The text, in UTF-8 or as its byte order mark says; bytes that are none become a mark."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if content.startswith(mark):
+            return content[2:].decode(encoding, "replace").replace("\r\n", "\n")
+    return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _blocks(lines: list[str], mixture: Mixture) -> Iterator[tuple[int, list[str]]]:
+    """Stretches of lines that belong together, with the number of their first line.
+
+    Fences and the borders of YAML documents end a stretch; logs of containers are passed over.
+    """
+    block: list[str] = []
+    first = 1
+    indent: str | None = None
+    is_log = False
+    for number, line in enumerate(lines, start=1):
+        if is_log:
+            mixture.log_lines += 1
+            is_log = not _LOGS_END.match(line)
+            first = number + 1
+            continue
+        fence = _FENCE.match(line)
+        if fence or _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
+            yield first, block
+            block, first = [], number + 1
+            is_log = bool(_LOGS_BEGIN.match(line))
+            if fence:
+                indent = fence["indent"] if indent is None else None
+            continue
+        block.append(line.removeprefix(indent) if indent else line)
+    yield first, block
+
+
+class _Block:
+    """One stretch of lines while it is read from its top."""
+
+    def __init__(
+        self, lines: list[str], first: int, place: str, limits: ImportLimits, mixture: Mixture
+    ) -> None:
+        self._lines = lines
+        self._first = first
+        self._place = place
+        self._limits = limits
+        self._mixture = mixture
+        self._at = 0
+        self._text: str | None = None
+        self._starts: list[int] = []
+        self._attempts = 0
+
+    def read(self) -> None:
+        """Take the documents of the stretch into the mixture."""
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if not line.strip():
+                self._at += 1
+            elif not (self._json(line) or self._yaml(line) or self._printed()):
+                self._mixture.text_lines += 1
+                self._at += 1
+
+    def _json(self, line: str) -> bool:
+        bare = line.lstrip(" \t")
+        column = len(line) - len(bare)
+        if not bare.startswith(("{", "[")):
+            if not any(mark in line for mark in _MARKS):
+                return False
+            begin = _EMBEDDED.search(line)
+            if begin is None:
+                return False
+            column = begin.start()
+        if self._attempts >= ATTEMPTS_MAX:
+            return False
+        return self._document(line, column)
+
+    def _document(self, line: str, column: int) -> bool:
+        text, start = self._whole(self._at, column)
+        try:
+            value, end = _decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as problem:
+            self._attempts += 1
+            if isinstance(problem, RecursionError):
+                raise BoundReached(
+                    f"nested deeper than {self._limits.depth_max}",
+                    place=f"{self._place}:{self._first + self._at}",
+                    cure="flatten it",
+                ) from problem
+            if (column == 0 and line.rstrip().endswith(("{", "[", ","))) or '"kind"' in line:
+                self._damage(f"it is not JSON: {problem}")
+            return False
+        if not isinstance(value, dict | list) or not value:
+            return False
+        number = self._first + self._at
+        json_text.check_depth(value, f"{self._place}:{number}", self._limits)
+        self._take(number, value)
+        self._pass(end)
+        return True
+
+    def _whole(self, line: int, column: int) -> tuple[str, int]:
+        if self._text is None:
+            self._text = "\n".join(self._lines)
+            at = 0
+            for each in self._lines:
+                self._starts.append(at)
+                at += len(each) + 1
+        return self._text, self._starts[line] + column
+
+    def _pass(self, end: int) -> None:
+        """Go on behind the character at `end`; what is left of its line is looked at again."""
+        text, _ = self._whole(self._at, 0)
+        while self._at < len(self._lines) and (
+            self._starts[self._at] + len(self._lines[self._at]) <= end
+        ):
+            self._at += 1
+        if self._at < len(self._lines) and self._starts[self._at] < end:
+            rest = text[end : self._starts[self._at] + len(self._lines[self._at])]
+            self._lines[self._at] = " " * (end - self._starts[self._at]) + rest
+
+    def _yaml(self, line: str) -> bool:
+        if not _YAML_BEGIN.match(line):
+            return False
+        end = self._at + 1
+        while end < len(self._lines) and _YAML_GOES_ON.match(self._lines[end]):
+            end += 1
+        content = "\n".join(self._lines[self._at : end]).encode("utf-8", "replace")
+        number = self._first + self._at
+        try:
+            values = [
+                value
+                for _, value in yaml_documents.parse_documents(
+                    content, self._place, self._limits, first_line=number
+                )
+            ]
+        except BoundReached:
+            raise
+        except InputError as problem:
+            self._mixture.damaged.append(problem)
+            self._at = end
+            return True
+        for value in values:
+            self._take(number, value)
+        self._at = end
+        return True
+
+    def _printed(self) -> bool:
+        objects, used = printed.parse(self._lines, self._at)
+        if not used:
+            return False
+        number = self._first + self._at
+        for tree in objects:
+            self._take(number, tree, is_printed=True)
+        self._at += used
+        return True
+
+    def _take(self, line: int, value: Any, *, is_printed: bool = False) -> None:
+        """Keep a document; an array is the documents in it."""
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, dict):
+                continue
+            try:
+                content = json_text.encode(item)
+            except InputError as problem:
+                self._damage(problem.problem)
+                continue
+            self._mixture.parts.append(Part(line, item, content, is_printed))
+
+    def _damage(self, problem: str) -> None:
+        place = f"{self._place}:{self._first + self._at}"
+        self._mixture.damaged.append(InputError(problem, place=place))
+
+
+def as_lines(parts: list[Part]) -> bytes:
+    """The documents as JSON lines, each on the line where it begins, so that places stay true."""
+    out: list[bytes] = []
+    for part in parts:
+        out += [b""] * (part.line - 1 - len(out))
+        out.append(part.content)
+    return b"\n".join(out) + b"\n"

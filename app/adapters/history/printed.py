@@ -1,0 +1,278 @@
+"""What kubectl printed for people: the tables of `get` and the pages of `describe`.
+
+They show a few fields of an object, so that what is read from them is a part of it: the identity,
+the node, the phase, labels and taints where they are shown. The records say so.
+
+    NAMESPACE   NAME   READY   STATUS    RESTARTS   AGE   NODE
+    default     a      1/1     Running   0          3d    n1
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from app.domain.objects import registry
+from app.domain.objects.kind import Kind
+from app.domain.values.json_tree import JsonObject
+
+_TITLES = re.compile(
+    r"^(?:NAMESPACE\s+)?(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
+)
+_TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
+_COMMAND = re.compile(r"\bkubectl\b.*?\bget\s+(?:-\S+\s+)*(?P<name>[a-z][\w.,-]*)")
+_COMMAND_NAMESPACE = re.compile(r"(?:\s-n[ =]?|--namespace[ =])(?P<name>[a-z0-9-]+)")
+_ROW_NAME = re.compile(r"[a-z0-9][a-z0-9.:/_-]*")
+_NONE = ("<none>", "<unset>", "<unknown>", "")
+_PHASES = {
+    "Pending": "Pending",
+    "Running": "Running",
+    "Succeeded": "Succeeded",
+    "Failed": "Failed",
+    "Completed": "Succeeded",
+    "Error": "Failed",
+    "ContainerCreating": "Pending",
+    "SchedulingGated": "Pending",
+}
+"""Phases by what a table shows; other words are reasons of containers and tell no phase."""
+
+_BY_TITLES = (
+    ({"READY", "STATUS", "RESTARTS"}, "pods"),
+    ({"STATUS", "ROLES", "VERSION"}, "nodes"),
+    ({"NODE", "DRIVER", "POOL"}, "resourceslices"),
+    ({"STATE"}, "resourceclaims"),
+    ({"DESIRED", "CURRENT", "READY", "NODE SELECTOR"}, "daemonsets"),
+    ({"READY", "UP-TO-DATE", "AVAILABLE"}, "deployments"),
+    ({"DESIRED", "CURRENT", "READY"}, "replicasets"),
+    ({"COMPLETIONS", "DURATION"}, "jobs"),
+    ({"TYPE", "CLUSTER-IP", "PORT(S)"}, "services"),
+    ({"PROVISIONER", "RECLAIMPOLICY"}, "storageclasses"),
+)
+"""Titles that only the table of one kind has, the longer sets before the shorter ones."""
+
+_FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*))?$")
+_TAINT = re.compile(r"(?P<key>[^=:\s]+)(?:=(?P<value>[^:]*))?:(?P<effect>No\w+|Prefer\w+)")
+
+
+def parse(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
+    """The objects of the table or description that begins at a line, and how many lines it has.
+
+    (nothing, 0) when none begins there.
+    """
+    if _TITLES.match(lines[at]):
+        return _table(lines, at)
+    if lines[at].startswith("Name:"):
+        return _description(lines, at)
+    return [], 0
+
+
+def _table(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
+    titles = [(match.start(), match.group()) for match in _TITLE.finditer(lines[at])]
+    names = [title for _, title in titles]
+    end = at + 1
+    objects: list[JsonObject] = []
+    namespace, kind = _asked(lines, at)
+    kind = _of_titles(set(names)) or kind
+    while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
+        row = _cells(lines[end], titles)
+        tree = _object(row, kind, namespace)
+        if tree is None:
+            break
+        objects.append(tree)
+        end += 1
+    return (objects, end - at) if objects else ([], 0)
+
+
+def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
+    borders = [start for start, _ in titles[1:]] + [len(line) + 1]
+    return {
+        title: line[start:border].strip()
+        for (start, title), border in zip(titles, borders, strict=True)
+    }
+
+
+def _asked(lines: Sequence[str], at: int) -> tuple[str, Kind | None]:
+    """The namespace and the kind that the command above a table names."""
+    for line in reversed(lines[max(0, at - 2) : at]):
+        command = _COMMAND.search(line)
+        if command is not None:
+            namespace = _COMMAND_NAMESPACE.search(line)
+            found = registry.find_name(command["name"].partition("/")[0])
+            return namespace["name"] if namespace else "", found[0] if found else None
+    return "", None
+
+
+def _of_titles(titles: set[str]) -> Kind | None:
+    for needed, plural in _BY_TITLES:
+        if needed <= titles:
+            return registry.find_name(plural)[0]
+    if titles == {"NAME", "STATUS", "AGE"}:
+        return registry.find_name("namespaces")[0]
+    return None
+
+
+def _object(row: dict[str, str], kind: Kind | None, namespace: str) -> JsonObject | None:
+    """The object of a row; None when it is no row of objects."""
+    if "OBJECT" in row and "REASON" in row:
+        return _event(row, namespace)
+    name = row.get("NAME", "")
+    prefix, slash, rest = name.partition("/")
+    if slash:
+        named = registry.find_name(prefix)
+        kind, name = (named[0] if named else None), rest
+    if kind is None or not _ROW_NAME.fullmatch(name):
+        return None
+    tree = _identity(kind, name, row.get("NAMESPACE", "") or namespace)
+    if kind.kind == "Pod":
+        _fill(tree, "spec", nodeName=row.get("NODE", ""))
+        _fill(tree, "status", phase=_PHASES.get(row.get("STATUS", ""), ""), podIP=row.get("IP", ""))
+    elif kind.kind == "Node":
+        _node(tree, row)
+    elif kind.kind == "ResourceSlice":
+        _fill(tree, "spec", nodeName=row.get("NODE", ""), driver=row.get("DRIVER", ""))
+        if row.get("POOL"):
+            tree.setdefault("spec", {})["pool"] = {"name": row["POOL"]}
+    return tree
+
+
+def _identity(kind: Kind, name: str, namespace: str) -> JsonObject:
+    metadata: JsonObject = {"name": name}
+    if kind.namespaced:
+        metadata["namespace"] = namespace or "default"
+    return {"apiVersion": kind.storage_api_version, "kind": kind.kind, "metadata": metadata}
+
+
+def _fill(tree: JsonObject, part: str, **fields: str) -> None:
+    shown = {name: text for name, text in fields.items() if text not in _NONE}
+    if shown:
+        tree.setdefault(part, {}).update(shown)
+
+
+def _node(tree: JsonObject, row: dict[str, str]) -> None:
+    states = row.get("STATUS", "").split(",")
+    if "SchedulingDisabled" in states:
+        tree["spec"] = {"unschedulable": True}
+    ready = "True" if "Ready" in states else "False" if "NotReady" in states else "Unknown"
+    tree["status"] = {"conditions": [{"type": "Ready", "status": ready}]}
+    if row.get("VERSION"):
+        tree["status"]["nodeInfo"] = {"kubeletVersion": row["VERSION"]}
+    roles = [role for role in row.get("ROLES", "").split(",") if role not in _NONE]
+    if roles:
+        labels = {f"node-role.kubernetes.io/{role}": "" for role in roles}
+        tree["metadata"]["labels"] = labels
+
+
+def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
+    prefix, slash, name = row["OBJECT"].partition("/")
+    kinds = registry.find_name(prefix)
+    if not slash or not kinds:
+        return None
+    where = row.get("NAMESPACE", "") or namespace or "default"
+    text = "\0".join((where, row["OBJECT"], row["REASON"], row.get("MESSAGE", "")))
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{digest}", "namespace": where},
+        "involvedObject": {
+            "apiVersion": kinds[0].storage_api_version,
+            "kind": kinds[0].kind,
+            "name": name,
+            "namespace": where,
+        },
+        "type": row.get("TYPE", ""),
+        "reason": row["REASON"],
+        "message": row.get("MESSAGE", ""),
+    }
+
+
+def _description(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
+    fields: dict[str, list[str]] = {}
+    end = at
+    last: list[str] = []
+    while end < len(lines):
+        line = lines[end]
+        match = _FIELD.match(line)
+        if match is not None:
+            if match["name"] == "Name" and end > at:
+                break
+            last = fields.setdefault(match["name"], [])
+            if match["value"]:
+                last.append(match["value"].strip())
+        elif line.startswith((" ", "\t")):
+            last.append(line.rstrip())
+        elif line.strip():
+            break
+        end += 1
+    kind = _described_kind(fields)
+    name = " ".join(fields.get("Name", [])).strip()
+    if kind is None or not _ROW_NAME.fullmatch(name):
+        return [], 0
+    return [_described(kind, name, fields)], end - at
+
+
+def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
+    if "Kind" in fields and "API Version" in fields:
+        group, _, version = (
+            fields["API Version"][0].rpartition("/") if fields["API Version"] else ("", "", "")
+        )
+        named = fields["Kind"][0] if fields["Kind"] else ""
+        return registry.find_kind(group, version, named)
+    if "Containers" in fields and "Node" in fields:
+        return registry.find_name("pods")[0]
+    if "Capacity" in fields and "Allocatable" in fields:
+        return registry.find_name("nodes")[0]
+    return None
+
+
+def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObject:
+    tree = _identity(kind, name, _first(fields, "Namespace"))
+    labels = _pairs(fields.get("Labels", []))
+    if labels:
+        tree["metadata"]["labels"] = labels
+    if kind.kind == "Pod":
+        _fill(tree, "spec", nodeName=_first(fields, "Node").partition("/")[0])
+        _fill(tree, "status", phase=_PHASES.get(_first(fields, "Status"), ""))
+        containers = _containers(fields.get("Containers", []))
+        if containers:
+            tree.setdefault("spec", {})["containers"] = containers
+    elif kind.kind == "Node":
+        taints = [_taint(found) for found in map(_TAINT.search, fields.get("Taints", [])) if found]
+        if taints:
+            tree["spec"] = {"taints": taints}
+        status = {part.lower(): _amounts(fields[part]) for part in ("Capacity", "Allocatable")}
+        tree["status"] = {part: amounts for part, amounts in status.items() if amounts}
+    return tree
+
+
+def _first(fields: dict[str, list[str]], name: str) -> str:
+    values = fields.get(name, [])
+    return values[0].strip() if values and values[0].strip() not in _NONE else ""
+
+
+def _pairs(lines: list[str]) -> dict[str, str]:
+    pairs = (line.strip().partition("=") for line in lines)
+    return {key: value for key, equals, value in pairs if equals}
+
+
+def _amounts(lines: list[str]) -> dict[str, str]:
+    pairs = (line.strip().partition(":") for line in lines)
+    return {key: value.strip() for key, colon, value in pairs if colon and value.strip()}
+
+
+def _taint(match: re.Match[str]) -> JsonObject:
+    taint = {"key": match["key"], "effect": match["effect"]}
+    if match["value"]:
+        taint["value"] = match["value"]
+    return taint
+
+
+def _containers(lines: list[str]) -> list[JsonObject]:
+    """Names and images: the names stand two blanks in, their fields four."""
+    containers: list[JsonObject] = []
+    for line in lines:
+        text = line.strip()
+        if re.fullmatch(r" {2}[a-z0-9-]+:", line.rstrip()):
+            containers.append({"name": text.removesuffix(":")})
+        elif containers and line.startswith("    Image:"):
+            containers[-1]["image"] = text.removeprefix("Image:").strip()
+    return containers

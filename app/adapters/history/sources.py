@@ -1,0 +1,190 @@
+"""From paths on the command line to files with formats: folders walked, archives opened, texts
+taken apart.
+
+What a person names is a source; what stands in a folder or an archive is not. A source in no format
+is refused, another file is left out with its reason.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.adapters.history import archives, detection, mixtures, unpacking
+from app.adapters.history.archives import Unpacked
+from app.adapters.history.detection import Format
+from app.adapters.history.formats import scheduler_log
+from app.adapters.history.limits import BoundReached
+from app.adapters.history.mixtures import Mixture, Part
+from app.adapters.history.reading import Notes, ReadOptions
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file of an import: where it is and what it is.
+
+    `whole` is the file that it was taken from, where it is a part of a mixture.
+    """
+
+    source: ByteSource
+    format: Format
+    is_named: bool
+    whole: ByteSource | None = None
+
+
+class Finder:
+    """Finds the files that the paths name, with their formats, in a fixed order."""
+
+    def __init__(self, options: ReadOptions, notes: Notes, unpacked: Unpacked) -> None:
+        self._options = options
+        self._notes = notes
+        self._unpacked = unpacked
+        self._seen = 0
+
+    def find(self, paths: Sequence[Path]) -> list[SourceFile]:
+        """The files. Raises InputError for a named file that is in no format, and at a bound."""
+        files: list[SourceFile] = []
+        for path in paths:
+            entries = self._in_folder(path) if path.is_dir() else self._in_path(path)
+            for file in entries:
+                files.append(file)
+                if len(files) > self._options.limits.sources_max:
+                    raise BoundReached(
+                        f"more than {self._options.limits.sources_max} files",
+                        place=str(path),
+                        cure="split the import or raise import_entries_max",
+                    )
+        return files
+
+    def _in_path(self, path: Path) -> Iterator[SourceFile]:
+        source = unpacking.file_source(path, path.name, self._options.limits)
+        yield from self._in_source(source, is_named=True)
+
+    def _in_folder(self, folder: Path) -> Iterator[SourceFile]:
+        limits = self._options.limits
+        seen = 0
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            if path.is_symlink() or not path.is_file():
+                continue
+            if any(part.startswith(".") for part in name.parts):
+                continue
+            seen += 1
+            if len(name.parts) > limits.path_depth_max or seen > limits.sources_max:
+                raise InputError(
+                    f"{name} lies deeper than {limits.path_depth_max} folders, or the folder "
+                    f"holds more than {limits.sources_max} files",
+                    place=str(folder),
+                    cure="name the files that matter",
+                )
+            source = unpacking.file_source(path, name.as_posix(), limits)
+            yield from self._in_source(source, is_named=False)
+
+    def _in_source(
+        self, source: ByteSource, *, is_named: bool, depth: int = 0
+    ) -> Iterator[SourceFile]:
+        try:
+            chosen = self._options.format
+            if is_named and chosen not in ("auto", "bundle") and not detection.is_zip(source):
+                yield SourceFile(source=source, format=Format(chosen), is_named=True)
+                return
+            head = source.head(detection.HEAD_BYTES)
+            if head.startswith(unpacking.ZIP_MAGIC):
+                yield from self._in_zip(source, depth)
+            elif archives.is_tar(head):
+                self._check_depth(source, depth)
+                for entry in self._unpacked.tar_entries(source):
+                    yield from self._in_source(entry, is_named=False, depth=depth + 1)
+            else:
+                yield from self._in_file(source, head, is_named=is_named)
+        except InputError as problem:
+            if is_named:
+                self._notes.refuse(problem)
+            else:
+                self._notes.lose(problem)
+
+    def _in_zip(self, source: ByteSource, depth: int) -> Iterator[SourceFile]:
+        self._check_depth(source, depth)
+        entries = list(self._unpacked.zip_entries(source))
+        names = {entry.name.removeprefix(f"{source.name}/") for entry in entries}
+        if detection.is_bundle(names):
+            raise InputError(
+                "the format bundle cannot be joined with others here",
+                place=source.name,
+                cure="import the bundle on its own",
+            )
+        for entry in entries:
+            yield from self._in_source(entry, is_named=False, depth=depth + 1)
+
+    def _check_depth(self, source: ByteSource, depth: int) -> None:
+        if depth >= self._options.limits.archive_depth_max:
+            raise BoundReached(
+                f"an archive within {depth} archives",
+                place=source.name,
+                cure="unpack it, or raise import_archive_depth_max if it is sound",
+            )
+
+    def _in_file(self, source: ByteSource, head: bytes, *, is_named: bool) -> Iterator[SourceFile]:
+        detected = detection.detect(source, head)
+        if detected.format is Format.MIXTURE:
+            yield from self._in_mixture(source, detected.problem, is_named=is_named)
+            return
+        if detected.format is Format.UNKNOWN:
+            self._unknown(source, is_named=is_named)
+            return
+        yield SourceFile(source=source, format=detected.format, is_named=is_named)
+
+    def _unknown(self, source: ByteSource, *, is_named: bool) -> None:
+        if is_named:
+            raise InputError(
+                "the file is in no format that is read here",
+                place=source.name,
+                cure="name the format with --format if it is one of them",
+            )
+        self._notes.pass_over(source.name, "it holds no objects, events or attempts")
+
+    def _in_mixture(
+        self, source: ByteSource, problem: InputError | None, *, is_named: bool
+    ) -> Iterator[SourceFile]:
+        """The parts of a text by their formats; what it holds besides is reported."""
+        mixture = mixtures.take_apart(source.whole(), source.name, source.limits)
+        buckets = _buckets(mixture, source.name)
+        has_attempts = scheduler_log.begins_in(source.head(detection.HEAD_BYTES))
+        if not buckets and not has_attempts:
+            if problem is not None:
+                raise problem
+            self._unknown(source, is_named=is_named)
+            return
+        for damage in mixture.damaged:
+            self._notes.lose(damage)
+        if mixture.log_lines:
+            reason = "logs of containers"
+            self._notes.pass_over(source.name, reason, mixture.log_lines)
+        if mixture.text_lines and not has_attempts:
+            self._notes.pass_over(source.name, "text between documents", mixture.text_lines)
+        for chosen, parts in buckets.items():
+            content = mixtures.as_lines(parts)
+            yield SourceFile(
+                source=unpacking.bytes_source(content, source.name, source.limits),
+                format=chosen,
+                is_named=is_named,
+                whole=source,
+            )
+        if has_attempts:
+            yield SourceFile(source=source, format=Format.SCHEDULER_LOG, is_named=is_named)
+
+
+def _buckets(mixture: Mixture, name: str) -> dict[Format, list[Part]]:
+    """The documents by format; objects beside patches of kwok are part of its recording."""
+    buckets: dict[Format, list[Part]] = {}
+    for part in mixture.parts:
+        chosen = Format.PRINTED if part.is_printed else detection.classify(part.value, name)
+        if chosen is Format.UNKNOWN:
+            mixture.text_lines += 1
+        else:
+            buckets.setdefault(chosen, []).append(part)
+    if Format.KWOK in buckets and Format.DUMP in buckets:
+        joined = buckets[Format.KWOK] + buckets.pop(Format.DUMP)
+        buckets[Format.KWOK] = sorted(joined, key=lambda part: part.line)
+    return buckets

@@ -1,0 +1,303 @@
+"""Files that hold a course of changes: watches, audit events in every envelope, stores, traces."""
+
+import gzip
+import hashlib
+import json
+
+import msgspec
+import zstandard
+
+from tests.unit.history.formats import dumps, truth
+from tests.unit.history.test_etcd import bolt, key_value, revision
+from tests.unit.history.test_kine import database
+
+
+def lines(values):
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def watch_stream(folder):
+    return dumps.one(
+        folder, "w.jsonl", lines({"type": "ADDED", "object": tree} for tree in truth.objects())
+    )
+
+
+def audit_events(level="RequestResponse"):
+    """A creation of every object."""
+    for number, tree in enumerate(truth.objects()):
+        metadata = tree["metadata"]
+        group, _, version = tree["apiVersion"].rpartition("/")
+        event = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": level,
+            "auditID": f"00000000-0000-4000-9000-{number:012d}",
+            "stage": "ResponseComplete",
+            "requestURI": f"/made/{number}",
+            "verb": "create",
+            "user": {"username": "alice", "groups": ["system:authenticated"]},
+            "sourceIPs": ["10.0.0.1"],
+            "userAgent": "kubectl/v1.36.2",
+            "objectRef": {
+                "resource": truth.PLURALS[tree["kind"]],
+                "namespace": metadata.get("namespace", ""),
+                "name": metadata["name"],
+                "apiGroup": group,
+                "apiVersion": version,
+            },
+            "responseStatus": {"metadata": {}, "code": 201},
+            "requestReceivedTimestamp": f"2026-01-02T03:04:{number:02d}.000000Z",
+            "stageTimestamp": f"2026-01-02T03:04:{number:02d}.500000Z",
+            "annotations": {"authorization.k8s.io/decision": "allow"},
+        }
+        if level == "RequestResponse":
+            event["responseObject"] = tree
+        yield event
+
+
+def audit_log(folder):
+    return dumps.one(folder, "audit.log", lines(audit_events()))
+
+
+def audit_batches(folder):
+    events = list(audit_events())
+    batches = [
+        {"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": part}
+        for part in (events[:3], events[3:])
+    ]
+    return dumps.one(folder, "webhook.json", lines(batches))
+
+
+def audit_metadata(folder):
+    return dumps.one(folder, "audit.log", lines(audit_events("Metadata")))
+
+
+def cloudwatch(folder):
+    """What `aws logs filter-log-events` and `get-log-events` print."""
+    events = [
+        {"logStreamName": "kube-apiserver-audit-1", "timestamp": 1, "message": json.dumps(event)}
+        for event in audit_events()
+    ]
+    return dumps.one(folder, "eks.json", {"events": events, "searchedLogStreams": []})
+
+
+def cloudwatch_subscription(folder):
+    batch = {"messageType": "DATA_MESSAGE", "logGroup": "/aws/eks/x/cluster", "logEvents": []}
+    batch["logEvents"] = [{"id": "1", "message": json.dumps(event)} for event in audit_events()]
+    return dumps.one(folder, "batch.gz", gzip.compress(json.dumps(batch).encode()))
+
+
+def azure_resource_logs(folder):
+    records = [
+        {
+            "time": event["stageTimestamp"],
+            "category": "kube-audit",
+            "operationName": "Microsoft.ContainerService/managedClusters/diagnosticLogs/Read",
+            "properties": {"log": json.dumps(event) + "\n", "stream": "stdout", "pod": "kube-api"},
+        }
+        for event in audit_events()
+    ]
+    return dumps.one(folder, "PT1H.json", lines(records))
+
+
+def azure_table(folder):
+    rows = [
+        {
+            "TimeGenerated": event["stageTimestamp"],
+            "AuditId": event["auditID"],
+            "Level": event["level"],
+            "Stage": event["stage"],
+            "RequestUri": event["requestURI"],
+            "Verb": event["verb"],
+            "User": json.dumps(event["user"]),
+            "UserAgent": event["userAgent"],
+            "ObjectRef": event["objectRef"],
+            "ResponseStatus": event["responseStatus"],
+            "ResponseObject": event["responseObject"],
+            "RequestReceivedTime": event["requestReceivedTimestamp"],
+            "StageReceivedTime": event["stageTimestamp"],
+            "Type": "AKSAudit",
+        }
+        for event in audit_events()
+    ]
+    return dumps.one(folder, "aks.json", rows)
+
+
+def google(folder):
+    """What `gcloud logging read --format json` prints."""
+    entries = []
+    for event in audit_events():
+        reference, tree = event["objectRef"], dict(event["responseObject"])
+        group, version = reference["apiGroup"] or "core", reference["apiVersion"]
+        place = f"namespaces/{reference['namespace']}/" if reference["namespace"] else ""
+        plural, name = reference["resource"], reference["name"]
+        dotted = f"{group.removesuffix('.k8s.io')}.{version}.{plural}"
+        suffix = "" if group.endswith(".k8s.io") else ".k8s.io"
+        tree["@type"] = f"{group}{suffix}/{version}.{tree.pop('kind')}"
+        del tree["apiVersion"]
+        entries.append(
+            {
+                "insertId": event["auditID"],
+                "protoPayload": {
+                    "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
+                    "authenticationInfo": {"principalEmail": "alice"},
+                    "methodName": f"io.k8s.{dotted}.create",
+                    "requestMetadata": {"callerSuppliedUserAgent": "kubectl/v1.36.2"},
+                    "resourceName": f"{group}/{version}/{place}{plural}/{name}",
+                    "response": tree,
+                    "serviceName": "k8s.io",
+                    "status": {"code": 0},
+                },
+                "resource": {"type": "k8s_cluster"},
+                "timestamp": event["stageTimestamp"],
+            }
+        )
+    return dumps.one(folder, "gke.json", entries)
+
+
+def elasticsearch(folder):
+    hits = [{"_index": "k8s", "_source": {"kubernetes": {"audit": e}}} for e in audit_events()]
+    return dumps.one(folder, "hits.json", {"took": 3, "hits": {"total": 8, "hits": hits}})
+
+
+def elasticsearch_flat(folder):
+    def flat(tree, prefix):
+        for name, value in tree.items():
+            if isinstance(value, dict) and name not in ("responseObject", "annotations"):
+                yield from flat(value, f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}", value
+
+    rows = (dict(flat(event, "kubernetes.audit.")) for event in audit_events())
+    return dumps.one(folder, "flat.jsonl", lines(rows))
+
+
+def splunk(folder):
+    rows = ({"preview": False, "result": {"_raw": json.dumps(e)}} for e in audit_events())
+    return dumps.one(folder, "splunk.json", lines(rows))
+
+
+def syslog(folder):
+    head = "Jan  2 03:04:05 master-1 kube-apiserver[812]: "
+    text = "".join(head + json.dumps(event) + "\n" for event in audit_events())
+    return dumps.one(folder, "messages", "Jan  2 03:04:04 master-1 systemd[1]: Started.\n" + text)
+
+
+def kwok(folder):
+    import yaml
+
+    patch = {
+        "apiVersion": "action.kwok.x-k8s.io/v1alpha1",
+        "kind": "ResourcePatch",
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "target": {"name": "web-1", "namespace": "shop"},
+        "durationNanosecond": 1_000_000_000,
+        "method": "patch",
+        "template": {"metadata": {"labels": {"patched": "yes"}}},
+    }
+    return dumps.one(folder, "recording.yaml", yaml.safe_dump_all([*truth.objects(), patch]))
+
+
+def kshrk_archive(folder):
+    """A list of each kind, later a list without the claim, and a watched change of the pod."""
+    records = []
+
+    def answer(path, body, second, **more):
+        records.append(
+            {
+                "id": f"r{len(records)}",
+                "captured_at": f"2026-01-02T03:05:{second:02d}Z",
+                "api_path": path,
+                "http_method": "GET",
+                "response_code": 200,
+                "response_body": body,
+                **more,
+            }
+        )
+
+    for kind, plural in truth.PLURALS.items():
+        answer(f"/apis/made/v1/{plural}", truth.typed_list(kind), 1)
+    answer("/api/v1/pods?as=Table", {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}, 1)
+    answer("/apis/made/v1/resourceclaims", truth.typed_list("ResourceClaim", is_empty=True), 2)
+    (pod,) = truth.objects("Pod")
+    pod["metadata"]["resourceVersion"] = "300"
+    pod["status"]["phase"] = "Failed"
+    answer("/api/v1/pods", pod, 3, event_type="MODIFIED")
+    files = {"k8shark-capture/metadata.json": {"format_version": 2, "capture_id": "x"}}
+    files["k8shark-capture/index.json.zst"] = zstandard.compress(b'{"entries": {}}')
+    for number, record in enumerate(records):
+        content = zstandard.compress(json.dumps(record).encode())
+        digest = hashlib.sha256(record["api_path"].encode()).hexdigest()[:16]
+        files[f"k8shark-capture/records/{digest}/{number}.json.zst"] = content
+    return dumps._tar_of(folder, "capture.kshrk", files, gzip.compress)
+
+
+def simulator_record(folder):
+    rows = (
+        {"time": f"2026-01-02T03:04:{number:02d}.123456789Z", "event": "Add", "resource": tree}
+        for number, tree in enumerate(truth.objects())
+    )
+    return dumps.one(folder, "record.jsonl", lines(rows))
+
+
+def simkube(folder):
+    trace = {
+        "version": 2,
+        "config": {"trackedObjects": {}},
+        "events": [{"ts": 1_767_323_045, "applied_objs": truth.objects(), "deleted_objs": []}],
+        "index": {},
+        "pod_lifecycles": {},
+    }
+    return dumps.one(folder, "x.sktrace", msgspec.msgpack.encode(trace))
+
+
+def _stored():
+    for number, tree in enumerate(truth.objects(), start=2):
+        stored = {**tree, "metadata": dict(tree["metadata"])}
+        del stored["metadata"]["resourceVersion"]
+        namespace, name = tree["metadata"].get("namespace", ""), tree["metadata"]["name"]
+        plural = "minions" if tree["kind"] == "Node" else truth.PLURALS[tree["kind"]]
+        path = "/".join(part for part in (plural, namespace, name) if part)
+        yield number, path, msgspec.json.encode(stored)
+
+
+def etcd_snapshot(folder):
+    entries = [
+        (revision(number), key_value(f"/registry/{path}".encode(), 1, value))
+        for number, path, value in _stored()
+    ]
+    return dumps.one(folder, "snapshot.db", bolt(entries))
+
+
+def etcd_folder(folder):
+    """The data folder of a member, with the prefix of another distribution."""
+    entries = [
+        (revision(number), key_value(f"/kubernetes.io/{path}".encode(), 1, value))
+        for number, path, value in _stored()
+    ]
+    return dumps.write(
+        folder / "default.etcd",
+        {
+            "member/snap/db": bolt(entries, digest=False),
+            "member/wal/0000000000000000-0000000000000000.wal": b"\0\1\2\3" * 64,
+        },
+    )
+
+
+def kine(folder):
+    rows = [(1, "compact_rev_key", 1, 0, 0, b"")]
+    rows += [(number, f"/registry/{path}", 1, 0, 0, value) for number, path, value in _stored()]
+    return database(folder / "state.db", rows)
+
+
+def scheduler_log(folder):
+    text = (
+        'I0102 03:04:05.000001       1 eventhandlers.go:149] "Add event for pod" pod="shop/web-1"\n'
+        'I0102 03:04:05.000002       1 schedule_one.go:83] "Attempting to schedule pod" '
+        'pod="shop/web-1"\n'
+        'I0102 03:04:05.000003       1 schedule_one.go:1105] "Unable to schedule pod; no fit; '
+        'waiting" pod="shop/web-1" err="0/1 nodes are available: 1 cannot allocate all claims."\n'
+        'I0102 03:04:06.000004       1 schedule_one.go:314] "Successfully bound pod to node" '
+        'pod="shop/web-1" node="n1" evaluatedNodes=1 feasibleNodes=1\n'
+    )
+    return dumps.one(folder, "kube-scheduler.log", text)

@@ -1,0 +1,329 @@
+"""Files that hold objects as they are: dumps, bundles, archives, mixtures."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+
+import yaml
+import zstandard
+
+from tests.unit.history.formats import truth
+
+GROUP_LIST = {"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "apps"}]}
+
+
+def write(folder, files):
+    """Write texts, bytes or values as JSON under their names; returns the folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(as_bytes(content))
+    return folder
+
+
+def as_bytes(content):
+    if isinstance(content, bytes):
+        return content
+    return (content if isinstance(content, str) else json.dumps(content, indent=2)).encode()
+
+
+def one(folder, name, content):
+    """One file and its path."""
+    write(folder, {name: content})
+    return folder / name
+
+
+def listed(items):
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def dump_json(folder):
+    return one(folder, "all.json", listed(truth.objects()))
+
+
+def dump_yaml(folder):
+    return one(folder, "all.yaml", yaml.safe_dump(listed(truth.objects())))
+
+
+def dump_documents(folder):
+    return one(folder, "all.yaml", yaml.safe_dump_all(truth.objects(), explicit_start=True))
+
+
+def dump_utf16(folder):
+    return one(folder, "all.txt", json.dumps(listed(truth.objects())).encode("utf-16"))
+
+
+def typed_lists(folder):
+    lists = [truth.typed_list(kind) for kind in truth.PLURALS]
+    lists += [truth.typed_list("DaemonSet", is_empty=True), GROUP_LIST]
+    return one(folder, "lists.json", "\n".join(json.dumps(each, indent=1) for each in lists))
+
+
+def mixture(folder):
+    """JSON documents with text between them, indented and not, and a YAML list at the end."""
+    first, second, *rest = truth.objects()
+    text = "\n".join(
+        [
+            "$ kubectl get namespace shop -o json",
+            json.dumps(first, indent=4),
+            'Error from server (NotFound): nodes "n2" not found',
+            "",
+            "$ kubectl get node n1 -o json # compact",
+            json.dumps(second),
+            "and the rest:",
+            yaml.safe_dump(listed(rest)),
+            "That is all, thank you.",
+        ]
+    )
+    return one(folder, "notes.txt", text)
+
+
+def markdown(folder):
+    parts = ["# It hangs", "", "See the log:", "```", "panic: oh no", "```", "and what there is:"]
+    for number, tree in enumerate(truth.objects()):
+        indent = "  " * (number % 2)
+        body = yaml.safe_dump(tree) if number % 3 else json.dumps(tree, indent=2)
+        fenced = ["```yaml" if number % 3 else "~~~json", *body.splitlines(), "```"]
+        parts += ["", f"{number}. the {tree['kind']}:", *(indent + line for line in fenced)]
+    return one(folder, "issue.md", "\n".join(parts))
+
+
+def folder_with_foreign_files(folder):
+    return write(
+        folder / "bug",
+        {
+            "objects.yaml": yaml.safe_dump(listed(truth.objects())),
+            "values.yaml": "replicas: 3\nimage: {tag: v1}\n",
+            "README.md": "# How it happened\n\nI do not know.\n",
+            "screen.png": b"\x89PNG\r\n\x1a\n\0\0\0",
+            "broken.json": '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name"\n',
+        },
+    )
+
+
+def troubleshoot(folder):
+    """A support bundle: arrays of objects whose kind stands in the name of the folder or file."""
+    root = "support-bundle-2026-01-02"
+    files = {f"{root}/version.yaml": "apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\n"}
+    for tree in truth.objects():
+        plural = truth.PLURALS[tree["kind"]]
+        namespace = tree["metadata"].get("namespace", "")
+        name = f"{plural}/{namespace}.json" if namespace else f"{plural}.json"
+        files[f"{root}/cluster-resources/{name}"] = [truth.bare(tree)]
+    files[f"{root}/cluster-resources/pods-errors.json"] = []
+    files[f"{root}/cluster-resources/groups.json"] = GROUP_LIST
+    files[f"{root}/cluster-resources/auth-cani-list/shop.json"] = {"status": {"incomplete": False}}
+    return _tar_of(folder, "bundle.tar.gz", files, gzip.compress)
+
+
+def sonobuoy(folder):
+    files = {"meta/config.json": {"Description": "x"}, "podlogs/shop/web-1/logs/main.txt": "hi\n"}
+    for tree in truth.objects():
+        group = truth.group(tree) or "core"
+        version = tree["apiVersion"].rpartition("/")[2]
+        namespace = tree["metadata"].get("namespace", "")
+        place = f"resources/ns/{namespace}" if namespace else "resources/cluster"
+        name = f"{place}/{group}_{version}_{truth.PLURALS[tree['kind']]}.json"
+        files[name] = {"items": [truth.bare(tree)]}
+    files["servergroups.json"] = GROUP_LIST
+    return _tar_of(folder, "sonobuoy.tar.gz", files, gzip.compress)
+
+
+def must_gather(folder):
+    files = {"timestamp": "2026-01-02 03:04:00 +0000 UTC\n", "version": "must-gather\n4.20\n"}
+    for tree in truth.objects():
+        group = truth.group(tree) or "core"
+        plural, name = truth.PLURALS[tree["kind"]], tree["metadata"]["name"]
+        namespace = tree["metadata"].get("namespace", "")
+        if tree["kind"] == "Pod":
+            files[f"namespaces/{namespace}/pods/{name}/{name}.yaml"] = yaml.safe_dump(tree)
+            files[f"namespaces/{namespace}/core/pods.yaml"] = yaml.safe_dump(listed([tree]))
+        elif namespace:
+            files[f"namespaces/{namespace}/{group}/{plural}.yaml"] = yaml.safe_dump(listed([tree]))
+        else:
+            path = f"cluster-scoped-resources/{group}/{plural}/{name}.yaml"
+            files[path] = yaml.safe_dump(tree)
+    files["namespaces/shop/pods/web-1/main/main/logs/current.log"] = "2026-01-02T03:04:05Z hi\n"
+    inner = {f"quay-io-image-sha256/{name}": content for name, content in files.items()}
+    return _tar_of(folder, "must-gather.tar.xz", inner, lzma.compress)
+
+
+def insights(folder):
+    """OpenShift insights: one object a file; compacted events that are no objects."""
+    files = {
+        "insights-operator/gathers.json": {"status_reports": []},
+        "events/shop.json": {"items": [{"namespace": "shop", "reason": "Pulled", "message": "x"}]},
+        "config/metrics": "# HELP up\nup 1\n",
+    }
+    for tree in truth.objects():
+        plural = truth.PLURALS[tree["kind"]]
+        namespace, name = tree["metadata"].get("namespace", ""), tree["metadata"]["name"]
+        place = "/".join(part for part in (plural.removesuffix("s"), namespace, name) if part)
+        files[f"config/{place}.json"] = truth.bare(tree) if tree["kind"] == "Node" else tree
+    return _tar_of(folder, "insights.tar.gz", files, gzip.compress)
+
+
+def cluster_info_files():
+    files = {}
+    for tree in truth.objects():
+        namespace = tree["metadata"].get("namespace", "")
+        plural = truth.PLURALS[tree["kind"]]
+        name = f"{namespace}/{plural}.json" if namespace else f"{plural}.json"
+        files[name] = truth.typed_list(tree["kind"])
+    return files
+
+
+def cluster_info_folder(folder):
+    logs = {
+        "shop/web-1/logs.txt": "==== START logs for container main of pod shop/web-1 ====\nhi\n"
+    }
+    return write(folder / "dump", cluster_info_files() | logs)
+
+
+def cluster_info_stream(folder):
+    text = "".join(json.dumps(each, indent=4) + "\n" for each in cluster_info_files().values())
+    logs = (
+        "==== START logs for container main of pod shop/web-1 ====\n"
+        '{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "of-the-log"}}\n'
+        "listening\n"
+        "==== END logs for container main of pod shop/web-1 ====\n"
+    )
+    empty = json.dumps(truth.typed_list("CronJob", is_empty=True), indent=4)
+    return one(folder, "cluster-info.txt", f"{logs}{text}{logs}{empty}\n")
+
+
+def velero(folder):
+    files = {"metadata/version": "1\n"}
+    for tree in truth.objects():
+        group = truth.group(tree)
+        plural = truth.PLURALS[tree["kind"]] + (f".{group}" if group else "")
+        namespace, name = tree["metadata"].get("namespace", ""), tree["metadata"]["name"]
+        place = f"namespaces/{namespace}" if namespace else "cluster"
+        for version in ("", "v1-preferredversion/"):
+            files[f"resources/{plural}/{version}{place}/{name}.json"] = tree
+    return _tar_of(folder, "backup.tar.gz", files, gzip.compress)
+
+
+def archives_within_archives(folder):
+    innermost = _tar({"all.json": listed(truth.objects())})
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("inner/all.tar.zst", zstandard.compress(innermost))
+        archive.writestr("inner/notes.txt", "nothing here")
+    outer = bz2.compress(_tar({"middle.zip": zipped.getvalue()}))
+    return one(folder, "outer.tar.bz2", outer)
+
+
+def unsafe_archive(folder):
+    """A tar whose other entries climb out, are absolute, or are links."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name in ("../outside.json", "/etc/outside.json"):
+            _add(archive, name, b'{"apiVersion": "v1", "kind": "Pod"}')
+        link = tarfile.TarInfo("linked.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+        _add(archive, "all.json", as_bytes(listed(truth.objects())))
+    return one(folder, "unsafe.tar", content.getvalue())
+
+
+def simulator_export(folder):
+    fields = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace"}
+    fields |= {"resourceClaims": "ResourceClaim", "resourceSlices": "ResourceSlice"}
+    fields |= {"deviceClasses": "DeviceClass"}
+    tree = {
+        name: [truth.bare(each) for each in truth.objects(kind)] for name, kind in fields.items()
+    }
+    return one(folder, "export.json", tree | {"pvs": None, "schedulerConfig": {}})
+
+
+def autoscaler_snapshot(folder):
+    (node,), (pod,) = truth.objects("Node"), truth.objects("Pod")
+    tree = {"NodeList": [{"Node": truth.bare(node), "Pods": [truth.bare(pod)]}]}
+    return one(folder, "snapshot.json", tree | {"StartTimestamp": "2026-01-02T03:04:05Z"})
+
+
+def scheduler_snapshot(folder):
+    tree = {"rawObjects": {"pods": [truth.bare(each) for each in truth.objects("Pod")]}}
+    path = folder / "snapshot.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("snapshot.json", json.dumps(tree))
+    return path
+
+
+def tables(folder):
+    text = """$ kubectl get pods -A -o wide
+NAMESPACE   NAME    READY   STATUS    RESTARTS      AGE   IP         NODE   NOMINATED NODE
+shop        web-1   1/1     Running   2 (3d ago)    4d    10.0.0.1   n1     <none>
+
+$ kubectl get nodes
+NAME   STATUS   ROLES           AGE   VERSION
+n1     Ready    control-plane   9d    v1.36.2
+
+$ kubectl get resourceslices
+NAME     NODE   DRIVER            POOL   AGE
+n1-gpu   n1     gpu.example.com   n1     9d
+
+$ kubectl get deviceclasses
+NAME   AGE
+gpu    9d
+
+$ kubectl -n shop get resourceclaim
+NAME    STATE                AGE
+claim   allocated,reserved   4d
+"""
+    return one(folder, "terminal.txt", text)
+
+
+def descriptions(folder):
+    text = """Name:             web-1
+Namespace:        shop
+Priority:         0
+Node:             n1/192.168.0.1
+Labels:           made/for=the-tests
+Annotations:      <none>
+Status:           Running
+Containers:
+  main:
+    Container ID:   containerd://1
+    Image:          web:1
+Conditions:
+  Type              Status
+  Ready             True
+Events:             <none>
+
+
+Name:         claim
+Namespace:    shop
+Labels:       made/for=the-tests
+API Version:  resource.k8s.io/v1
+Kind:         ResourceClaim
+Metadata:
+  UID:  1
+Spec:
+  Devices:
+Events:  <none>
+"""
+    return one(folder, "described.txt", text)
+
+
+def _tar(files):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, each in files.items():
+            _add(archive, name, as_bytes(each))
+    return content.getvalue()
+
+
+def _add(archive, name, content):
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+
+
+def _tar_of(folder, name, files, pack):
+    return one(folder, name, pack(_tar(files)))
