@@ -309,6 +309,22 @@ class Settings:
     explanations_at_once_max: int = setting(
         4, ge=1, description="Questions why that a server answers at a time"
     )
+    chronicles_max: int = setting(
+        8, ge=1, description="Histories of which a server keeps in memory what happened, for pages"
+    )
+    chronicle_events_max: int = setting(
+        50_000,
+        ge=1_000,
+        description="Events that one question about what happened reads; the next one goes on",
+    )
+    findings_max: int = setting(100, ge=1, description="Findings in one answer, ranked")
+    timeline_rows_max: int = setting(200, ge=1, description="Entries on one page of a timeline")
+    object_versions_max: int = setting(
+        50, ge=2, description="Versions of an object that its page compares, the newest ones"
+    )
+    timeline_scanned_max: int = setting(
+        200_000, ge=1, description="Entries that are looked at for one page of a timeline"
+    )
     sql_rows_max: int = setting(10_000, ge=1, description="Rows that `redra sql` prints")
     sql_timeout_seconds: float = setting(60.0, gt=0, description="Longest statement of `redra sql`")
     explain_steps_max: int = setting(

@@ -291,7 +291,12 @@ def _shown(event: Event) -> msgspec.Raw | JsonObject:
     """The object of a row; of a Secret its names, not its values."""
     if event.key[:2] != api_resources.SECRETS:
         return msgspec.Raw(event.body)
-    tree: JsonObject = dict(event.object) if isinstance(event.object, dict) else {}
+    return without_values(event.object) if isinstance(event.object, dict) else {}
+
+
+def without_values(secret: JsonObject) -> JsonObject:
+    """A Secret with the names of its values alone."""
+    tree: JsonObject = dict(secret)
     for field in ("data", "stringData"):
         values = tree.get(field)
         if values is not None:

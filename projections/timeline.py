@@ -7,6 +7,7 @@ looked like last, asks there what the change is called, and appends it.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import msgspec
 
@@ -18,7 +19,7 @@ from projections.tables import TIMELINE
 from projections.timeline_kinds import State
 
 
-class _Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One row; its subject is the event's key, or the object that a Kubernetes Event is about."""
 
     revision: Revision
@@ -44,7 +45,7 @@ class TimelineProjection:
 
     def __init__(self) -> None:
         self.revision = Revision(0)
-        self._entries: list[_Entry] = []
+        self._entries: list[Entry] = []
         self._revisions: list[Revision] = []
         self._states: dict[ObjectKey, State] = {}
         self._changes = AppendedRows(TIMELINE.name, self._key, self._row)
@@ -78,6 +79,16 @@ class TimelineProjection:
             if told is not None:
                 self._append(event, key, told)
 
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All entries in the order of the log; grows while folding goes on."""
+        return self._entries
+
+    @property
+    def revisions(self) -> Sequence[Revision]:
+        """The revision of each entry."""
+        return self._revisions
+
     def tables(self) -> tuple[Table, ...]:
         """One row per interesting event."""
         return (TIMELINE,)
@@ -109,7 +120,7 @@ class TimelineProjection:
 
     def _append(self, event: Event, subject: ObjectKey, told: tuple[str, str]) -> None:
         stamp = event.stamp
-        entry = _Entry(
+        entry = Entry(
             event.revision,
             stamp.time,
             told[0],
@@ -132,7 +143,10 @@ class TimelineProjection:
         return (self._entries[number].revision,)
 
     def _row(self, number: int) -> Row:
-        entry = self._entries[number]
+        return self.row_of(self._entries[number])
+
+    def row_of(self, entry: Entry) -> Row:
+        """The row of an entry."""
         subject = entry.subject
         return {
             "revision": entry.revision,
@@ -163,4 +177,4 @@ def _first(item: tuple[ObjectKey, State]) -> ObjectKey:
 
 
 _encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_Entry], list[tuple[ObjectKey, State]]])
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[Entry], list[tuple[ObjectKey, State]]])

@@ -1,7 +1,7 @@
 """The ASGI application: one function from request to answer, errors translated once.
 
-Reading order of a path: health and metrics, `/redra/v1`, then an optional `/h/<history>[@moment]`,
-then what a Kubernetes server offers below it.
+Reading order of a path: health and metrics, pages (`/ui/`), `/redra/v1`, then an optional
+`/h/<history>[@moment]`, then what a Kubernetes server offers below it.
 """
 
 from collections.abc import Callable
@@ -37,6 +37,8 @@ from app.api.server.messages import (
     send_stream,
 )
 from app.api.server.metrics import RequestMeter
+from app.api.ui import routes as ui
+from app.api.ui.routes import Pages
 from app.domain.errors import RedraError
 from app.domain.objects import rejections
 from app.domain.objects.custom import definitions
@@ -45,6 +47,7 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema.structural import Schemas
 from app.ports import Meter
 from app.service.histories import Histories
+from app.web.links import STATIC
 
 SchemasOf = Callable[[str], Schemas]
 """The schemas of a release such as `1.37`."""
@@ -88,6 +91,7 @@ class Application:
         )
         self._health = Health(histories, default_history)
         self._redra = RedraApi(histories, limits, self._gate, self._authorizer)
+        self._pages = Pages(histories, self._redra, self._authorizer)
         self._openapi: dict[bytes, Openapi] = {}
 
     def end_watches(self) -> None:
@@ -107,12 +111,12 @@ class Application:
         try:
             answer = await self._answer(request)
         except RedraError as problem:
-            answer = status.answer(problem)
+            answer = _refused(request, status.answer(problem), problem)
         except ClientGone:
             return
         except Exception as problem:
             # The one place that hears of our own mistakes; the client is told, the log has more.
-            answer = status.unexpected(problem)
+            answer = _refused(request, status.unexpected(problem), problem)
         if isinstance(answer, Stream):
             self._meter.watch_started(request)
             try:
@@ -128,6 +132,8 @@ class Application:
         paths.check(path)
         if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
             return await self._health.answer(path)
+        if path.startswith(STATIC):
+            return ui.static(path) or status.page_not_found()
         place = paths.split_history(path, self._default)
         if place is None:
             return status.page_not_found()
@@ -136,6 +142,8 @@ class Application:
             return self._meter.page()
         if path.startswith("/redra/"):
             return await self._redra.answer(request, identity.actor)
+        if paths.is_page(path):
+            return await self._pages.answer(request, place, identity.actor)
         return await self._kubernetes(request, place, identity)
 
     async def _kubernetes(
@@ -238,8 +246,14 @@ _PATHS = [
     "/openapi/v3",
     "/readyz",
     "/redra/v1",
+    "/ui/",
     "/version",
 ]
+
+
+def _refused(request: Request, answer: Response, problem: Exception) -> Response:
+    """The answer to a request that failed: a page where a page was asked for."""
+    return ui.problem(problem, answer.status) if paths.is_page(request.path) else answer
 
 
 async def _live(receive: Receive, send: Send) -> None:

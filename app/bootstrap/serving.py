@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
+from app.analysis.timeline_pages import PageBounds
 from app.api.application import Application, create_app
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.server.limits import ApiLimits
@@ -369,4 +370,11 @@ def api_limits(settings: Settings) -> ApiLimits:
         blast=blast_bounds(settings),
         explanations_at_once_max=settings.explanations_at_once_max,
         explain=explain_bounds(settings),
+        chronicles_max=settings.chronicles_max,
+        chronicle_events_max=settings.chronicle_events_max,
+        findings_max=settings.findings_max,
+        object_versions_max=settings.object_versions_max,
+        timeline=PageBounds(
+            rows_max=settings.timeline_rows_max, scanned_max=settings.timeline_scanned_max
+        ),
     )

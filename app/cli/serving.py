@@ -111,6 +111,7 @@ def up(
 
     def announce(url: str, own_kubeconfig: Path) -> None:
         console.say(f"redra serves at {url}")
+        console.say(f"pages for a browser: {url}/ui/")
         console.say(f"try: kubectl --kubeconfig {own_kubeconfig} get resourceslices")
         typer.get_text_stream("stdout").flush()
 

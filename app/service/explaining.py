@@ -17,7 +17,7 @@ from app.analysis.blast import compare, world
 from app.analysis.blast import text as blasting_text
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.blast.radius import BlastRadius
-from app.analysis.explain import choices, questions
+from app.analysis.explain import choices, questions, scheduling_rules
 from app.analysis.explain import claims as claim_reasons
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
@@ -28,11 +28,10 @@ from app.analysis.explain.pods import ExplainBounds, PodFindings, Steps
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.recordings import uncertainty
-from app.analysis.views import LiveViews, features_of
-from app.domain.controllers import pods, registry
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules as SchedulingRules
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
@@ -83,15 +82,7 @@ class Explainer:
         self._views_at = views_at
         self._bounds = bounds
         self._blast_bounds = blast_bounds
-        options = registry.options_from(info.settings)
-        self._rules = SchedulingRules(
-            gates=profile,
-            features=features_of(profile),
-            compiler=compiler,
-            quirks=registry.quirks_of(profile, options),
-            allocator_quirks=registry.allocator_quirks_of(profile, options),
-            binding_timeout=options.binding_timeout,
-        )
+        self._rules = scheduling_rules.of(info, profile, compiler)
 
     async def why(self, question: Question) -> ObjectExplanation:
         """The answer as of the views. Raises NotFound, InputError for a kind without reasons.

@@ -179,6 +179,18 @@ SEEN = {
     "/views/activity": dict.fromkeys(MEMBERS, NOTHING),
     f"/{WHY}": {"cat": {"p-lab", "node-one", "decided-summary"}},
     "/blast?kind=devicetaintrule&name=rule-one": {"cat": NOTHING},
+    "/findings": {"cat": {"p-lab", "p-other"}},
+    "/timeline?decisions=true": {
+        "bob": LAB_NAMES,
+        "cat": CLUSTER_NAMES | {"decided-summary"},
+        "dan": {"s-lab"},
+    },
+    "/find?q=-": {
+        "bob": {"p-lab", "c-lab"},
+        "cat": CLUSTER_NAMES,
+        "dan": {"s-lab"},
+    },
+    "/object?kind=pod&namespace=lab&name=p-lab": {"bob": {"p-lab"}, "cat": {"p-lab"}},
 }
 
 

@@ -148,6 +148,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "acceptance",
         "migrations",
         "architecture",
+        "web",
         "worlds",
         "recording",
     }

@@ -16,6 +16,11 @@ _REFUSED = re.compile(r"[\x00-\x1f\x7f]|/\.{1,2}(/|$)")
 
 DEFAULT_HISTORY = "default"
 
+_PAGES = "/ui"
+
+LANDING = "findings"
+"""The part of a history that is shown when a page names none."""
+
 _KNOWN_MAX = 4_096
 _KNOWN_LENGTH_MAX = 256
 """So many paths, none longer, are kept as taken apart: clients ask for the same ones again."""
@@ -62,7 +67,9 @@ def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
     """The history that a path names and the rest; None when the history part is malformed.
 
     Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`;
-    `/redra/v1/histories/night/events` is history `night` too, with its path as it is.
+    `/redra/v1/histories/night/events` is history `night` too, with its path as it is. A page is
+    judged as the answer that it shows: `/ui/h/night@42/why` is history `night`, moment `42`, path
+    `/redra/v1/histories/night/why`.
     """
     if len(path) <= _KNOWN_LENGTH_MAX:
         return _known_place(path, default)
@@ -70,6 +77,8 @@ def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
 
 
 def _split_history(path: str, default: str) -> Place | None:
+    if is_page(path):
+        return _split_page(path, default)
     if not path.startswith("/h/"):
         history = history_of_redra(path) or default
         return Place(history=history, moment="", prefix="", path=path)
@@ -80,6 +89,28 @@ def _split_history(path: str, default: str) -> Place | None:
     return Place(
         history=history, moment=unquote(moment), prefix=f"/h/{named}", path=slash + rest or "/"
     )
+
+
+def _split_page(path: str, default: str) -> Place | None:
+    """The history and moment of a page, with the path of the answer that it shows."""
+    steps = [step for step in path.split("/") if step][1:]
+    if not steps:
+        return Place(history=default, moment="", prefix=_PAGES, path="/redra/v1/histories")
+    if steps[0] != "h" or not 2 <= len(steps) <= 3:
+        return None
+    history, at, moment = steps[1].partition("@")
+    if not history or (at and not moment):
+        return None
+    part = steps[2] if len(steps) == 3 else LANDING
+    answer = f"/redra/v1/histories/{history}/{part}"
+    return Place(
+        history=history, moment=unquote(moment), prefix=f"{_PAGES}/h/{steps[1]}", path=answer
+    )
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is one for people with a browser."""
+    return path == _PAGES or path.startswith(f"{_PAGES}/")
 
 
 def parts_of_redra(path: str) -> list[str]:

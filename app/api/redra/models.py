@@ -82,6 +82,7 @@ class History(Model):
     parent: int | None = Field(description="Number of the history this was copied or forked from")
     parent_revision: int
     is_fork: bool = Field(False, description="Whether it begins with the events of its parent")
+    is_recorded: bool = Field(False, description="Whether it is a recording of another cluster")
     broken: str = Field("", description="Why it cannot be opened; empty when nothing is known")
     replaced: str = Field(
         "",
@@ -216,6 +217,119 @@ class WorkerList(Model):
     """The histories that run in this process."""
 
     items: list[RuntimeHealth]
+
+
+class FoundObject(Model):
+    """An object, and the revision at which it shows what was looked for."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    revision: int
+
+
+class HitList(Model):
+    """Objects that a query may mean, the likeliest first."""
+
+    query: str
+    revision: int
+    items: list[FoundObject]
+    more: bool = Field(description="Whether there are others")
+
+
+class TimelineEntries(Model):
+    """What happened, the newest first: rows as in the view `timeline`, with the time as text."""
+
+    history: str
+    revision: int
+    examined: int = Field(description="How far the log has been read")
+    items: list[dict[str, Any]]
+    next: int = Field(description="Give it as `before` to go on; 0: there is no more")
+
+
+class ObjectField(Model):
+    """A field of an object and who gave it its value."""
+
+    path: str
+    value: Any
+    revision: int = Field(description="Revision of the write; 0: an older one than was looked at")
+    actor: str
+    agent: str
+
+
+class FieldChange(Model):
+    """A field that a write changed; null stands for a field that is not there."""
+
+    path: str
+    old: Any
+    new: Any
+
+
+class ObjectVersion(Model):
+    """One write of an object, and its changes against the version before."""
+
+    revision: int
+    time: str
+    type: str
+    verb: str
+    actor: str
+    agent: str
+    cause: int = Field(description="Revision that provoked it; 0 for none")
+    changes: list[FieldChange]
+    omitted: int = Field(description="Changed fields that are not listed")
+
+
+class ObjectRelation(Model):
+    """Another object, what it is to this one, and whether it exists."""
+
+    relation: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    exists: bool
+
+
+class ObjectHistory(Model):
+    """An object with its fields, versions (the newest first) and relations."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    revision: int
+    exists: bool
+    fields: list[ObjectField]
+    versions: list[ObjectVersion]
+    relations: list[ObjectRelation]
+    older: bool = Field(description="Whether there are versions before those that are listed")
+
+
+class Finding(Model):
+    """One thing that is wrong."""
+
+    kind: str = Field(description="What it is about, such as WaitingPods")
+    severity: str = Field(description="error, warning or notice")
+    text: str = Field(description="One sentence")
+    count: int = Field(description="How many objects are concerned")
+    present: int = Field(description="How many of them at the moment of the answer")
+    first: int = Field(description="Revision at which it shows first; 0 when that is not known")
+    last: int = Field(description="Revision at which it shows last")
+    objects: list[FoundObject] = Field(description="The newest of them")
+
+
+class FindingList(Model):
+    """What is wrong in a history, ranked."""
+
+    history: str
+    revision: int = Field(description="The revision of the answer")
+    examined: int = Field(
+        description="How far the log has been read; less than revision in a long history that is "
+        "asked about for the first time"
+    )
+    items: list[Finding]
+    omitted: int = Field(description="Findings of less weight, beyond the bound")
 
 
 def problem_text(problem: ValidationError) -> str:

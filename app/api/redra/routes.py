@@ -1,8 +1,7 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -10,24 +9,20 @@ import anyio.lowlevel
 import msgspec
 from pydantic import BaseModel
 
-from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer, Gate
-from app.api.access.readers import WORKED_OUT_FROM, Reader
+from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
-from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, models, views
+from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
 from app.api.redra.managing import ManagingApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
-from app.domain.log import Actor, Event, HistoryInfo, ObjectKey, Revision
+from app.domain.log import Actor, Event, HistoryInfo, Revision
 from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
-from app.domain.objects import registry as kinds
 from app.domain.values import timestamps
-from app.service.explaining import Explainer
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
@@ -35,21 +30,6 @@ _LINES = b"application/x-ndjson"
 _KEPT_VIEWS_MAX = 64
 _FOLLOW_SECONDS = 60.0
 """How long a follower waits for events at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A request about a part of one history. `reader` gives what who asks may see by now."""
-
-    request: Request
-    runtime: HistoryRuntime
-    rest: str
-    reader: Callable[[], Reader]
-
-    def seen(self, events: Iterable[Event]) -> list[Event]:
-        """The events that are for the reader."""
-        reader = self.reader()
-        return [event for event in events if reader.sees_event(event)]
 
 
 class RedraApi:
@@ -64,8 +44,7 @@ class RedraApi:
         self._limits = limits
         self._blasts = BlastApi(histories, limits)
         self._managing = ManagingApi(histories, limits)
-        self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
-        self._compiler = CelCompiler()
+        self.answers = Answers(histories, limits)
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
     async def answer(self, request: Request, actor: Actor) -> Response | Stream:
@@ -73,7 +52,7 @@ class RedraApi:
 
         Raises Rejected, also Forbidden for what the history's rules do not let the reader see.
         """
-        _check_query(request)
+        check_query(request)
         parts = paths.parts_of_redra(request.path)
         if parts[:1] != ["v1"]:
             return status.page_not_found()
@@ -85,7 +64,7 @@ class RedraApi:
             case "GET", ["workers"]:
                 return await self._workers(actor)
             case "GET", ["histories"]:
-                return await self._list(actor)
+                return _answer(models.HistoryList(items=await self.histories(actor)))
             case "POST", ["histories"]:
                 made = await self._managing.create(request)
                 return _answer(await self._history(made), code=201)
@@ -107,7 +86,11 @@ class RedraApi:
                     runtime = await self._histories.open(name)
                     reader = partial(self._authorizer.reader, runtime, actor)
                     asked = Asked(
-                        request=request, runtime=runtime, rest="".join(rest), reader=reader
+                        request=request,
+                        runtime=runtime,
+                        rest="".join(rest),
+                        moment=request.parameter("at"),
+                        reader=reader,
                     )
                     return await read(self, asked)
         return status.page_not_found()
@@ -126,13 +109,13 @@ class RedraApi:
         ]
         return _answer(models.WorkerList(items=items))
 
-    async def _list(self, actor: Actor) -> Response:
-        items = [
+    async def histories(self, actor: Actor) -> list[models.History]:
+        """What is known of the histories that somebody may look at."""
+        return [
             await self._history(info)
             for info in await self._histories.all()
             if await self._gate.sees_history(info.name, actor)
         ]
-        return _answer(models.HistoryList(items=items))
 
     async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Response:
         """Rename, copy or fork a history: it gets a name as one that is made, and keeps its data.
@@ -172,17 +155,18 @@ class RedraApi:
             parent=info.parent,
             parent_revision=info.parent_revision,
             is_fork=info.is_fork,
+            is_recorded=info.is_recorded,
             broken=broken,
             replaced=self._histories.why_replaced(info.name),
         )
 
     async def _events(self, asked: Asked) -> Stream:
         request, runtime = asked.request, asked.runtime
-        after = _integer(request, "after", 0)
+        after = integer(request, "after", 0)
         until = await self._until(request, runtime)
-        limit = _integer(request, "limit", 2**62)
+        limit = integer(request, "limit", 2**62)
         if request.flag("follow"):
-            seconds = _integer(request, "timeoutSeconds", 0)
+            seconds = integer(request, "timeoutSeconds", 0)
             return Stream(
                 chunks=_follow(asked, Revision(after), limit, seconds), content_type=_LINES
             )
@@ -193,8 +177,8 @@ class RedraApi:
 
     async def _decisions(self, asked: Asked) -> Response:
         request, runtime = asked.request, asked.runtime
-        after = _integer(request, "after", 0)
-        limit = min(_integer(request, "limit", 100), self._limits.log_page_max)
+        after = integer(request, "after", 0)
+        limit = min(integer(request, "limit", 100), self._limits.log_page_max)
         wanted = {
             name: request.parameter(name)
             for name in ("controller", "resource", "namespace", "name", "outcome")
@@ -237,37 +221,23 @@ class RedraApi:
         until = await self._until(request, runtime)
         rows, revision = await self._views.rows(runtime, name, until)
         rows = asked.reader().rows(name, rows)
-        shown, left_out = views.limited(rows, _integer(request, "limit", 10_000))
+        shown, left_out = views.limited(rows, integer(request, "limit", 10_000))
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
     async def _why(self, asked: Asked) -> Response:
-        """Why an object is as it is: the decision about it and the reasons made again in full."""
-        request, runtime = asked.request, asked.runtime
-        question = Question(
-            kind=_required(request, "kind"),
-            namespace=request.parameter("namespace") or "default",
-            name=_required(request, "name"),
-            node=request.parameter("node"),
-            help=request.flag("help"),
-        )
-        reader = asked.reader()
-        reader.check_all(WORKED_OUT_FROM)
-        for kind in kinds.find_name(question.kind)[:1]:
-            namespace = question.namespace if kind.namespaced else ""
-            reader.check(ObjectKey(kind.group, kind.plural, namespace, question.name))
-        async with self._explanations:
-            explainer = Explainer(
-                runtime.log,
-                runtime.info,
-                await views_at(self._histories, runtime, request.parameter("at")),
-                self._compiler,
-                runtime.rules.profile,
-                views_at=lambda revision: self._histories.at(runtime.info.name, revision),
-                bounds=self._limits.explain,
-                blast_bounds=self._limits.blast,
-            )
-            found = await explainer.why(question)
-        return Response(msgspec.json.encode(found.to_json()))
+        return Response(msgspec.json.encode((await self.answers.why(asked)).to_json()))
+
+    async def _findings(self, asked: Asked) -> Response:
+        return Response(msgspec.json.encode(await self.answers.findings(asked)))
+
+    async def _object(self, asked: Asked) -> Response:
+        return Response(msgspec.json.encode(await self.answers.object(asked)))
+
+    async def _timeline(self, asked: Asked) -> Response:
+        return Response(msgspec.json.encode(await self.answers.timeline(asked)))
+
+    async def _find(self, asked: Asked) -> Response:
+        return Response(msgspec.json.encode(await self.answers.find(asked)))
 
     async def _blast(self, asked: Asked) -> Response:
         request, runtime = asked.request, asked.runtime
@@ -293,6 +263,10 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("views", 0): RedraApi._view_list,
     ("views", 1): RedraApi._view,
     ("why", 0): RedraApi._why,
+    ("findings", 0): RedraApi._findings,
+    ("find", 0): RedraApi._find,
+    ("object", 0): RedraApi._object,
+    ("timeline", 0): RedraApi._timeline,
     ("blast", 0): RedraApi._blast,
 }
 
@@ -356,7 +330,7 @@ async def _follow(
                 limit -= len(seen)
 
 
-def _check_query(request: Request) -> None:
+def check_query(request: Request) -> None:
     """Raise BadRequest for a parameter that holds the character 0: no name has it."""
     for name, values in request.query.items():
         if any("\0" in value for value in values):
@@ -372,19 +346,3 @@ def _decision(row: dict[str, object]) -> models.Decision:
 
 def _answer(model: BaseModel, *, code: int = 200) -> Response:
     return Response(model.model_dump_json().encode(), status=code)
-
-
-def _required(request: Request, name: str) -> str:
-    value = request.parameter(name)
-    if not value:
-        raise BadRequest(f"the parameter {name} is missing")
-    return value
-
-
-def _integer(request: Request, name: str, default: int) -> int:
-    text = request.parameter(name)
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
-    return int(text)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.explain.pods import ExplainBounds
+from app.analysis.timeline_pages import PageBounds
 from app.domain.objects.schema.decode import Bounds
 
 
@@ -24,6 +25,9 @@ class ApiLimits:
     `compress_from_bytes` on are compressed for clients that accept it (0: never).
     `blasts_at_once_max` questions about changes are answered at a time, each within `blast`.
     `explanations_at_once_max` questions why are answered at a time, each within `explain`.
+    What happened in `chronicles_max` histories is kept in memory for pages; one question reads
+    `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
+    the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -47,6 +51,11 @@ class ApiLimits:
     blast: BlastBounds = BlastBounds()
     explanations_at_once_max: int = 4
     explain: ExplainBounds = ExplainBounds()
+    chronicles_max: int = 8
+    chronicle_events_max: int = 50_000
+    findings_max: int = 100
+    timeline: PageBounds = PageBounds()
+    object_versions_max: int = 50
 
     @property
     def body(self) -> Bounds:

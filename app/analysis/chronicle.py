@@ -1,0 +1,108 @@
+"""A history as a reader of pages needs it: its timeline by object and by kind, and its invariants.
+
+The chronicle folds every event once and answers for any earlier revision too, because nothing in it
+ever changes: what happened up to a revision is the beginning of what happened up to a later one.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+
+from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log.projection import Row
+from app.domain.values.timestamps import Instant
+from projections.timeline import Entry, TimelineProjection
+
+
+class Chronicle:
+    """Folds a log from its first event on.
+
+    Example: pod `a` is created at 3 and bound at 8, pod `b` is created at 5: `about(a)` gives the
+    entries 3 and 8, `of_kind("PodCreated")` the entries 3 and 5, `about(a, until=7)` only 3.
+    """
+
+    def __init__(
+        self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
+    ) -> None:
+        self._timeline = TimelineProjection()
+        self._watch = InvariantWatch(switches, lacking)
+        self._times: list[Instant] = []
+        self._by_subject: dict[ObjectKey, list[int]] = {}
+        self._by_kind: dict[str, list[int]] = {}
+
+    @property
+    def revision(self) -> Revision:
+        """The revision last folded."""
+        return self._timeline.revision
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Everything that happened, in the order of the log."""
+        return self._timeline.entries
+
+    @property
+    def times(self) -> Sequence[Instant]:
+        """The cluster time of each entry, none before the one of its predecessor."""
+        return self._times
+
+    def row(self, entry: Entry) -> Row:
+        """An entry with what provoked it, as the timeline's table has it."""
+        return self._timeline.row_of(entry)
+
+    def kinds(self) -> list[str]:
+        """The kinds of entries that there are, sorted."""
+        return sorted(self._by_kind)
+
+    def fold(self, events: Sequence[Event]) -> None:
+        """Take the next events of the log in."""
+        entries = self._timeline.entries
+        for event in events:
+            count = len(entries)
+            self._timeline.fold(event)
+            if len(entries) > count:
+                self._index(count, entries[count])
+        self._watch.follow(events)
+
+    def until(self, revision: Revision) -> int:
+        """How many entries there are up to a revision."""
+        return bisect_right(self._timeline.revisions, revision)
+
+    def about(self, key: ObjectKey, *, until: Revision) -> list[Entry]:
+        """What happened to one object up to a revision."""
+        return self._up_to(self._by_subject.get(key, ()), until)
+
+    def of_kind(self, kind: str, *, until: Revision) -> list[Entry]:
+        """What happened of one kind up to a revision."""
+        return self._up_to(self._by_kind.get(kind, ()), until)
+
+    def newest(self, numbers: Sequence[int] | None, *, until: Revision) -> Iterator[Entry]:
+        """Entries from the newest up to a revision back; of all, or of those with the numbers."""
+        entries = self.entries
+        end = self.until(revision=until)
+        if numbers is None:
+            for number in range(end - 1, -1, -1):
+                yield entries[number]
+            return
+        for place in range(bisect_left(numbers, end) - 1, -1, -1):
+            yield entries[numbers[place]]
+
+    def numbers(self, *, kind: str = "", subject: ObjectKey | None = None) -> Sequence[int] | None:
+        """The numbers of the entries of a kind or about an object; None where neither is given."""
+        if subject is not None:
+            return self._by_subject.get(subject, ())
+        return self._by_kind.get(kind, ()) if kind else None
+
+    def violations(self, *, until: Revision) -> list[Violation]:
+        """The invariants that were broken at some time up to a revision."""
+        return [each for each in self._watch.violations() if each.begin.revision <= until]
+
+    def _up_to(self, numbers: Sequence[int], until: Revision) -> list[Entry]:
+        end = bisect_left(numbers, self.until(until))
+        entries = self.entries
+        return [entries[number] for number in numbers[:end]]
+
+    def _index(self, number: int, entry: Entry) -> None:
+        self._by_subject.setdefault(entry.subject, []).append(number)
+        self._by_kind.setdefault(entry.kind, []).append(number)
+        last = self._times[-1] if self._times else Instant(0)
+        self._times.append(max(Instant(entry.time), last))

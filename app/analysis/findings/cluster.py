@@ -1,0 +1,124 @@
+"""What is wrong with pools and objects, what the invariants say, and what a recording lacks."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, Kind, Severity, Subject
+from app.analysis.verify.invariants import RULES, Violation
+from app.analysis.verify.invariants import Kind as Gravity
+from app.analysis.views import LiveViews
+from app.domain.devices.pools import PoolState
+from app.domain.log import ObjectKey, Revision
+from app.domain.log.doubts import Affects, Doubt
+from app.domain.values import api_resources
+
+_OF_GRAVITY = {
+    Gravity.BROKEN: (Kind.BROKEN_INVARIANT, Severity.ERROR),
+    Gravity.LATE: (Kind.BROKEN_INVARIANT, Severity.ERROR),
+    Gravity.OUTSIDE: (Kind.BROKEN_INVARIANT, Severity.WARNING),
+    Gravity.KNOWN: (Kind.KNOWN_ISSUE, Severity.WARNING),
+    Gravity.UNSURE: (Kind.DOUBTED_INVARIANT, Severity.NOTICE),
+}
+_QUALIFIED = {
+    Gravity.LATE: " (restored late)",
+    Gravity.OUTSIDE: " (broken by what a driver or user changed)",
+    Gravity.KNOWN: " (a known mistake of the release)",
+    Gravity.UNSURE: " (unsure: the recording does not tell)",
+}
+
+
+def pools(views: LiveViews) -> Iterator[Finding]:
+    """Pools whose devices cannot be allocated, by the problem."""
+    groups: dict[tuple[PoolState, str], list[tuple[ObjectKey, Revision]]] = {}
+    for place in views.inventory.pool_ids():
+        pool = views.inventory.pool(place)
+        if pool is None or pool.usable:
+            continue
+        slices = [
+            ObjectKey(*api_resources.RESOURCE_SLICES, "", each.name)
+            for each in views.inventory.slices_of(place)
+        ]
+        events = [event for key in slices if (event := views.objects.event(key)) is not None]
+        newest = max(events, key=lambda event: event.revision, default=None)
+        if newest is not None:
+            group = groups.setdefault((pool.state, pool.problem), [])
+            group.append((newest.key, newest.revision))
+    for (state, problem), keys in groups.items():
+        count = len(keys)
+        noun = "1 pool is" if count == 1 else f"{count} pools are"
+        yield Finding(
+            kind=Kind.UNUSABLE_POOLS,
+            severity=Severity.ERROR if state is PoolState.INVALID else Severity.WARNING,
+            text=f"{noun} {state.value}" + (f": {problem}" if problem else ""),
+            count=count,
+            present=count,
+            first=min(revision for _, revision in keys),
+            last=max(revision for _, revision in keys),
+            objects=tuple(Subject.of(*each) for each in keys[:OBJECTS_SHOWN_MAX]),
+        )
+
+
+def invariants(chronicle: Chronicle, until: Revision) -> Iterator[Finding]:
+    """Rules that did not hold, one finding for each rule and gravity."""
+    groups: dict[tuple[str, Gravity], list[Violation]] = {}
+    for violation in chronicle.violations(until=until):
+        groups.setdefault((violation.rule, violation.kind), []).append(violation)
+    for (rule, gravity), violations in groups.items():
+        kind, severity = _OF_GRAVITY[gravity]
+        lasting = [each for each in violations if each.end is None or each.end.revision > until]
+        ends = [until if each.end is None else min(each.end.revision, until) for each in violations]
+        newest = violations[-1]
+        count = len(violations)
+        times = "" if count == 1 else f", and {count - 1} more"
+        sentence = RULES.get(rule, rule).rstrip(".")
+        yield Finding(
+            kind=kind,
+            severity=severity,
+            text=f"violated{_QUALIFIED.get(gravity, '')}: {sentence}: {newest.message}{times}",
+            count=count,
+            present=len(lasting),
+            first=violations[0].begin.revision,
+            last=max(ends),
+            objects=_subjects(violations),
+        )
+
+
+def unreadable(views: LiveViews) -> Iterator[Finding]:
+    """Objects that the views had to leave out."""
+    for key, problem in sorted(views.unreadable.items()):
+        event = views.objects.event(key)
+        revision = event.revision if event is not None else Revision(0)
+        yield Finding(
+            kind=Kind.UNREADABLE_OBJECTS,
+            severity=Severity.WARNING,
+            text=f"{key} cannot be read: {problem}",
+            count=1,
+            present=1,
+            first=revision,
+            last=revision,
+            objects=(Subject.of(key, revision),),
+        )
+
+
+def losses(recorded: Sequence[Doubt], until: Revision) -> Iterator[Finding]:
+    """What the recording lacks, one finding for each kind of object and loss."""
+    for doubt in recorded:
+        about = doubt.kind.removesuffix(".resource.k8s.io") or "all kinds"
+        is_content = doubt.affects is Affects.CONTENT
+        yield Finding(
+            kind=Kind.LOSSES,
+            severity=Severity.WARNING if is_content else Severity.NOTICE,
+            text=f"the recording of {about} is incomplete: {doubt.text}",
+            count=doubt.count,
+            present=doubt.count,
+            first=Revision(1),
+            last=until,
+        )
+
+
+def _subjects(violations: Iterable[Violation]) -> tuple[Subject, ...]:
+    subjects: dict[ObjectKey, Revision] = {}
+    for violation in violations:
+        for key in violation.objects:
+            subjects.setdefault(key, violation.begin.revision)
+    return tuple(Subject.of(*each) for each in list(subjects.items())[:OBJECTS_SHOWN_MAX])

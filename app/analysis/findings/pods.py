@@ -1,0 +1,144 @@
+"""Pods that wait or waited, by the first cause; pods that were evicted, by the reason."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, Kind, Severity, Subject
+from app.analysis.views import LiveViews
+from app.domain.log import ObjectKey, Revision
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
+
+UNTOLD = "no scheduler has said anything about them"
+
+_AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
+_AFTERWARDS = re.compile(
+    r"[.,]?(?: no new claims to deallocate[.,]?| still not schedulable[.,]?)*(?: preemption: .*)?$",
+    re.DOTALL,
+)
+_COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pods with the same cause: since when and until when each showed it."""
+
+    first: Revision
+    last: Revision
+    pods: dict[ObjectKey, Revision] = field(default_factory=dict)
+
+    def note(self, pod: ObjectKey, revision: Revision) -> None:
+        self.pods.pop(pod, None)
+        self.pods[pod] = revision
+        self.first, self.last = min(self.first, revision), max(self.last, revision)
+
+
+def first_cause(message: str) -> str:
+    """What keeps a pod from being scheduled, without the counts that change from node to node.
+
+    Example: `Unschedulable: 0/3 nodes are available: 3 cannot allocate all claims. preemption: …`
+    gives `cannot allocate all claims`.
+    """
+    text = message.removeprefix("Unschedulable: ").removeprefix("SchedulerError: ")
+    text = _AFTERWARDS.sub("", text)
+    text, is_counted = _AVAILABLE.subn("", text)
+    if is_counted:
+        text = _COUNTS.sub("", text)
+    return text.rstrip(". ") or message
+
+
+def waiting(
+    chronicle: Chronicle,
+    views: LiveViews,
+    until: Revision,
+    unasked: Callable[[JsonObject], str],
+) -> Iterator[Finding]:
+    """Pods that wait, and that waited, by first cause.
+
+    `unasked` says why no node is asked about a pod, or nothing.
+    """
+    groups: dict[str, _Group] = {}
+    latest: dict[ObjectKey, str] = {}
+    for entry in chronicle.of_kind("PodUnschedulable", until=until):
+        cause = first_cause(entry.text)
+        _note(groups, cause, entry.subject, entry.revision)
+        latest[entry.subject] = cause
+    present: dict[str, int] = {}
+    for pod, tree in _waiting_now(views):
+        cause = unasked(tree) or latest.get(pod, "") or UNTOLD
+        if pod not in groups.get(cause, _EMPTY).pods:
+            _note(groups, cause, pod, views.objects.created(pod))
+        event = views.objects.event(pod)
+        assert event is not None, "it was listed"
+        groups[cause].last = max(groups[cause].last, event.revision)
+        present[cause] = present.get(cause, 0) + 1
+    for cause, group in groups.items():
+        still = present.get(cause, 0)
+        yield Finding(
+            kind=Kind.WAITING_PODS,
+            severity=Severity.ERROR if still else Severity.WARNING,
+            text=_waiting_text(len(group.pods), still, cause),
+            count=len(group.pods),
+            present=still,
+            first=group.first,
+            last=group.last,
+            objects=_newest(group),
+        )
+
+
+def evicted(chronicle: Chronicle, views: LiveViews, until: Revision) -> Iterator[Finding]:
+    """Pods that were chosen to be disrupted, by the condition's reason."""
+    groups: dict[str, _Group] = {}
+    for entry in chronicle.of_kind("PodEvicted", until=until):
+        _note(groups, entry.text, entry.subject, entry.revision)
+    for text, group in groups.items():
+        there = sum(views.objects.event(pod) is not None for pod in group.pods)
+        count = len(group.pods)
+        yield Finding(
+            kind=Kind.EVICTED_PODS,
+            severity=Severity.WARNING,
+            text=f"{_pods(count)} {'was' if count == 1 else 'were'} evicted: {text}",
+            count=count,
+            present=there,
+            first=group.first,
+            last=group.last,
+            objects=_newest(group),
+        )
+
+
+def _waiting_now(views: LiveViews) -> Iterator[tuple[ObjectKey, JsonObject]]:
+    for pod in views.objects.keys(*api_resources.PODS):
+        tree = views.objects.get(pod)
+        if tree is None or core.node_name(tree) or core.is_finished(tree):
+            continue
+        if not meta.is_deleting(tree):
+            yield pod, tree
+
+
+def _note(groups: dict[str, _Group], cause: str, pod: ObjectKey, revision: Revision) -> None:
+    group = groups.get(cause)
+    if group is None:
+        group = groups[cause] = _Group(revision, revision)
+    group.note(pod, revision)
+
+
+def _newest(group: _Group) -> tuple[Subject, ...]:
+    pods = list(group.pods.items())[-OBJECTS_SHOWN_MAX:]
+    return tuple(Subject.of(pod, revision) for pod, revision in reversed(pods))
+
+
+def _waiting_text(count: int, still: int, cause: str) -> str:
+    if still == count:
+        return f"{_pods(count)} {'waits' if count == 1 else 'wait'}: {cause}"
+    more = f", {still} still {'waits' if still == 1 else 'wait'}" if still else ""
+    return f"{_pods(count)} waited{more}: {cause}"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+_EMPTY = _Group(Revision(0), Revision(0))

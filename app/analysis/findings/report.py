@@ -1,0 +1,109 @@
+"""The shape of the answer: findings in the order of their weight."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from app.domain.log import ObjectKey, Revision
+
+OBJECTS_SHOWN_MAX = 5
+"""Objects that a finding names; its count is exact."""
+
+
+class Kind(StrEnum):
+    """What a finding is about, in the order in which findings of equal severity are shown."""
+
+    BROKEN_INVARIANT = "BrokenInvariant"
+    WAITING_PODS = "WaitingPods"
+    STUCK_CLAIMS = "StuckClaims"
+    EVICTED_PODS = "EvictedPods"
+    UNUSABLE_POOLS = "UnusablePools"
+    KNOWN_ISSUE = "KnownIssue"
+    UNREADABLE_OBJECTS = "UnreadableObjects"
+    DOUBTED_INVARIANT = "DoubtedInvariant"
+    LOSSES = "Losses"
+
+
+class Severity(StrEnum):
+    """How much a finding asks for attention, the most first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that a finding is about, and the revision at which the finding shows in it."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    revision: Revision
+
+    @classmethod
+    def of(cls, key: ObjectKey, revision: Revision) -> "Subject":
+        """The object with that key."""
+        return cls(
+            group=key.group,
+            resource=key.resource,
+            namespace=key.namespace,
+            name=key.name,
+            revision=revision,
+        )
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of the object."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong.
+
+    `count` objects are concerned, `present` of them at the moment of the answer. `first` and `last`
+    are the revisions between which it shows, 0 where that is not known. `objects` are the newest.
+    """
+
+    kind: Kind
+    severity: Severity
+    text: str
+    count: int
+    present: int
+    first: Revision
+    last: Revision
+    objects: tuple[Subject, ...] = ()
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """All findings as of `revision`, ranked; `omitted` counts those beyond the bound.
+
+    The log was read up to `examined`: where that is less than `revision`, later events are in the
+    state of the objects and not yet in what is counted over time.
+    """
+
+    history: str
+    revision: Revision
+    examined: Revision
+    items: tuple[Finding, ...]
+    omitted: int = 0
+
+
+_SEVERITIES = tuple(Severity)
+_KINDS = tuple(Kind)
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """By severity, what lasts before what has ended, kind, how many are concerned, and text."""
+    return sorted(
+        findings,
+        key=lambda one: (
+            _SEVERITIES.index(one.severity),
+            one.present == 0,
+            _KINDS.index(one.kind),
+            -one.count,
+            -one.last,
+            one.text,
+        ),
+    )

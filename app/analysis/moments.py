@@ -1,0 +1,121 @@
+"""Where one can go in a history: how much happened when, and the nearest moments of each sort."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from app.analysis.chronicle import Chronicle
+from app.domain.log import Revision
+from app.domain.values.timestamps import Instant
+
+TROUBLES = frozenset(("PodUnschedulable", "PodEvicted", "Warning", "GapObserved", "NodeNotReady"))
+"""Kinds of entries that somebody should look at."""
+
+DECISIONS = frozenset(("Decision",))
+
+CLAIMS = frozenset(
+    (
+        "ClaimAllocated",
+        "ClaimDeallocated",
+        "ClaimReallocated",
+        "ClaimReserved",
+        "ClaimReleased",
+    )
+)
+"""Kinds of entries at which devices are taken or given back."""
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of time: the last revision in it, and how many entries of each sort."""
+
+    revision: Revision
+    entries: int
+    claims: int
+    decisions: int
+    troubles: int
+
+
+class Density(msgspec.Struct, frozen=True, kw_only=True):
+    """How much happened between two instants, in stretches of equal length."""
+
+    begin: Instant
+    end: Instant
+    stretches: tuple[Stretch, ...]
+
+    def place(self, time: Instant) -> float:
+        """Where an instant lies, from 0 at the beginning to 1 at the end."""
+        length = self.end - self.begin
+        return min(1.0, max(0.0, (time - self.begin) / length)) if length else 1.0
+
+
+def density(chronicle: Chronicle, stretches: int) -> Density:
+    """How much happened, over the whole history as far as it has been read."""
+    times = chronicle.times
+    if not times:
+        return Density(begin=Instant(0), end=Instant(0), stretches=())
+    begin, end = times[0], times[-1]
+    length = max(1, end - begin)
+    ends = [
+        bisect_right(times, begin + length * number // stretches)
+        for number in range(1, stretches + 1)
+    ]
+    ends[-1] = len(times)
+    claims = _counts(chronicle, CLAIMS, ends)
+    decisions = _counts(chronicle, DECISIONS, ends)
+    troubles = _counts(chronicle, TROUBLES, ends)
+    made = []
+    first = 0
+    for place, last in enumerate(ends):
+        made.append(
+            Stretch(
+                revision=chronicle.entries[last - 1].revision if last else Revision(0),
+                entries=last - first,
+                claims=claims[place],
+                decisions=decisions[place],
+                troubles=troubles[place],
+            )
+        )
+        first = last
+    return Density(begin=begin, end=end, stretches=tuple(made))
+
+
+def nearest(
+    chronicle: Chronicle, revision: Revision, kinds: Iterable[str] | None = None
+) -> tuple[Revision, Revision]:
+    """The revisions of the last entry before, and of the first after; 0 where there is none.
+
+    Of all entries, or of some kinds.
+    """
+    if kinds is None:
+        return around(chronicle, revision, range(len(chronicle.entries)))
+    sorts = [around(chronicle, revision, chronicle.numbers(kind=kind) or ()) for kind in kinds]
+    earlier = max((before for before, _ in sorts), default=Revision(0))
+    later = min((after for _, after in sorts if after), default=Revision(0))
+    return earlier, later
+
+
+def around(
+    chronicle: Chronicle, revision: Revision, numbers: Sequence[int]
+) -> tuple[Revision, Revision]:
+    """The same of the entries with these numbers."""
+    entries = chronicle.entries
+    before = bisect_left(numbers, chronicle.until(Revision(revision - 1)))
+    after = bisect_left(numbers, chronicle.until(revision))
+    return (
+        entries[numbers[before - 1]].revision if before else Revision(0),
+        entries[numbers[after]].revision if after < len(numbers) else Revision(0),
+    )
+
+
+def _counts(chronicle: Chronicle, kinds: Iterable[str], ends: list[int]) -> list[int]:
+    """How many entries of the kinds lie between two ends."""
+    counts = [0] * len(ends)
+    for kind in kinds:
+        numbers = chronicle.numbers(kind=kind) or ()
+        first = 0
+        for place, end in enumerate(ends):
+            last = bisect_left(numbers, end)
+            counts[place] += last - first
+            first = last
+    return counts

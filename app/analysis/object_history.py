@@ -1,0 +1,269 @@
+"""One object: its fields with who wrote them, its versions with what each changed, its relations.
+
+Fields are named by their paths, as `spec.devices.requests[0].name`. `managedFields` and the
+resource version are bookkeeping of the API and left out. Of a Secret names are shown, no values.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Views
+from app.domain.controllers.resources import claim_key, pod_key
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.values import api_resources, timestamps
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonObject
+from projections.objects import without_values
+
+CHANGES_MAX = 40
+"""Fields of one version that are listed as changed; the rest is counted."""
+
+HIDDEN = "(hidden)"
+"""Stands for each value of a Secret."""
+
+_BOOKKEEPING = ("metadata.managedFields", "metadata.resourceVersion")
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A field with its value, and the version that gave it this value.
+
+    `revision` is 0 where an older version than those that were looked at did.
+    """
+
+    path: str
+    value: Any
+    revision: Revision
+    actor: str = ""
+    agent: str = ""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A field that a version changed: `old` is None where it was not there, so is `new`."""
+
+    path: str
+    old: Any
+    new: Any
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """One write of the object: who, with which program, because of which revision, and what.
+
+    `changes` are against the version before; `omitted` counts those that are not listed. The first
+    version of all has none.
+    """
+
+    revision: Revision
+    time: str
+    type: str
+    verb: str
+    actor: str
+    agent: str
+    cause: int
+    changes: tuple[Change, ...]
+    omitted: int = 0
+
+
+class Relation(msgspec.Struct, frozen=True, kw_only=True):
+    """Another object and what it is to this one; `exists` tells whether it is there."""
+
+    relation: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    exists: bool
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of the other object."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+
+class ObjectHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """An object as of `revision`, the newest versions first.
+
+    `older` tells that there are versions before those that were looked at.
+    """
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    revision: Revision
+    exists: bool
+    fields: tuple[Field, ...]
+    versions: tuple[Version, ...]
+    relations: tuple[Relation, ...]
+    older: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of the object."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+
+def of(
+    views: Views,
+    revision: Revision,
+    events: Sequence[Event],
+    sees: Callable[[ObjectKey], bool],
+    *,
+    versions_max: int,
+) -> ObjectHistory:
+    """The history of the object of these events, which are the newest first and at least one.
+
+    Of more than `versions_max` events the oldest is only compared with. Relations that `sees`
+    denies are left out.
+    """
+    key = events[0].key
+    older = len(events) > versions_max
+    writers: dict[str, Event | None] = {}
+    versions: list[Version] = []
+    before: dict[str, Any] = {}
+    last: JsonObject = {}
+    is_first = True
+    for event in reversed(events[: versions_max + 1]):
+        if event.type is EventType.OBJECT_CREATED:
+            # One of the same name that was there before is another object.
+            before = {}
+        last = _visible(event)
+        now = dict(_flat(last))
+        changes = [path for path in now if path not in before or before[path] != now[path]]
+        gone = [path for path in before if path not in now]
+        if is_first and older:
+            writers.update(dict.fromkeys(now))
+        else:
+            writers.update(dict.fromkeys(changes, event))
+            is_new = event.type is EventType.OBJECT_CREATED
+            listed = [] if is_new else sorted({*changes, *gone})
+            versions.append(_version(event, listed, before, now))
+        before, is_first = now, False
+    exists = events[0].type is not EventType.OBJECT_DELETED
+    return ObjectHistory(
+        group=key.group,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        revision=revision,
+        exists=exists,
+        fields=tuple(_field(path, value, writers[path]) for path, value in before.items()),
+        versions=tuple(reversed(versions)),
+        relations=tuple(one for one in _relations(views, key, last) if sees(one.key)),
+        older=older,
+    )
+
+
+def _visible(event: Event) -> JsonObject:
+    tree = event.object
+    if event.key[:2] != api_resources.SECRETS:
+        return tree
+    secret = without_values(tree)
+    for part in ("data", "stringData"):
+        names = secret.get(part)
+        if isinstance(names, dict):
+            secret[part] = dict.fromkeys(names, HIDDEN)
+    return secret
+
+
+def _flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value with its path; empty objects and lists are values, null is as good as absent."""
+    if path in _BOOKKEEPING or tree is None:
+        return
+    if isinstance(tree, dict) and tree:
+        for name, value in tree.items():
+            plain = name.isidentifier()
+            step = f".{name}" if plain and path else name if plain else f"[{name!r}]"
+            yield from _flat(value, f"{path}{step}")
+    elif isinstance(tree, list) and tree:
+        for index, value in enumerate(tree):
+            yield from _flat(value, f"{path}[{index}]")
+    else:
+        yield path, tree
+
+
+def _field(path: str, value: Any, event: Event | None) -> Field:
+    if event is None:
+        return Field(path=path, value=value, revision=Revision(0))
+    actor = event.stamp.actor
+    return Field(
+        path=path, value=value, revision=event.revision, actor=actor.user, agent=actor.agent
+    )
+
+
+def _version(
+    event: Event, paths: Sequence[str], before: dict[str, Any], now: dict[str, Any]
+) -> Version:
+    stamp = event.stamp
+    return Version(
+        revision=event.revision,
+        time=timestamps.micro_text(stamp.time),
+        type=event.type.value,
+        verb=stamp.verb,
+        actor=stamp.actor.user,
+        agent=stamp.actor.agent,
+        cause=stamp.cause,
+        changes=tuple(
+            Change(path=path, old=before.get(path), new=now.get(path))
+            for path in paths[:CHANGES_MAX]
+        ),
+        omitted=max(0, len(paths) - CHANGES_MAX),
+    )
+
+
+def _relations(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Relation]:
+    objects = views.objects
+    for owner in meta.owners(tree):
+        place = objects.by_uid(owner.uid)
+        if place is not None:
+            yield _related(views, "owner", place)
+    named: Iterable[tuple[str, ObjectKey]] = ()
+    match (key.group, key.resource):
+        case api_resources.PODS:
+            named = _of_pod(key, tree)
+        case api_resources.RESOURCE_CLAIMS:
+            named = _of_claim(key, tree)
+        case api_resources.RESOURCE_SLICES:
+            named = _node(dra.node_name(tree))
+    for relation, other in named:
+        yield _related(views, relation, other)
+    for other in objects.dependents(meta.uid(tree)):
+        yield _related(views, "owned", other)
+
+
+def _of_pod(key: ObjectKey, tree: JsonObject) -> Iterator[tuple[str, ObjectKey]]:
+    yield from _node(core.node_name(tree))
+    for claim in pods.named_claims(pods.facts(tree)):
+        if claim.name:
+            yield "claim", claim_key(key.namespace, claim.name)
+
+
+def _of_claim(key: ObjectKey, tree: JsonObject) -> Iterator[tuple[str, ObjectKey]]:
+    for consumer in dra.consumers(tree):
+        if (consumer.api_group, consumer.resource) == api_resources.PODS:
+            yield "reserved for", pod_key(key.namespace, consumer.name)
+    allocation = dra.allocation(tree)
+    if allocation is not None:
+        yield from _node(dra.selected_node(allocation))
+    for request in dra.requests(tree):
+        for ask in (request.exactly, *request.first_available):
+            if ask is not None and ask.device_class_name:
+                yield "class", ObjectKey(*api_resources.DEVICE_CLASSES, "", ask.device_class_name)
+
+
+def _node(name: str) -> Iterator[tuple[str, ObjectKey]]:
+    if name:
+        yield "node", ObjectKey(*api_resources.NODES, "", name)
+
+
+def _related(views: Views, relation: str, key: ObjectKey) -> Relation:
+    return Relation(
+        relation=relation,
+        group=key.group,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        exists=views.objects.event(key) is not None,
+    )

@@ -1,0 +1,86 @@
+"""Objects by what a person remembers: a part of the name, perhaps with kind or namespace."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import msgspec
+
+from app.domain.log import ObjectKey, Revision
+from app.domain.objects import history_kinds
+from app.domain.objects.registry import is_called
+from projections.objects import ObjectsProjection
+
+HITS_MAX = 50
+"""Objects in one answer."""
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that exists, and the revision of its last change."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    revision: Revision
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of the object."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+
+class Hits(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects that a query means, the likeliest first; `more` tells that there are others."""
+
+    query: str
+    revision: Revision
+    items: tuple[Hit, ...]
+    more: bool = False
+
+
+def find(
+    objects: ObjectsProjection,
+    query: str,
+    sees: Callable[[ObjectKey], bool],
+    *,
+    hits_max: int = HITS_MAX,
+) -> Hits:
+    """Objects whose name holds the query, or begins with it, or is it: those first.
+
+    The query is `NAME`, `NAMESPACE/NAME` or `KIND/NAME`, each part in any case. What `sees` denies
+    is left out.
+    """
+    text = query.strip().lower()
+    keys = list(islice((key for key in _matching(objects, text) if sees(key)), hits_max * 10))
+    _, _, name = text.rpartition("/")
+    keys.sort(key=lambda key: (key.name != name, not key.name.startswith(name), len(key.name)))
+    hits = []
+    for key in keys[:hits_max]:
+        event = objects.event(key)
+        revision = event.revision if event is not None else Revision(0)
+        hits.append(
+            Hit(
+                group=key.group,
+                resource=key.resource,
+                namespace=key.namespace,
+                name=key.name,
+                revision=revision,
+            )
+        )
+    return Hits(
+        query=query, revision=objects.revision, items=tuple(hits), more=len(keys) > hits_max
+    )
+
+
+def _matching(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
+    if not text:
+        return
+    place, slash, name = text.rpartition("/")
+    for group, resource in objects.resources():
+        is_kind = False
+        if slash:
+            kind = history_kinds.find(objects, group, resource)
+            is_kind = place == resource or (kind is not None and is_called(kind, place))
+        for key in objects.keys(group, resource):
+            if name in key.name.lower() and (not slash or is_kind or key.namespace == place):
+                yield key

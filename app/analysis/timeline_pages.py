@@ -1,0 +1,116 @@
+"""The timeline as one reads it in pages: filtered, the newest entries first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app.analysis.chronicle import Chronicle
+from app.domain.log import ObjectKey, Revision
+from app.domain.log.projection import Row
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+from projections.timeline import Entry
+
+DECISION = "Decision"
+"""Kind of the entries that stand for recorded decisions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which entries are wanted; what is empty does not matter.
+
+    `kind` is that of the entry, `resource`, `namespace` and `name` are those of its subject.
+    `actor` and `text` are parts of the user name and of the text, in any case. Decisions are left
+    out unless they are asked for, by `decisions` or as the kind.
+    """
+
+    kind: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    actor: str = ""
+    text: str = ""
+    decisions: bool = False
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether an entry is wanted."""
+        subject = entry.subject
+        if entry.kind == DECISION and not self.decisions and self.kind != DECISION:
+            return False
+        return (
+            self.kind in ("", entry.kind)
+            and self.resource in ("", subject.resource)
+            and self.namespace in ("", subject.namespace)
+            and self.name in ("", subject.name)
+            and self.actor.lower() in entry.actor.lower()
+            and self.text.lower() in entry.text.lower()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageBounds:
+    """A page has at most `rows_max` entries; at most `scanned_max` are looked at for it."""
+
+    rows_max: int = 200
+    scanned_max: int = 200_000
+
+
+class TimelinePage(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries, the newest first, as of `revision`.
+
+    `next` is the revision before which the next page goes on, 0 when there is none. `examined` is
+    how far the log has been read.
+    """
+
+    history: str
+    revision: Revision
+    examined: Revision
+    items: tuple[dict[str, Any], ...]
+    next: Revision = Revision(0)
+
+
+def read(
+    history: str,
+    chronicle: Chronicle,
+    until: Revision,
+    wanted: Filter,
+    visible: Callable[[list[Row]], list[Row]],
+    *,
+    before: Revision = Revision(0),
+    limit: int,
+    bounds: PageBounds,
+) -> TimelinePage:
+    """One page of entries up to `until`, or before `before` when that is given.
+
+    `visible` leaves out the rows that are not for the reader.
+    """
+    end = until if not before else Revision(min(until, before - 1))
+    numbers = chronicle.numbers(kind=wanted.kind)
+    limit = max(1, min(limit, bounds.rows_max))
+    items: list[dict[str, Any]] = []
+    following = Revision(0)
+    for scanned, entry in enumerate(chronicle.newest(numbers, until=end)):
+        if len(items) == limit or scanned == bounds.scanned_max:
+            following = Revision(entry.revision + 1)
+            break
+        if wanted.takes(entry):
+            items += (_item(row) for row in visible([chronicle.row(entry)]))
+    return TimelinePage(
+        history=history,
+        revision=until,
+        examined=Revision(min(chronicle.revision, until)),
+        items=tuple(items),
+        next=following,
+    )
+
+
+def subject_of(item: dict[str, Any]) -> ObjectKey:
+    """The object that an entry is about."""
+    return ObjectKey(item["api_group"], item["resource"], item["namespace"], item["name"])
+
+
+def _item(row: Row) -> dict[str, Any]:
+    time = row["time"]
+    return {**row, "time": timestamps.micro_text(Instant(time)) if isinstance(time, int) else ""}

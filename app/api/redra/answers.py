@@ -1,0 +1,209 @@
+"""Answers about one history, as values: what `/redra/v1` gives as JSON and pages show.
+
+Each method judges first what the reader may see, so that both forms are refused alike.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import anyio
+
+from app.analysis import object_history, search, timeline_pages
+from app.analysis.chronicle import Chronicle
+from app.analysis.explain import scheduling_rules, unasked
+from app.analysis.explain.questions import ObjectExplanation, Question, key_of
+from app.analysis.findings import findings
+from app.analysis.findings.report import Findings
+from app.analysis.object_history import ObjectHistory
+from app.analysis.search import Hits
+from app.analysis.timeline_pages import Filter, TimelinePage
+from app.analysis.views import LiveViews
+from app.api.access.readers import WORKED_OUT_FROM, Reader
+from app.api.kubernetes.timelines import views_at
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Request
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import BadRequest, NotFound
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.objects import history_kinds
+from app.service.chronicles import Chronicles
+from app.service.explaining import Explainer
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request about a part of one history, as of `moment` (empty: the present).
+
+    `reader` gives what who asks may see by now.
+    """
+
+    request: Request
+    runtime: HistoryRuntime
+    rest: str
+    moment: str
+    reader: Callable[[], Reader]
+
+    def seen(self, events: Iterable[Event]) -> list[Event]:
+        """The events that are for the reader."""
+        reader = self.reader()
+        return [event for event in events if reader.sees_event(event)]
+
+    def required(self, name: str) -> str:
+        """A parameter of the query. Raises BadRequest when it is missing."""
+        value = self.request.parameter(name)
+        if not value:
+            raise BadRequest(f"the parameter {name} is missing")
+        return value
+
+
+class Answers:
+    """Answers questions about histories, a bounded number of the long ones at a time."""
+
+    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._limits = limits
+        self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
+        self._compiler = CelCompiler()
+        self._chronicles = Chronicles(
+            kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
+        )
+
+    async def views(self, asked: Asked) -> LiveViews:
+        """The views as of the moment. Raises InputError, NotFound beyond the end."""
+        return await views_at(self._histories, asked.runtime, asked.moment)
+
+    async def chronicle(self, runtime: HistoryRuntime) -> Chronicle:
+        """What happened in the history, as far as it has been read; judges nobody."""
+        chronicle, _ = await self._chronicles.of(runtime)
+        return chronicle
+
+    async def why(self, asked: Asked) -> ObjectExplanation:
+        """Why an object is as it is: the decision about it and the reasons made again in full."""
+        runtime, question = asked.runtime, question_of(asked)
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        key = key_of(question)
+        reader.check(key)
+        async with self._explanations:
+            explainer = Explainer(
+                runtime.log,
+                runtime.info,
+                await self.views(asked),
+                self._compiler,
+                runtime.rules.profile,
+                views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+                bounds=self._limits.explain,
+                blast_bounds=self._limits.blast,
+            )
+            return await explainer.why(question)
+
+    async def object(self, asked: Asked) -> ObjectHistory:
+        """One object as of the moment, with what each write of it changed. Raises NotFound."""
+        runtime, reader = asked.runtime, asked.reader()
+        views = await self.views(asked)
+        key = object_of(asked, views)
+        reader.check(key)
+        versions_max = self._limits.object_versions_max
+        events = await runtime.log.read_object(
+            runtime.info.id, key, until=views.revision, limit=versions_max + 1
+        )
+        events = [event for event in events if event.is_about_object]
+        if not events:
+            raise NotFound(
+                f'{key.resource} "{key.name}" not found up to revision {views.revision}',
+                resource=key.resource,
+            )
+        return object_history.of(
+            views, views.revision, events, reader.sees, versions_max=versions_max
+        )
+
+    async def timeline(self, asked: Asked) -> TimelinePage:
+        """What happened, filtered, the newest entries first; rows that nobody may see are out."""
+        views = await self.views(asked)
+        chronicle, _ = await self._chronicles.of(asked.runtime)
+        reader = asked.reader()
+        return timeline_pages.read(
+            asked.runtime.info.name,
+            chronicle,
+            views.revision,
+            filter_of(asked),
+            lambda rows: reader.rows("timeline", rows),
+            before=Revision(integer(asked.request, "before", 0)),
+            limit=integer(asked.request, "limit", self._limits.timeline.rows_max),
+            bounds=self._limits.timeline,
+        )
+
+    async def find(self, asked: Asked) -> Hits:
+        """The objects that the query means, as far as the reader may see them."""
+        views = await self.views(asked)
+        query = asked.request.parameter("q")
+        return search.find(views.objects, query, asked.reader().sees)
+
+    async def findings(self, asked: Asked) -> Findings:
+        """What is wrong in the history up to the moment, ranked."""
+        asked.reader().check_all(WORKED_OUT_FROM)
+        runtime = asked.runtime
+        views = await self.views(asked)
+        chronicle, doubts = await self._chronicles.of(runtime)
+        rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
+        return findings.of(
+            runtime.info.name,
+            views,
+            chronicle,
+            doubts,
+            lambda tree: unasked.cause(views, tree, rules),
+            items_max=self._limits.findings_max,
+        )
+
+
+def question_of(asked: Asked) -> Question:
+    """The question why that the parameters ask."""
+    request = asked.request
+    return Question(
+        kind=asked.required("kind"),
+        namespace=request.parameter("namespace") or "default",
+        name=asked.required("name"),
+        node=request.parameter("node"),
+        help=request.flag("help"),
+    )
+
+
+def object_of(asked: Asked, views: LiveViews) -> ObjectKey:
+    """The object that the parameters name; of any kind, also one that the history defines."""
+    plural, _, group = asked.required("kind").partition(".")
+    kind = history_kinds.find(views.objects, group, plural)
+    if kind is None:
+        return subject_of(asked)
+    namespace = (asked.request.parameter("namespace") or "default") if kind.namespaced else ""
+    return ObjectKey(kind.group, kind.plural, namespace, asked.required("name"))
+
+
+def filter_of(asked: Asked) -> Filter:
+    """The filter of a timeline that the parameters name."""
+    request = asked.request
+    return Filter(
+        kind=request.parameter("kind"),
+        resource=request.parameter("resource"),
+        namespace=request.parameter("namespace"),
+        name=request.parameter("name"),
+        actor=request.parameter("actor"),
+        text=request.parameter("text"),
+        decisions=request.flag("decisions"),
+    )
+
+
+def subject_of(asked: Asked) -> ObjectKey:
+    """The object that the parameters `kind`, `namespace` and `name` name."""
+    return key_of(question_of(asked))
+
+
+def integer(request: Request, name: str, default: int) -> int:
+    """A number among the parameters. Raises BadRequest for anything else."""
+    text = request.parameter(name)
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
+    return int(text)

@@ -1,0 +1,100 @@
+"""What stands around a page: where in the history it is, and where one can go from there."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from app.analysis import moments
+from app.api.redra.answers import Answers, Asked
+from app.api.server.messages import Request
+from app.domain.log import ObjectKey, Revision
+from app.service.moments import time_of
+from app.web.frame import Frame, Step
+from app.web.links import Links
+from app.web.pictures import strip
+
+_SORTS: tuple[tuple[str, frozenset[str] | None, str], ...] = (
+    ("event", None, "[]"),
+    ("decision", moments.DECISIONS, "()"),
+    ("trouble", moments.TROUBLES, "{}"),
+)
+"""The steps of a page about no single object: name, kinds of entries, keys."""
+
+
+async def frame(
+    answers: Answers,
+    asked: Asked,
+    part: str,
+    parameters: Mapping[str, str] | None = None,
+    subject: ObjectKey | None = None,
+) -> Frame:
+    """The frame of a page about the moment that was asked for.
+
+    A page about one object leads to moments at which there is, or was, such an object.
+    """
+    runtime = asked.runtime
+    views = await answers.views(asked)
+    revision, head = views.revision, runtime.head
+    is_present = revision == head.revision
+    time = head.time if is_present else await time_of(runtime.log, runtime.info, Revision(revision))
+    plain = Frame(
+        links=Links(history=runtime.info.name, moment=asked.moment),
+        part=part,
+        parameters=dict(parameters or {}),
+        revision=revision,
+        head=head.revision,
+        time=time,
+        profile=views.profile.patch or views.profile.version,
+        is_recorded=runtime.info.is_recorded,
+    )
+    if not asked.reader().is_unlimited:
+        # How much happened when tells of objects that this reader may not see.
+        return plain
+    chronicle = await answers.chronicle(runtime)
+    density = moments.density(chronicle, strip.STRETCHES)
+    shown = Revision(revision)
+    if subject is None:
+        since = Revision(0)
+        steps = [
+            _step(plain, name, keys, moments.nearest(chronicle, shown, kinds))
+            for name, kinds, keys in _SORTS
+        ]
+    else:
+        numbers = chronicle.numbers(subject=subject) or ()
+        since = chronicle.entries[numbers[0]].revision if numbers else shown
+        steps = [_step(plain, "change", "[]", moments.around(chronicle, shown, numbers))]
+    return replace(
+        plain,
+        strip=strip.draw(density, time, plain.here, since),
+        steps=tuple(step for pair in steps for step in pair),
+    )
+
+
+def _step(page: Frame, name: str, keys: str, there: tuple[Revision, Revision]) -> tuple[Step, Step]:
+    """The ways to the moments before and after."""
+    before, after = there
+    return (
+        Step(
+            label=f"previous {name}",
+            text=f"\N{LEFTWARDS ARROW} {name}",
+            key=keys[0],
+            url=page.here(before) if before else "",
+        ),
+        Step(
+            label=f"next {name}",
+            text=f"{name} \N{RIGHTWARDS ARROW}",
+            key=keys[1],
+            url=page.here(after) if after else "",
+        ),
+    )
+
+
+def pairs(request: Request) -> list[tuple[str, str]]:
+    """The parameters of a request with a value."""
+    return [(name, values[0]) for name, values in request.query.items() if values and values[0]]
+
+
+def query_text(parameters: Iterable[tuple[str, str]]) -> str:
+    """`?name=value&…`, empty when there is none."""
+    text = urlencode(list(parameters))
+    return f"?{text}" if text else ""

@@ -1,0 +1,174 @@
+"""`/ui/`: from a path to a page.
+
+`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one. A page is only read, so
+nothing here takes a body.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from urllib.parse import quote
+
+from app.api.access.authorization import Authorizer
+from app.api.kubernetes.paths import LANDING, Place
+from app.api.redra.answers import Answers, Asked, filter_of, integer, question_of, subject_of
+from app.api.redra.routes import RedraApi, check_query
+from app.api.server.messages import Header, Request, Response
+from app.api.ui import framing
+from app.domain.errors import MethodNotAllowed, NotFound, RedraError
+from app.domain.log import Actor
+from app.service.histories import Histories
+from app.web import assets, links
+from app.web.links import STATIC
+from app.web.pages import find, findings, histories, objects, timeline, why
+
+HTML = b"text/html; charset=utf-8"
+
+HEADERS: tuple[Header, ...] = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        b"object-src 'none'",
+    ),
+    (b"referrer-policy", b"same-origin"),
+    (b"cache-control", b"no-cache, private"),
+)
+"""No script or style but our own files, no frame, nothing from anywhere else."""
+
+_NO_GUESS: Header = (b"x-content-type-options", b"nosniff")
+"""Refusals of every kind have it already."""
+
+_KEPT: tuple[Header, ...] = (
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+    _NO_GUESS,
+)
+
+
+class Pages:
+    """Answers requests below `/ui/`."""
+
+    def __init__(self, stored: Histories, api: RedraApi, authorizer: Authorizer) -> None:
+        self._histories = stored
+        self._api = api
+        self._authorizer = authorizer
+
+    @property
+    def answers(self) -> Answers:
+        """Where the facts of the pages come from."""
+        return self._api.answers
+
+    async def answer(self, request: Request, place: Place, actor: Actor) -> Response:
+        """The page for whom the gate has let in. Raises Rejected, InputError, LogError."""
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed("pages are only read")
+        check_query(request)
+        if place.path == "/redra/v1/histories":
+            items = [one.model_dump() for one in await self._api.histories(actor)]
+            return shown(histories.page(items))
+        part = place.path.rpartition("/")[2]
+        make = _PARTS.get(part)
+        if make is None:
+            raise NotFound(f'there is no page "{part[:64]}"')
+        if "moment" in request.query:
+            return _pinned(request, place, part)
+        runtime = await self._histories.open(place.history)
+        asked = Asked(
+            request=request,
+            runtime=runtime,
+            rest="",
+            moment=place.moment,
+            reader=partial(self._authorizer.reader, runtime, actor),
+        )
+        return shown(await make(self, asked))
+
+    async def _findings(self, asked: Asked) -> bytes:
+        answer = await self.answers.findings(asked)
+        return findings.page(await framing.frame(self.answers, asked, LANDING), answer)
+
+    async def _why(self, asked: Asked) -> bytes:
+        answer = await self.answers.why(asked)
+        question = question_of(asked)
+        parameters = {
+            "kind": question.kind,
+            "namespace": question.namespace,
+            "name": question.name,
+            "node": question.node,
+            "help": "true" if question.help else "",
+        }
+        key = subject_of(asked)
+        frame = await framing.frame(self.answers, asked, "why", parameters, key)
+        return why.page(frame, answer, key, parameters)
+
+    async def _object(self, asked: Asked) -> bytes:
+        answer = await self.answers.object(asked)
+        parameters = links.subject(answer.key)
+        frame = await framing.frame(self.answers, asked, "object", parameters, answer.key)
+        return objects.page(frame, answer)
+
+    async def _timeline(self, asked: Asked) -> bytes:
+        answer = await self.answers.timeline(asked)
+        wanted, before = filter_of(asked), integer(asked.request, "before", 0)
+        parameters = timeline.parameters_of(wanted)
+        frame = await framing.frame(self.answers, asked, "timeline", parameters)
+        kinds = (await self.answers.chronicle(asked.runtime)).kinds()
+        return timeline.page(frame, answer, wanted, kinds, before)
+
+    async def _find(self, asked: Asked) -> bytes:
+        answer = await self.answers.find(asked)
+        frame = await framing.frame(self.answers, asked, "find", {"q": answer.query})
+        return find.page(frame, answer)
+
+
+_Make = Callable[[Pages, Asked], Awaitable[bytes]]
+
+_PARTS: dict[str, _Make] = {
+    LANDING: Pages._findings,
+    "find": Pages._find,
+    "object": Pages._object,
+    "timeline": Pages._timeline,
+    "why": Pages._why,
+}
+
+
+def static(path: str) -> Response | None:
+    """A file that pages load, which is the same for everybody; None when there is none."""
+    asset = assets.all_assets().get(path.removeprefix(STATIC))
+    if asset is None:
+        return None
+    return Response(asset.content, content_type=asset.content_type, headers=_KEPT)
+
+
+def shown(page: bytes, code: int = 200) -> Response:
+    """A page as a response."""
+    headers = HEADERS if code >= 400 else (*HEADERS, _NO_GUESS)
+    return Response(page, status=code, content_type=HTML, headers=headers)
+
+
+def problem(refusal: Exception, code: int) -> Response:
+    """The page that says why there is none; of a mistake of ours it tells nothing more."""
+    title = _TITLES.get(code, "Something is wrong")
+    text = f"Internal error: {type(refusal).__name__}"
+    if isinstance(refusal, RedraError):
+        text = getattr(refusal, "message", "") or str(refusal)
+    return shown(histories.problem(code, title, text), code)
+
+
+_TITLES = {
+    400: "This cannot be asked",
+    401: "Who are you?",
+    403: "Not for you",
+    404: "Not found",
+    405: "Pages are only read",
+    503: "Not at present",
+}
+
+
+def _pinned(request: Request, place: Place, part: str) -> Response:
+    """Where a form leads that names a moment: the moment belongs into the path."""
+    moment = request.parameter("moment").strip()
+    at = f"@{quote(moment, safe=':')}" if moment else ""
+    kept = [(name, value) for name, value in framing.pairs(request) if name != "moment"]
+    target = f"/ui/h/{quote(place.history)}{at}/{'' if part == LANDING else part}"
+    location = target + framing.query_text(kept)
+    return Response(
+        b"", status=303, content_type=HTML, headers=((b"location", location.encode()), *HEADERS)
+    )

@@ -1,0 +1,76 @@
+"""The chronicles of running histories: folded when somebody asks, and kept up to date from then on.
+
+A long history is not read at once: each question reads a bounded number of events further, and the
+answer says how far that was.
+"""
+
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.lowlevel
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.recordings import uncertainty
+from app.domain.controllers import registry
+from app.domain.log import HistoryInfo, Revision
+from app.domain.log.doubts import Doubt
+from app.domain.objects.profile import Profile
+from app.domain.values.bounded import Bounded
+from app.ports import EventLog
+from app.service import recorded_doubts
+from app.service.replays.verifying import switches_of
+from app.service.runtime import HistoryRuntime
+
+PAGE_MAX = 2_000
+"""Events that are folded before others may run."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    chronicle: Chronicle
+    doubts: tuple[Doubt, ...]
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class Chronicles:
+    """Reads at most `events_max` events for one question; keeps `kept_max` chronicles."""
+
+    def __init__(self, *, kept_max: int, events_max: int) -> None:
+        self._kept: Bounded[int, _Kept] = Bounded(kept_max)
+        self._events_max = events_max
+
+    async def of(self, runtime: HistoryRuntime) -> tuple[Chronicle, tuple[Doubt, ...]]:
+        """The chronicle of a history, and what its recording lacks.
+
+        It has been folded to the head, or as far as one question may read.
+        """
+        kept = self._kept.recent(runtime.life)
+        if kept is None:
+            doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
+            chronicle = begin(runtime.info, runtime.rules.profile, doubts)
+            # Another question may have begun one meanwhile.
+            kept = self._kept.get(runtime.life) or _Kept(chronicle, doubts)
+            self._kept[runtime.life] = kept
+        async with kept.lock:
+            until = min(runtime.views.revision, kept.chronicle.revision + self._events_max)
+            await fold_until(runtime.log, runtime.info, kept.chronicle, Revision(until))
+        return kept.chronicle, kept.doubts
+
+
+def begin(info: HistoryInfo, profile: Profile, recorded: tuple[Doubt, ...]) -> Chronicle:
+    """An empty chronicle with the switches of a history."""
+    options = registry.options_from(info.settings)
+    quirks = registry.allocator_quirks_of(profile, options)
+    return Chronicle(switches_of(profile, quirks), uncertainty.lacking(recorded))
+
+
+async def fold_until(
+    log: EventLog, info: HistoryInfo, chronicle: Chronicle, until: Revision
+) -> None:
+    """Read the log on up to a revision."""
+    while chronicle.revision < until:
+        events = await log.read(info.id, after=chronicle.revision, until=until, limit=PAGE_MAX)
+        if not events:
+            return
+        chronicle.fold(events)
+        await anyio.lowlevel.checkpoint()

@@ -1,0 +1,54 @@
+"""The URLs of pages: history, moment and filter stand in each of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import quote, urlencode
+
+from app.domain.log import ObjectKey
+
+ROOT = "/ui/"
+BELOW = "/ui/h/"
+STATIC = "/ui/static/"
+FINDINGS = "findings"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The pages of one history at one moment; `moment` is empty for the present."""
+
+    history: str
+    moment: str = ""
+
+    def to(self, part: str, **parameters: object) -> str:
+        """The URL of a page; parameters without a value are left out."""
+        at = f"@{quote(self.moment, safe=':')}" if self.moment else ""
+        path = "" if part == FINDINGS else quote(part)
+        return f"{BELOW}{quote(self.history)}{at}/{path}{query(parameters)}"
+
+    def to_why(self, key: ObjectKey) -> str:
+        """Why an object is as it is."""
+        return self.to("why", **subject(key))
+
+    def to_object(self, key: ObjectKey) -> str:
+        """The object with its history."""
+        return self.to("object", **subject(key))
+
+    def at(self, moment: object) -> "Links":
+        """The same history at another moment."""
+        return replace(self, moment=str(moment))
+
+    def now(self) -> "Links":
+        """The same history at present."""
+        return replace(self, moment="")
+
+
+def query(parameters: Mapping[str, object]) -> str:
+    """`?name=value&…`, empty when no parameter has a value."""
+    given = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
+    return f"?{urlencode(given)}" if given else ""
+
+
+def subject(key: ObjectKey) -> dict[str, str]:
+    """The parameters that name an object."""
+    kind = f"{key.resource}.{key.group}" if key.group else key.resource
+    return {"kind": kind, "namespace": key.namespace, "name": key.name}

@@ -1,0 +1,9 @@
+"""The objects that a person may mean."""
+
+from app.analysis.search import Hits
+from app.web.frame import Frame, render
+
+
+def page(frame: Frame, answer: Hits) -> bytes:
+    """The page."""
+    return render("find.html", frame=frame, answer=answer)

@@ -1,0 +1,49 @@
+"""The landing page of a history: what is wrong, ranked."""
+
+from app.analysis.findings.report import Findings, Kind, Severity
+from app.domain.values import api_resources
+from app.web.frame import Frame, render
+
+KINDS = {
+    Kind.BROKEN_INVARIANT: "invariant",
+    Kind.WAITING_PODS: "waiting pods",
+    Kind.STUCK_CLAIMS: "stuck claims",
+    Kind.EVICTED_PODS: "evicted pods",
+    Kind.UNUSABLE_POOLS: "pools",
+    Kind.KNOWN_ISSUE: "known issue",
+    Kind.UNREADABLE_OBJECTS: "unreadable objects",
+    Kind.DOUBTED_INVARIANT: "doubted invariant",
+    Kind.LOSSES: "losses of the recording",
+}
+
+EXPLAINED = frozenset(
+    (
+        api_resources.PODS[1],
+        api_resources.RESOURCE_CLAIMS[1],
+        api_resources.DEVICE_TAINT_RULES[1],
+    )
+)
+"""Resources whose objects have a page of reasons."""
+
+
+def page(frame: Frame, answer: Findings) -> bytes:
+    """The page."""
+    return render(
+        "findings.html",
+        frame=frame,
+        answer=answer,
+        kinds=KINDS,
+        explained=EXPLAINED,
+        summary=_summary(answer),
+    )
+
+
+def _summary(answer: Findings) -> str:
+    """How many of each severity there are."""
+    parts = []
+    for severity in Severity:
+        count = sum(item.severity is severity for item in answer.items)
+        if count:
+            parts.append(f"{count} {severity.value}{'' if count == 1 else 's'}")
+    told = ", ".join(parts) or "No findings"
+    return f"{told} up to revision {answer.revision}."

@@ -1,0 +1,28 @@
+"""The index: every history that the reader may look at."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.web.frame import render
+from app.web.links import Links
+
+
+def page(items: Sequence[Mapping[str, Any]]) -> bytes:
+    """The page, of the items of `/redra/v1/histories`."""
+    return render("histories.html", items=[_row(item) for item in items])
+
+
+def problem(code: int, title: str, message: str) -> bytes:
+    """The page that says why there is none."""
+    return render("problem.html", title=f"{code} {title}", message=message)
+
+
+def _row(item: Mapping[str, Any]) -> dict[str, Any]:
+    kind = "fork" if item["is_fork"] else "recording" if item["is_recorded"] else "live"
+    time = str(item["time"])
+    return {
+        **item,
+        "kind": kind,
+        "url": Links(history=item["name"]).to("findings"),
+        "time": time[:23].replace("T", " "),
+    }

@@ -1,0 +1,52 @@
+"""What happened, the newest first, with a filter."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app.analysis import timeline_pages
+from app.analysis.moments import TROUBLES
+from app.analysis.timeline_pages import Filter, TimelinePage
+from app.web.frame import Frame, render
+
+_OWN = ("system:serviceaccount:kube-system:", "system:")
+
+
+def parameters_of(wanted: Filter) -> dict[str, str]:
+    """The filter as parameters of a URL."""
+    given = {**asdict(wanted), "decisions": "true" if wanted.decisions else ""}
+    return {name: str(value) for name, value in given.items() if value}
+
+
+def page(
+    frame: Frame, answer: TimelinePage, wanted: Filter, kinds: Sequence[str], before: int
+) -> bytes:
+    """The page; `kinds` are those that can be chosen, `before` is where the page begins."""
+    parameters = parameters_of(wanted)
+    links = frame.links
+    return render(
+        "timeline.html",
+        frame=frame,
+        answer=answer,
+        wanted=wanted,
+        kinds=kinds,
+        rows=[_row(frame, item, parameters) for item in answer.items],
+        is_filtered=bool(parameters),
+        older=links.to("timeline", **parameters, before=answer.next) if answer.next else "",
+        newest=links.to("timeline", **parameters) if before else "",
+        again=links.to("timeline", **parameters),
+    )
+
+
+def _row(frame: Frame, item: dict[str, Any], parameters: dict[str, str]) -> dict[str, Any]:
+    by = str(item["actor"])
+    for prefix in _OWN:
+        by = by.removeprefix(prefix)
+    return {
+        **item,
+        "subject": timeline_pages.subject_of(item),
+        "clock": str(item["time"])[:23].replace("T", " "),
+        "by": by,
+        "is_trouble": item["kind"] in TROUBLES,
+        "same_kind": frame.links.to("timeline", **{**parameters, "kind": item["kind"]}),
+    }

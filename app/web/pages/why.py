@@ -1,0 +1,84 @@
+"""The reasons of one object as a tree that opens and closes."""
+
+from collections.abc import Mapping, Sequence
+
+from app.analysis.explain.questions import ObjectExplanation
+from app.analysis.explain.reasons import Reason
+from app.analysis.recordings import uncertainty
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import decision_body
+from app.domain.values.json_tree import JsonObject
+from app.web.frame import Frame, render
+
+OPEN_DEPTH = 3
+"""Levels of the tree that are open at first."""
+
+OPEN_SIZE = 12
+"""A branch of so few reasons is open at any depth."""
+
+REASONS_MAX = 400
+"""Reasons on one page; the JSON has all of them."""
+
+
+def page(
+    frame: Frame, answer: ObjectExplanation, key: ObjectKey, parameters: Mapping[str, str]
+) -> bytes:
+    """The page; `parameters` are those of the question."""
+    reasons, _ = _bounded(answer.reason.children, REASONS_MAX)
+    return render(
+        "why.html",
+        frame=frame,
+        answer=answer,
+        key=key,
+        parameters=parameters,
+        reasons=reasons,
+        notes=uncertainty.lines(answer.doubts),
+        decision=_decision(answer.decision) if answer.decision else (),
+        can_help=(key.group, key.resource) == api_resources.PODS,
+        open_depth=OPEN_DEPTH,
+        open_size=OPEN_SIZE,
+    )
+
+
+def _bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int]:
+    """The branches as far as they fit, and how many reasons may still come."""
+    shown: list[JsonObject] = []
+    for number, reason in enumerate(reasons):
+        if left <= 0:
+            omitted = sum(one.size() for one in reasons[number:])
+            text = f"{omitted} more reasons are in the JSON of this answer"
+            shown.append({"text": text, "count": 1, "children": [], "size": 1, "revision": 0})
+            break
+        children, left = _bounded(reason.children, left - 1)
+        shown.append(
+            {
+                "text": reason.text,
+                "count": reason.count,
+                "children": children,
+                "size": reason.size(),
+                "revision": getattr(reason, "revision", 0),
+            }
+        )
+    return shown, left
+
+
+def _decision(body: JsonObject) -> list[tuple[str, str]]:
+    """What was recorded, as names and values."""
+    decision, summary = decision_body.read(body), decision_body.summary_of(body)
+    rows = [
+        ("controller", decision.controller),
+        ("outcome", decision.outcome),
+        ("message", summary.message),
+        ("node", summary.node),
+        ("provoked by revision", str(decision.cause) if decision.cause else ""),
+    ]
+    for cause in summary.causes:
+        about = f" ({cause.about})" if cause.about else ""
+        rows.append(
+            (
+                f"{cause.claim} {cause.request}".strip(),
+                f"{cause.devices} devices: {cause.cause}{about}",
+            )
+        )
+    return [(name, value) for name, value in rows if value]

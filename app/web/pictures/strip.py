@@ -1,0 +1,78 @@
+"""The strip in the header: how much happened when, and where the page stands in it."""
+
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from app.analysis.moments import Density
+from app.domain.log import Revision
+from app.domain.values.timestamps import Instant
+from app.web import svg
+
+STRETCHES = 120
+WIDTH, HEIGHT, TOP = 1200.0, 34.0, 8.0
+
+
+def draw(density: Density, now: Instant, here: Callable[[object], str], since: Revision) -> Markup:
+    """One bar for each stretch, a triangle where there was trouble, a line where the page stands.
+
+    Each bar leads to the end of its stretch, unless the page has nothing to show before `since`.
+    `here` gives the page as of a revision.
+    """
+    stretches = density.stretches
+    if not stretches:
+        return Markup("")
+    most = max(one.entries for one in stretches) or 1
+    width = WIDTH / len(stretches)
+    bars = []
+    for number, one in enumerate(stretches):
+        if not one.entries:
+            continue
+        left = number * width
+        height = max(2.0, (HEIGHT - TOP) * (one.entries / most) ** 0.5)
+        told = f"up to revision {one.revision}: {one.entries} events"
+        told += f", {one.claims} of devices" if one.claims else ""
+        told += f", {one.decisions} decisions" if one.decisions else ""
+        told += f", {one.troubles} troubles" if one.troubles else ""
+        shapes = [
+            svg.title(told),
+            svg.element("rect", x=left, y=0.0, width=width, height=HEIGHT, fill_opacity=0),
+            _bar(left, width, height, "quiet"),
+        ]
+        done = one.claims + one.decisions
+        if done:
+            part = height * min(1.0, done / one.entries)
+            shapes.append(_bar(left, width, max(1.0, part), "claimed" if one.claims else "decided"))
+        if one.troubles:
+            middle = left + width / 2
+            points = f"{middle:.1f},0 {middle + 4:.1f},7 {middle - 4:.1f},7"
+            shapes.append(svg.element("polygon", points=points, class_="trouble"))
+        # Not reached by the keyboard one by one: the steps beside it lead to the same moments.
+        if one.revision >= since:
+            bars.append(svg.element("a", *shapes, href=here(one.revision), tabindex=-1))
+        else:
+            bars.append(svg.element("g", *shapes, class_="fades"))
+    x = density.place(now) * WIDTH
+    cursor = svg.element(
+        "line", x1=x, x2=x, y1=0.0, y2=HEIGHT, class_="cut", data_cursor="", aria_hidden="true"
+    )
+    body = svg.element(
+        "svg",
+        *bars,
+        cursor,
+        viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+    return svg.element("div", body, class_="strip")
+
+
+def _bar(left: float, width: float, height: float, kind: str) -> Markup:
+    return svg.element(
+        "rect",
+        x=left + 0.5,
+        y=HEIGHT - height,
+        width=max(0.5, width - 1),
+        height=height,
+        class_=kind,
+    )

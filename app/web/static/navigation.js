@@ -1,0 +1,55 @@
+// Follows links between pages without a reload: the new page's content takes the place of the old.
+
+let asked = 0;
+
+export async function follow(url, { push = true } = {}) {
+  const turn = ++asked;
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(url, { headers: { accept: "text/html" } });
+    const kind = answer.headers.get("content-type") || "";
+    if (!kind.startsWith("text/html")) return void location.assign(url);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (turn !== asked) return;
+    if (push) history.pushState({}, "", answer.url);
+    document.title = page.title;
+    document.body.replaceWith(document.adoptNode(page.body));
+    const { hash } = new URL(url, location.href);
+    const target = hash && document.getElementById(hash.slice(1));
+    if (target) target.scrollIntoView();
+    else if (push) scrollTo(0, 0);
+    document.getElementById("main")?.focus({ preventScroll: true });
+  } catch {
+    if (turn === asked) location.assign(url);
+  } finally {
+    if (turn === asked) document.body.removeAttribute("aria-busy");
+  }
+}
+
+const ours = (url) =>
+  url.origin === location.origin && /^\/ui(\/|$)/.test(url.pathname) && !url.pathname.startsWith("/ui/static/");
+
+document.addEventListener("click", (event) => {
+  if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const link = event.target instanceof Element && event.target.closest("a[href]");
+  if (!link) return;
+  // Links inside pictures have an address of another type.
+  const href = typeof link.href === "string" ? link.href : link.href.baseVal;
+  const url = new URL(href, location.href);
+  if (!ours(url) || link.hasAttribute("download") || link.target) return;
+  if (url.hash && url.pathname === location.pathname && url.search === location.search) return;
+  event.preventDefault();
+  follow(url.href);
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "get") return;
+  const url = new URL(form.action, location.href);
+  if (!ours(url)) return;
+  event.preventDefault();
+  url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
+  follow(url.href);
+});
+
+addEventListener("popstate", () => follow(location.href, { push: false }));

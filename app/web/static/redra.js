@@ -1,0 +1,27 @@
+// Makes pages quicker to use. Every page works without it.
+import { follow } from "./navigation.js";
+import { openPalette } from "./palette.js";
+import { drag } from "./scrubber.js";
+
+const typing = (node) => node instanceof Element && node.closest("input, textarea, select, dialog");
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (event.key === "/") {
+    const form = document.querySelector("form[data-find]");
+    if (form) {
+      event.preventDefault();
+      openPalette(form);
+    }
+    return;
+  }
+  const step = [...document.querySelectorAll("a[data-key]")].find(
+    (link) => link.dataset.key === event.key,
+  );
+  if (step) {
+    event.preventDefault();
+    follow(step.href);
+  }
+});
+
+drag();

@@ -1,0 +1,273 @@
+"""Each page shows what the JSON of the same question says: nothing else, nothing less."""
+
+import pytest
+
+from tests.api.serving import CLAIMS, claim, pod, serving
+from tests.web.planted import PODS, plant
+from tests.web.reading import read
+
+JSON = "/redra/v1/histories/default"
+UI = "/ui/h/default"
+
+
+async def page(server, path, code=200):
+    answer = await server.raw("GET", path)
+    assert answer.status_code == code, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return read(answer.text)
+
+
+def place(one):
+    return f"{one['namespace']}/{one['name']}" if one["namespace"] else one["name"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_planted_troubles_are_found(seed):
+    async with serving() as server:
+        planted = await plant(server, seed)
+        answer = await server.get(f"{JSON}/findings")
+        items = {(item["kind"], item["text"].partition(": ")[2]): item for item in answer["items"]}
+        for cause, names in planted.waiting.items():
+            item = items.pop(("WaitingPods", cause))
+            assert (item["count"], item["present"]) == (len(names), len(names))
+            assert {one["name"] for one in item["objects"]} <= names
+            assert item["severity"] == "error"
+            assert 0 < item["first"] <= item["last"] <= answer["revision"]
+        if planted.evicted:
+            item = items.pop(("EvictedPods", "Drained: for repair"))
+            assert item["count"] == len(planted.evicted)
+        if planted.orphaned:
+            item = items.pop(("StuckClaims", "reserved for a pod that does not exist"))
+            assert {one["name"] for one in item["objects"]} == planted.orphaned
+        found = [item for (kind, _), item in items.items() if kind == "UnusablePools"]
+        assert sum(item["count"] for item in found) == len(planted.incomplete)
+        others = {kind for kind, _ in items} - {"UnusablePools"}
+        assert others <= {"BrokenInvariant", "DoubtedInvariant", "KnownIssue"}
+        assert ("BrokenInvariant" in others) <= bool(planted.orphaned)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_findings_page_says_what_the_json_says(seed):
+    async with serving() as server:
+        await plant(server, seed)
+        answer = await server.get(f"{JSON}/findings")
+        shown = (await page(server, f"{UI}/")).one("ol", "findings").all("li", "finding")
+        assert len(shown) == len(answer["items"])
+        for node, item in zip(shown, answer["items"], strict=True):
+            assert node.one("h2").text == item["text"]
+            assert node.one("p", "severity").text == item["severity"]
+            facts = node.one("p", "facts").text
+            assert f"{item['count']} in all" in facts
+            assert f"revision {item['first']}" in facts
+            names = [link.one("span", "name").text for link in node.all("a", "object")]
+            assert names == [place(one) for one in item["objects"]]
+
+
+async def test_history_without_troubles_says_so():
+    async with serving() as server:
+        root = await page(server, f"{UI}/")
+        assert "Nothing is wrong here." in root.one("main").text
+        assert not root.all("li", "finding")
+
+
+async def test_pod_that_was_bound_waits_no_longer():
+    async with serving() as server:
+        await server.post(PODS, pod("w"))
+        first = (await server.get(f"{JSON}/findings"))["items"]
+        assert [(item["kind"], item["present"]) for item in first] == [("WaitingPods", 1)]
+        body = {"target": {"kind": "Node", "name": "node-1"}, "metadata": {"name": "w"}}
+        await server.post(f"{PODS}/w/binding", body)
+        assert (await server.get(f"{JSON}/findings"))["items"] == []
+        past = (await server.get(f"{JSON}/findings?at={first[0]['last']}"))["items"]
+        assert [(item["kind"], item["present"]) for item in past] == [("WaitingPods", 1)]
+
+
+@pytest.mark.parametrize("query", ["", "?kind=PodCreated", "?name=waits-0", "?text=uses+no+claims"])
+async def test_timeline_page_has_the_rows_of_the_json(query):
+    async with serving() as server:
+        await plant(server, 1)
+        answer = await server.get(f"{JSON}/timeline{query}")
+        assert answer["items"]
+        rows = (await page(server, f"{UI}/timeline{query}")).one("tbody").all("tr")
+        shown = [[cell.text for cell in row.all("td")] for row in rows]
+        told = [
+            [str(item["revision"]), item["time"][:23].replace("T", " "), item["kind"]]
+            for item in answer["items"]
+        ]
+        assert [cells[:3] for cells in shown] == told
+        assert [cells[3].rpartition(" ")[2] for cells in shown] == [
+            place(item) for item in answer["items"]
+        ]
+        assert [cells[4] for cells in shown] == [
+            " ".join(item["text"].split()) for item in answer["items"]
+        ]
+
+
+async def test_pages_of_a_timeline_hold_every_entry_once():
+    async with serving() as server:
+        await plant(server, 2)
+        view = await server.get(f"{JSON}/views/timeline")
+        wanted = [row["revision"] for row in view["items"]][::-1]
+        revisions, before = [], 0
+        while True:
+            part = await server.get(f"{JSON}/timeline?limit=3&before={before}&decisions=true")
+            revisions += [item["revision"] for item in part["items"]]
+            before = part["next"]
+            if not before:
+                break
+        assert revisions == wanted
+
+
+async def test_why_page_has_the_whole_tree():
+    async with serving() as server:
+        await server.post(CLAIMS, claim("c"))
+        question = "why?kind=resourceclaim&name=c"
+        answer = await server.get(f"{JSON}/{question}")
+        root = await page(server, f"{UI}/{question}")
+        assert root.one("h1").text == f"Why {answer['subject']}"
+        assert answer["outcome"] in root.one("p", "verdict").text
+        assert [node.text for node in root.all("span", "reason")] == list(
+            texts(answer["reasons"].get("children", []))
+        )
+
+
+def texts(reasons):
+    for reason in reasons:
+        yield " ".join(reason["text"].split())
+        yield from texts(reason.get("children", []))
+
+
+async def test_object_page_has_fields_versions_and_relations():
+    async with serving() as server:
+        await server.post(CLAIMS, claim("c", labels={"a": "1"}))
+        await server.patch(f"{CLAIMS}/c", {"metadata": {"labels": {"a": "2", "b": "3"}}})
+        question = "object?kind=resourceclaim&name=c"
+        answer = await server.get(f"{JSON}/{question}")
+        newest, oldest = answer["versions"]
+        assert {(one["path"], one["old"], one["new"]) for one in newest["changes"]} >= {
+            ("metadata.labels.a", "1", "2"),
+            ("metadata.labels.b", None, "3"),
+        }
+        assert oldest["changes"] == []
+        fields = {one["path"]: one for one in answer["fields"]}
+        assert fields["metadata.labels.a"]["revision"] == newest["revision"]
+        assert fields["metadata.name"]["revision"] == oldest["revision"]
+        root = await page(server, f"{UI}/{question}")
+        rows = root.one("table", "fields").one("tbody").all("tr")
+        assert [row.all("td")[0].text for row in rows] == [one["path"] for one in answer["fields"]]
+        diff = [node.text for node in root.all("ul", "diff")[0].all("li")]
+        assert "metadata.labels.a: 1 → 2" in diff
+        related = [node.text for node in root.one("ul", "relations").all("li")]
+        assert related == ["class class gpu.example.com gone"]
+        assert [one["relation"] for one in answer["relations"]] == ["class"]
+
+
+async def test_object_of_an_earlier_name_is_another_one():
+    async with serving() as server:
+        await server.post(PODS, pod("again"))
+        await server.delete(f"{PODS}/again")
+        made = await server.post(PODS, pod("again"))
+        answer = await server.get(f"{JSON}/object?kind=pods&name=again")
+        fields = {one["path"]: one for one in answer["fields"]}
+        assert fields["metadata.uid"]["value"] == made["metadata"]["uid"]
+        revision = int(made["metadata"]["resourceVersion"])
+        assert {one["revision"] for one in answer["fields"]} == {revision}
+        assert answer["versions"][0]["changes"] == []
+
+
+async def test_value_of_a_secret_is_on_no_page():
+    async with serving() as server:
+        secret = {"metadata": {"name": "s"}, "data": {"key": "dmFsdWUtb2YtcGFnZXM="}}
+        await server.post("/api/v1/namespaces/default/secrets", secret)
+        for path in (f"{UI}/object?kind=secrets&name=s", f"{JSON}/object?kind=secrets&name=s"):
+            answer = await server.raw("GET", path)
+            assert answer.status_code == 200
+            assert "dmFsdWUtb2YtcGFnZXM" not in answer.text
+            assert "data.key" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("waits", {"waits-0", "waits-1"}),
+        ("pod/waits-1", {"waits-1"}),
+        ("po/waits-1", {"waits-1"}),
+        ("default/waits-0", {"waits-0"}),
+        ("WAITS-0", {"waits-0"}),
+        ("claim/waits", set()),
+        ("nothing", set()),
+    ],
+)
+async def test_objects_are_found_by_what_one_remembers(query, names):
+    async with serving() as server:
+        for name in ("waits-0", "waits-1", "other"):
+            await server.post(PODS, pod(name))
+        answer = await server.get(f"{JSON}/find?q={query}")
+        assert {one["name"] for one in answer["items"]} == names
+        root = await page(server, f"{UI}/find?q={query}")
+        hits = root.all("ol", "relations")
+        shown = {node.text.rpartition("/")[2] for node in hits[0].all("a")} if hits else set()
+        assert shown == names
+
+
+async def test_index_lists_the_histories():
+    async with serving() as server:
+        await server.post("/redra/v1/histories", {"name": "night"})
+        root = await page(server, "/ui/")
+        listed = (await server.get("/redra/v1/histories"))["items"]
+        rows = root.one("tbody").all("tr")
+        assert [row.one("th").text for row in rows] == [item["name"] for item in listed]
+        assert [row.all("td")[1].text for row in rows] == [str(item["revision"]) for item in listed]
+
+
+PARTS = ("", "timeline", "find?q=p", "why?kind=pod&name=p", "object?kind=pod&name=p")
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_pinned_page_leads_on_within_its_moment(part):
+    async with serving() as server:
+        await server.post(PODS, pod("p"))
+        await server.post(PODS, pod("later"))
+        root = await page(server, f"/ui/h/default@3/{part}")
+        nav = root.all("nav", aria_label="Pages")[0]
+        assert all(link.startswith("/ui/h/default@3/") for link in nav.links)
+        assert "revision 3 of 4" in root.one("span", "shown").text
+        assert "later" not in root.one("main").text
+        for link in sorted({*root.links}):
+            if link.startswith("/"):
+                answer = await server.raw("GET", link)
+                assert answer.status_code == 200, (link, answer.text)
+
+
+async def test_form_of_a_moment_leads_to_its_address():
+    async with serving() as server:
+        answer = await server.raw("GET", f"{UI}/timeline?kind=PodCreated&moment=2")
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "/ui/h/default@2/timeline?kind=PodCreated"
+        answer = await server.raw("GET", f"{UI}@2/timeline?moment=")
+        assert answer.headers["location"] == "/ui/h/default/timeline"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "told"),
+    [
+        ("/ui/h/none/", 404, 'history "none" not found'),
+        ("/ui/h/default@99/", 404, "ends at 2"),
+        ("/ui/h/default@noon/", 400, "neither a revision nor an instant"),
+        ("/ui/h/default/nothing", 404, "there is no page"),
+        ("/ui/h/default/why", 400, "the parameter kind is missing"),
+        ("/ui/h/default/object?kind=pod&name=x", 404, 'pods "x" not found'),
+        ("/ui/h/default/timeline?before=x", 400, "before must be a number"),
+    ],
+)
+async def test_what_cannot_be_shown_is_said_on_a_page(path, code, told):
+    async with serving() as server:
+        root = await page(server, path, code)
+        assert told in root.one("p", "problem").text
+
+
+async def test_pages_are_only_read():
+    async with serving() as server:
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
+            answer = await server.raw(method, f"{UI}/")
+            assert answer.status_code == 405

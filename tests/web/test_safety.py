@@ -1,0 +1,188 @@
+"""Pages hold no markup but ours, load nothing from elsewhere, and open nothing that JSON closes."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+
+from app.domain.log import ObjectKey
+from app.web.assets import all_assets
+from tests.api.serving import CONFIG_MAPS, pod, serving
+from tests.api.test_readers import (
+    READERS,
+    WHY,
+    filled,
+    found_in,
+    headers,
+)
+from tests.web.planted import PODS, note_fact
+from tests.web.reading import read
+
+HOSTILE = "<script src=//evil.example></script><img src=x onerror=alert(1)>\"'`{{7*7}}&lt;b&gt;"
+PAGES = ("", "timeline", "find?q=p", "object?kind=pod&name=p", "why?kind=pod&name=p")
+TAGS = {
+    "html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "span", "nav",
+    "form", "label", "input", "kbd", "button", "strong", "time", "main", "h1", "h2", "p", "ol",
+    "ul", "li", "footer", "table", "thead", "tbody", "tr", "th", "td", "select", "option",
+    "section", "aside", "dl", "dt", "dd", "details", "summary", "ins", "del", "code", "svg", "g",
+    "rect", "line", "polygon", "path", "text", "br", "defs", "pattern", "circle",
+}  # fmt: skip
+
+
+def check(html):
+    """Raise when a page holds what none of ours does."""
+    root = read(html)
+    scripts = root.all("script")
+    assert len(scripts) == 1
+    assert not scripts[0].text
+    for node in root:
+        assert not node.tag or node.tag in TAGS, node.tag
+        assert not [name for name in node.attributes if name.startswith("on") or name == "style"]
+        for name in ("href", "src", "action", "xlink:href"):
+            address = node.attributes.get(name, "/")
+            assert address.startswith(("/", "#", "?")), address
+            assert not address.startswith("//"), address
+    return root
+
+
+@pytest.mark.parametrize("part", PAGES)
+async def test_markup_in_objects_stays_text(part):
+    async with serving() as server:
+        tree = pod("p", nodeSelector={"x": "y"})
+        tree["metadata"]["annotations"] = {"note": HOSTILE, "example.com/a": HOSTILE}
+        await server.post(PODS, tree)
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        status = {"status": {"conditions": [{**condition, "message": HOSTILE}]}}
+        await server.patch(f"{PODS}/p/status", status)
+        event = {
+            "metadata": {"name": "e"}, "type": "Warning", "reason": HOSTILE, "message": HOSTILE,
+            "involvedObject": {"kind": HOSTILE, "namespace": HOSTILE, "name": HOSTILE},
+        }  # fmt: skip
+        await server.post("/api/v1/namespaces/default/events", event)
+        answer = await server.raw("GET", f"/ui/h/default/{part}")
+        assert answer.status_code == 200, answer.text
+        root = check(answer.text)
+        if part in ("", "timeline", "object?kind=pod&name=p"):
+            assert " ".join(HOSTILE.split()) in root.one("main").text
+
+
+@pytest.mark.parametrize(
+    "part", ["find?q=", "timeline?text=", "timeline?kind=", "object?kind=pod&name="]
+)
+async def test_markup_in_addresses_stays_text(part):
+    async with serving() as server:
+        answer = await server.raw("GET", f"/ui/h/default/{part}{quote(HOSTILE)}")
+        assert "evil.example" in answer.text
+        check(answer.text)
+        assert "<script src=//" not in answer.text
+
+
+async def test_names_of_histories_and_parts_are_escaped():
+    async with serving() as server:
+        for path in (
+            f"/ui/h/{quote(HOSTILE, safe='')}/",
+            f"/ui/h/default/{quote(HOSTILE, safe='')}",
+        ):
+            answer = await server.raw("GET", path)
+            assert answer.status_code in (400, 404)
+            assert "<img" not in answer.text
+
+
+async def test_address_of_a_moment_holds_no_second_header():
+    async with serving() as server:
+        answer = await server.raw("GET", "/ui/h/default/?moment=1%0d%0aset-cookie:%20a=b&x=%0d%0ay")
+        assert answer.status_code == 303
+        assert "set-cookie" not in answer.headers
+        assert "\n" not in answer.headers["location"]
+
+
+@pytest.mark.parametrize("path", ["/ui/", "/ui/h/default/", "/ui/h/none/", "/ui/h/default/why"])
+async def test_policy_forbids_everything_foreign(path):
+    async with serving() as server:
+        answer = await server.raw("GET", path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_files_of_pages_are_ours_and_small():
+    async with serving() as server:
+        scripts = 0
+        for name, asset in all_assets().items():
+            answer = await server.raw("GET", asset.url)
+            assert answer.content == asset.content
+            assert "immutable" in answer.headers["cache-control"]
+            text = answer.text.replace("http://www.w3.org/2000/svg", "")
+            assert not re.search(r"https?://|//[a-z]+\.[a-z]", text), name
+            scripts += text.count("\n") if name.endswith(".js") else 0
+        assert scripts <= 1_200
+        assert (await server.raw("GET", "/ui/static/none.js")).status_code == 404
+        assert (await server.raw("GET", "/ui/static/%2e%2e/frame.py")).status_code in (400, 404)
+
+
+JSON_OF = {
+    "": "findings",
+    "findings": "findings",
+    "timeline?decisions=true": "timeline?decisions=true",
+    "find?q=-": "find?q=-",
+    WHY: WHY,
+    "object?kind=pod&namespace=lab&name=p-lab": "object?kind=pod&namespace=lab&name=p-lab",
+    "object?kind=secret&namespace=lab&name=s-lab": "object?kind=secret&namespace=lab&name=s-lab",
+    "object?kind=secret&namespace=other&name=s-other":
+        "object?kind=secret&namespace=other&name=s-other",
+    "object?kind=node&name=node-one": "object?kind=node&name=node-one",
+}  # fmt: skip
+"""Pages and the answers that they show."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_page_opens_and_shows_what_its_answer_does(reader):
+    async with filled() as server:
+        for history in ("one", "default"):
+            for part, answer in JSON_OF.items():
+                json = await server.raw(
+                    "GET", f"/redra/v1/histories/{history}/{answer}", **headers(reader)
+                )
+                page = await server.raw("GET", f"/ui/h/{history}/{part}", **headers(reader))
+                assert page.status_code == json.status_code, (part, page.text, json.text)
+                if page.status_code == 200:
+                    main = read(page.text).one("main").text
+                    assert found_in(main) == found_in(json.text), (part, main, json.text)
+                    assert found_in(page.text) <= found_in(json.text) | found_in(part)
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_index_lists_what_its_answer_lists(reader):
+    async with filled() as server:
+        json = await server.raw("GET", "/redra/v1/histories", **headers(reader))
+        page = await server.raw("GET", "/ui/", **headers(reader))
+        assert page.status_code == json.status_code
+        if json.status_code == 200:
+            names = [row.one("th").text for row in read(page.text).one("tbody").all("tr")]
+            assert names == [item["name"] for item in json.json()["items"]]
+
+
+async def test_pages_need_a_name_where_answers_do():
+    async with filled() as server:
+        for path in ("/ui/", "/ui/h/one/", "/ui/h/none/", "/ui/h/one/timeline"):
+            assert (await server.raw("GET", path)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["//ui/h/one/", "/ui//h/one/timeline", "/ui/h//one", "/uih/one", "/ui/x"]
+)
+async def test_other_ways_to_write_a_page_open_nothing(path):
+    async with filled() as server:
+        answer = await server.raw("GET", path, **headers("ann"))
+        assert answer.status_code in (403, 404), answer.text
+        assert not found_in(answer.text)
+
+
+async def test_report_of_a_fact_is_escaped():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, {"metadata": {"name": "m"}, "data": {}})
+        key = ObjectKey("redra", "gaps", "", "x")
+        await note_fact(server, type="GapObserved", key=key, body={"message": HOSTILE})
+        root = check((await server.raw("GET", "/ui/h/default/timeline")).text)
+        assert " ".join(HOSTILE.split()) in root.one("main").text
