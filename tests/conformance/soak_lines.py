@@ -7,7 +7,6 @@ about one pod has the answer to each request before the next one is sent.
 
 import heapq
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +97,8 @@ class _Story:
         self._answers = answers
         self._objects: dict[ObjectKey, JsonObject] = {}
         self._version = FIRST_VERSION
-        self._versions: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._versions: dict[int, int] = {}
+        self._last_version: dict[str, int] = {}
         self._now = 0
         self._lines: list[_Line] = []
         self._last: dict[tuple[str, str], _Line] = {}
@@ -113,6 +113,7 @@ class _Story:
                 return
             tree = merge(old or {}, tree, here)
             if event.type is EventType.OBJECT_UPDATED and tree == here:
+                self._versions[event.revision] = int(here["metadata"]["resourceVersion"])
                 return
         self._version += 1
         user = event.stamp.actor.user
@@ -125,8 +126,8 @@ class _Story:
             # Parity: 1.36 serves rules in no other version; in the log all of them stand as v1.
             tree["apiVersion"] = "resource.k8s.io/v1beta2"
         if late is not None and late.reported is not None:
-            tree = self._reported(_dated(tree, late.reported), event.stamp.time)
-        self._versions[event.uid].append((self._now, self._version))
+            tree = self._reported(_dated(tree, late.reported))
+        self._versions[event.revision] = self._last_version[event.uid] = self._version
         self._watch(event, tree)
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
@@ -140,13 +141,15 @@ class _Story:
             self._last.update(dict.fromkeys(workers, line))
             self._lines.append(line)
 
-    def _reported(self, tree: JsonObject, made: Instant) -> JsonObject:
-        """The Event object with the version that its subject had at that instant."""
+    def _reported(self, tree: JsonObject) -> JsonObject:
+        """The Event object with the version that the one it names has here, or the last one.
+
+        A report of a success names what is still to be written.
+        """
         subject = json_tree.mapping(tree, "involvedObject")
-        versions = self._versions[json_tree.text(subject, "uid")]
-        known = [version for commit, version in versions if commit <= made]
-        version = str(known[-1]) if known else ""
-        return {**tree, "involvedObject": {**subject, "resourceVersion": version}}
+        last = self._last_version.get(json_tree.text(subject, "uid"), 0)
+        version = self._versions.get(int(json_tree.text(subject, "resourceVersion")), last)
+        return {**tree, "involvedObject": {**subject, "resourceVersion": str(version)}}
 
     def finish(self) -> None:
         """Lines stand in the order of their answers."""

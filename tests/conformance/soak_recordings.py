@@ -10,6 +10,7 @@ reports that are dated some milliseconds after the attempt.
 
 import argparse
 import random
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -88,6 +89,7 @@ class SlowControlPlane:
         self._manager = Bucket(SECOND // 20, 30)
         self._nominated: dict[str, Instant] = {}
         self.late: dict[int, Late] = {}
+        self._written: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._load = load
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
@@ -106,6 +108,11 @@ class SlowControlPlane:
                 due = Instant(max(seen, self._manager.free_at))
             self._due[place] = due
         return due
+
+    def version_seen(self, pod: str, now: Instant) -> str:
+        """The version of what has been written by now, not of what waits."""
+        done = [revision for at, revision in self._written.get(pod, ()) if at <= now]
+        return str(max(done, default=""))
 
     def put_off(self, pod: str, tried: object, now: Instant) -> Instant | None:
         """What an attempt comes to is what it comes to."""
@@ -128,6 +135,10 @@ class SlowControlPlane:
             self._manager.take(event.stamp.time)
         elif user == SCHEDULER:
             self._follow_scheduler(event)
+        if event.key.resource == "pods":
+            late = self.late.get(event.revision)
+            at = event.stamp.time if late is None else late.at
+            self._written[event.uid].append((at, event.revision))
 
     def _follow_scheduler(self, event: Event) -> None:
         now = event.stamp.time

@@ -171,15 +171,15 @@ def _help(
 def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
     """Each kind of help once, with the smallest change of it, those for most nodes first."""
     kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
-    releases: dict[str, tuple[list[str], int]] = {}
-    for one in helps:
-        match one[0].changes:
-            case (ReleaseClaim(claim=claim),):
-                claims, _ = releases.setdefault(one[0].node, ([], one[1]))
-                claims.append(claim)
-            case _:
-                kinds.setdefault(one[0].kinds, []).append(one)
-    lines = list(_released(releases))
+    releases: dict[str, list[Help]] = {}
+    counts: dict[str, int] = {}
+    for one, alike in helps:
+        if one.is_release:
+            releases.setdefault(one.node, []).append(one)
+            counts[one.node] = alike
+        else:
+            kinds.setdefault(one.kinds, []).append((one, alike))
+    lines = list(_released(releases, counts))
     for found in kinds.values():
         most = max(one.amount for one, _ in found)
         same = [(one, alike) for one, alike in found if one.amount == most]
@@ -191,15 +191,25 @@ def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
     return [Reason(text=text, count=count) for count, text in lines]
 
 
-def _released(releases: Mapping[str, tuple[list[str], int]]) -> Iterator[tuple[int, str]]:
+def _released(
+    releases: Mapping[str, Sequence[Help]], counts: Mapping[str, int]
+) -> Iterator[tuple[int, str]]:
     """Claims of which any may be released, with the nodes on which it helps; by node before."""
-    merged: dict[tuple[str, ...], tuple[list[str], int]] = {}
-    for node, (claims, count) in releases.items():
-        nodes, others = merged.get(tuple(claims), ([], 0))
-        merged[tuple(claims)] = ([*nodes, node], others + count - 1)
-    for names, (nodes, others) in merged.items():
+    merged: dict[tuple[tuple[str, ...], bool], tuple[list[str], int]] = {}
+    for node, helps in releases.items():
+        claims = tuple(
+            change.claim
+            for one in helps
+            for change in one.changes
+            if isinstance(change, ReleaseClaim)
+        )
+        key = claims, any(one.has_untried for one in helps)
+        nodes, others = merged.get(key, ([], 0))
+        merged[key] = ([*nodes, node], others + counts[node] - 1)
+    for (names, has_untried), (nodes, others) in merged.items():
         which = "claim" if len(names) == 1 else f"any one of {len(names)} claims:"
-        text = f"release {which} {listed(names, len(names))}: {_then(nodes, others)}"
+        more = " (among others: not all were tried)" if has_untried else ""
+        text = f"release {which} {listed(names, len(names))}{more}: {_then(nodes, others)}"
         yield len(nodes) + others, text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.causes import NOT_SELECTED, Kind
 from app.domain.allocation.reasons.explanation import DeviceReason
 from app.domain.values.json_tree import JsonObject
 
@@ -52,14 +52,25 @@ class CauseTally:
     def _said(self) -> str:
         texts = list(self.texts)
         if self.key[0] == Kind.ALLOCATED:
-            holders = [text.removeprefix(_ALLOCATED_TO) for text in texts]
-            return _ALLOCATED_TO + listed(holders, len(holders), "claims")
+            return self._allocated_to()
         if self.key[0] == Kind.SELECTOR:
             return f"not selected by {self.key[1]}"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]
         # What differs are the numbers and places: the first stands for the others.
         return f"{texts[0]} ({len(texts) - 1} others alike)"
+
+    def _allocated_to(self) -> str:
+        """All holders once, and how many of the devices would not be taken if they were free."""
+        holders = [
+            text.removeprefix(_ALLOCATED_TO).removesuffix(f" {NOT_SELECTED}") for text in self.texts
+        ]
+        names = list(dict.fromkeys(holders))
+        excluded = sum(count for text, count in self.texts.items() if text.endswith(NOT_SELECTED))
+        more = f" ({excluded} of them are not selected, either)" if excluded else ""
+        if excluded == self.devices:
+            more = f" {NOT_SELECTED}"
+        return _ALLOCATED_TO + listed(names, len(names), "claims") + more
 
 
 def devices_text(count: int) -> str:

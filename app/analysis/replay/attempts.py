@@ -47,11 +47,13 @@ class PodTries:
     written: list[int] = field(default_factory=list)
     placings: list[Placing] = field(default_factory=list)
 
+    def seen_by(self, report: int) -> int:
+        """The version of the pod that a report names; 0 where the source does not tell."""
+        return self.seen[report] if report < len(self.seen) else 0
+
     def is_later(self, report: int, refusal: int) -> bool:
         """Whether a report is of a later attempt than a condition: it saw what that had written."""
-        if report >= len(self.seen) or refusal >= len(self.written):
-            return False
-        return 0 < self.written[refusal] <= self.seen[report]
+        return refusal < len(self.written) and (0 < self.written[refusal] <= self.seen_by(report))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +61,8 @@ class Try:
     """One recorded attempt: made between `first` and `last`, with what came of it.
 
     `also` are other messages that it may have had, where the log leaves that open; `is_exact` tells
-    that it names its instant itself.
+    that it names its instant itself. `version` is that of the pod that it saw, 0 where nothing
+    tells.
     """
 
     instant: Instant
@@ -69,6 +72,7 @@ class Try:
     placing: Placing | None = None
     also: frozenset[str] = frozenset()
     is_exact: bool = True
+    version: int = 0
 
     def came_to(self, ours: Tried) -> bool:
         """Whether an attempt here came to the same; a pod that was never bound has no node."""
@@ -117,7 +121,10 @@ def attempts_of(
         )
     found.sort(key=lambda each: each.instant)
     before: Instant | None = None
+    version = 0
     for each in found:
+        # An attempt without a report saw what those saw that had been reported: a third one.
+        version = each.version = max(each.version, version)
         if removed is not None and each.instant >= removed:
             each.instant = Instant(removed - 1)
         if before is not None:
@@ -180,6 +187,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             first=Instant(instant - tolerances.TABLE.failed_before - slack),
             last=Instant(instant + tolerances.TABLE.sure_after + slack),
             tried=Tried(message=notes[index]),
+            version=tries.seen_by(index),
         )
         for index, instant in enumerate(instants)
     )

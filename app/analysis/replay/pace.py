@@ -56,6 +56,7 @@ class _PodPace:
     tries: list[Try]
     number: int = 0
     made: Try | None = None
+    made_at: Instant | None = None
     strayed: bool = False
     left_since: Instant | None = None
 
@@ -217,9 +218,19 @@ class RecordedPace:
                 return until
         found.strayed |= not is_alike
         found.number += 1
-        found.made = wanted
+        found.made, found.made_at = wanted, now
         found.left_since = None
         return None
+
+    def version_seen(self, pod: str, now: Instant) -> str:
+        """What the report of the recorded attempt names; empty where the recording does not tell.
+
+        Which reports become a series depends on it, and it on when late writes were done.
+        """
+        found = self._pods.get(pod)
+        if found is None or found.made is None or found.made_at != now:
+            return ""  # what is said now is not of an attempt, as that a pod is being deleted
+        return str(found.made.version) if found.made.version else ""
 
     def began_before(self, pod: str) -> Instant | None:
         """The earliest instant of the first successful attempt for a pod; None without one."""

@@ -55,6 +55,10 @@ class SteeredPace:
         steered = self._steered(queue, key, now)
         return self._recorded.not_before(queue, key, now) if steered is None else steered
 
+    def version_seen(self, pod: str, now: Instant) -> str:
+        """As recorded."""
+        return self._recorded.version_seen(pod, now)
+
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
         """As recorded."""
         return self._recorded.put_off(pod, tried, now)

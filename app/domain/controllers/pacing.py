@@ -31,6 +31,13 @@ class Pace(Protocol):
         """The instant; at or before `now` means at once, and counts as looked at."""
         ...
 
+    def version_seen(self, pod: str, now: Instant) -> str:
+        """The version of the pod (a uid) that its present attempt saw; empty: the newest.
+
+        Where writes wait for the rate limit of a client, attempts see the pod as it was before.
+        """
+        ...
+
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
         """When to try the pod (a uid) again at the latest; None: the attempt counts.
 

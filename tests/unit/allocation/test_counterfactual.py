@@ -1,5 +1,9 @@
 """What would have helped: smallest changes, each proven by allocating."""
 
+import random
+
+import pytest
+
 from app.domain.allocation import Allocation
 from app.domain.allocation.reasons import counterfactual
 from tests.worlds.builders import (
@@ -103,3 +107,66 @@ def test_changes_leave_the_world_as_it_was() -> None:
     assert counterfactual.what_would_help(asked, answer)
     assert str(given) == before
     assert not isinstance(asked.allocate(node(), [given]), Allocation)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_claim_whose_release_helps_is_named(seed: int) -> None:
+    """By counting: as many devices of the model are free then as are asked for."""
+    draw = random.Random(seed)
+    models = [draw.choice("ab") for _ in range(draw.randrange(2, 60))]
+    holder_of = {
+        number: draw.randrange(len(models))
+        for number in range(len(models))
+        if draw.random() < draw.choice((0.7, 1.0))
+    }
+    held = [
+        holding(
+            *(result(f"d{number}") for number in holder_of if holder_of[number] == holder),
+            name=f"c{holder}",
+        )
+        for holder in sorted(set(holder_of.values()))
+    ]
+    wanted = draw.choice("ab")
+    fitting = [number for number, model in enumerate(models) if model == wanted]
+    free = len([number for number in fitting if number not in holder_of])
+    count = free + draw.randrange(1, 3)
+    slices = [
+        resource_slice("s", *(device(f"d{number}", model=m) for number, m in enumerate(models)))
+    ]
+    selector = f'device.attributes["gpu.example.com"].model == "{wanted}"'
+    asked = allocator(*slices, held=held)
+    answer = asked.allocate(node(), [claim(request("r0", count, selector))])
+    released = {
+        help_.text.removeprefix("release claim other/")
+        for help_ in counterfactual.what_would_help(asked, answer)
+        if help_.is_release and not help_.has_untried
+    }
+    gained = {f"c{h}": sum(holder_of.get(n) == h for n in fitting) for h in holder_of.values()}
+    assert released == {name for name, more in gained.items() if free + more >= count}
+
+
+def test_claims_that_share_a_device_are_all_named() -> None:
+    shared = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}})
+    given = claim(request("r0", 1, capacity={"requests": {"memory": "1Gi"}}))
+    held = [
+        holding(
+            result("d0", shareID=f"s{number}", consumedCapacity={"memory": "1Gi"}),
+            name=f"c{number}",
+        )
+        for number in range(4)
+    ]
+    found = helps([resource_slice("s", shared)], [given], held=held)
+    assert sorted(text for text in found if text.startswith("release")) == [
+        f"release claim other/c{number}" for number in range(4)
+    ]
+
+
+def test_releases_are_some_among_others_when_not_all_were_tried() -> None:
+    slices = [resource_slice("s", *(device(f"d{number}") for number in range(6)))]
+    held = [holding(result(f"d{number}"), name=f"c{number}") for number in range(6)]
+    asked = allocator(*slices, held=held)
+    answer = asked.allocate(node(), [claim(request())])
+    found = counterfactual.what_would_help(asked, answer, tries_max=4)
+    assert [one.has_untried for one in found if one.is_release] == [True] * 4
+    found = counterfactual.what_would_help(asked, answer)
+    assert [one.has_untried for one in found if one.is_release] == [False] * 6

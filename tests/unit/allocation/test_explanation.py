@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from app.domain.allocation.reasons import explanation, summary
 from tests.worlds.builders import (
     allocator,
@@ -232,3 +234,28 @@ def test_summary_tells_nodes_on_which_only_the_combination_fails() -> None:
         ("a", "suitable", 2),
         ("b", "suitable", 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "cause", "text"),
+    [
+        ("ExactCount", "allocated", "allocated to other/held (and not selected)"),
+        ("All", "selector", f"false: selector #0 of the request: {INDEX} == 5"),
+    ],
+)
+def test_device_in_use_that_is_not_selected(mode: str, cause: str, text: str) -> None:
+    """The search asks first which devices are in use, but lists all of them by selectors."""
+    slices = [resource_slice("s", device("held", index=1), device("taken", index=5))]
+    wanted = request("r0", 1 if mode == "ExactCount" else 0, f"{INDEX} == 5")
+    asked = allocator(*slices, held=[holding(result("held"), result("taken"))])
+    answer = asked.allocate(node(), [claim(wanted)])
+    first, second = explanation.explain(answer).claims[0].requests[0].devices
+    assert first.cause is not None
+    assert (first.cause.kind, first.cause.text) == (cause, text)
+    assert second.cause is not None
+    assert second.cause.text == "allocated to other/held"
+    assert answer.case is not None
+    counted = summary.causes_of(answer.case.problem).counted
+    assert sum(one.devices for one in counted if one.kind == "allocated") == (
+        2 if mode == "ExactCount" else 1
+    )

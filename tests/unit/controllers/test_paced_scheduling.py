@@ -9,13 +9,17 @@ from tests.cluster import T0, Cluster
 class OneInstant:
     """Pods are tried from one second on, and put off until another while they are placed."""
 
-    def __init__(self, first: int, last: int = 0) -> None:
+    def __init__(self, first: int, last: int = 0, seen: str = "") -> None:
         self.first = Instant(T0 + first * SECOND)
         self.last = Instant(T0 + last * SECOND)
+        self.seen = seen
         self.tried: list[Tried] = []
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         return self.first if queue == "scheduling" else now
+
+    def version_seen(self, pod: str, now: Instant) -> str:
+        return self.seen
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
         self.tried.append(tried)
@@ -72,3 +76,29 @@ def test_claim_that_went_away_while_the_pod_was_held_back_gates_it():
     cluster.claim()
     cluster.wait(1)
     assert is_bound(cluster)
+
+
+def reports(pace):
+    """Message and count of each report about a pod that two attempts found no place for."""
+    cluster = Cluster(options=Options(pace=pace))
+    cluster.device_class()
+    cluster.claim()
+    cluster.pod("pod", claim="claim")
+    cluster.wait(1)
+    cluster.node("node")
+    cluster.wait(10)
+    assert len(pace.tried) == 2
+    return [
+        (each["message"], each.get("series", {}).get("count", 1))
+        for name in cluster.names("events")
+        for each in (cluster.must("events", name),)
+        if each["reason"] == "FailedScheduling"
+    ]
+
+
+def test_attempts_that_saw_one_version_of_a_pod_report_as_a_series():
+    """The condition of the first one was written late, so the second one did not see it."""
+    first, second = reports(OneInstant(0))
+    assert first[0] != second[0]
+    assert first[1] == second[1] == 1
+    assert reports(OneInstant(0, seen="7")) == [(first[0], 2)]

@@ -16,6 +16,9 @@ from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.values.json_tree import JsonObject
 
+NOT_SELECTED = "(and not selected)"
+"""Said of a device in use that a selector, or the node that it is for, excludes as well."""
+
 
 class Kind(StrEnum):
     """The kinds of causes, in the order in which they are looked for."""
@@ -51,7 +54,20 @@ class Cause:
 
 
 def of(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
-    """The first cause against taking the device for the row now; None when there is none."""
+    """The first cause against taking the device for the row now; None when there is none.
+
+    Parity: allocator.md 3.1 and 4. With mode All the devices are listed by selectors and capacity
+    before the search asks which are in use; else that is asked first.
+    """
+    if row.takes_all:
+        return (
+            _not_selectable(problem, row, device)
+            or _short_of_capacity(problem, usage, row, device)
+            or _in_use(problem, usage, row, device)
+            or _short_of_counters(problem, usage, device)
+            or _tainted(problem, row, device)
+            or _constrained(problem, usage, row, device)
+        )
     return (
         _in_use(problem, usage, row, device)
         or _not_selectable(problem, row, device)
@@ -73,7 +89,9 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
     if problem.dedicated & bit:
         holders = problem.state.holders(problem.view.devices[device].id)
         names = ", ".join(holders) or "an allocated claim"
-        return Cause(kind=Kind.ALLOCATED, about="", text=f"allocated to {names}")
+        # It would not be taken if it were free, either.
+        also = f" {NOT_SELECTED}" if device in row.refused else ""
+        return Cause(kind=Kind.ALLOCATED, about="", text=f"allocated to {names}{also}")
     if usage.blocked(row) & bit:
         for taken in (taken for claim in usage.results for taken in claim):
             if taken.device == device:

@@ -7,7 +7,7 @@ changes are tried before pairs, pairs before triples, within a bound of tries.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
 from app.domain.allocation.problem import Problem, Row
@@ -45,15 +45,24 @@ CANDIDATES_MAX = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Help:
-    """Changes that together make the claims fit on a node."""
+    """Changes that together make the claims fit on a node.
+
+    A release of one claim `has_untried` others beside it, whose release may help as well.
+    """
 
     node: str
     changes: tuple[Change, ...]
+    has_untried: bool = False
 
     @property
     def text(self) -> str:
         """All changes in the imperative, joined."""
         return " and ".join(change.text for change in self.changes)
+
+    @property
+    def is_release(self) -> bool:
+        """Whether it is the release of one claim."""
+        return len(self.changes) == 1 and isinstance(self.changes[0], ReleaseClaim)
 
     @property
     def kinds(self) -> frozenset[object]:
@@ -71,7 +80,13 @@ class Help:
 
     def tree(self) -> JsonObject:
         """The help as JSON."""
-        return {"node": self.node, "changes": [change.text for change in self.changes]}
+        tree: JsonObject = {
+            "node": self.node,
+            "changes": [change.text for change in self.changes],
+        }
+        if self.has_untried:
+            tree["hasUntried"] = True
+        return tree
 
 
 def what_would_help(
@@ -83,8 +98,9 @@ def what_would_help(
 ) -> list[Help]:
     """All smallest sets of changes that were found within the effort; empty when none was.
 
-    Only sets of the smallest size that helps are given, and of lowered counts the highest. Nothing
-    is claimed about what was not tried.
+    Only sets of the smallest size that helps are given, and of lowered counts the highest. Where
+    the release of one claim helps, that of every other one that holds something there is tried, or
+    the answer says that not all were. Nothing else is claimed about what was not tried.
     """
     steps = looking(allocator, answer, changes_max=changes_max, tries_max=tries_max)
     while True:
@@ -107,11 +123,12 @@ def looking(
         state=allocator.state,
         inventory=allocator.inventory,
     )
-    frontier: list[_Tried] = [_Tried(changes=(), world=world, answer=answer)]
+    start = _Tried(changes=(), world=world, answer=answer)
+    frontier: list[_Tried] = [start]
     seen: set[frozenset[Change]] = set()
     tries = 0
+    helps: list[Help] = []
     for _ in range(changes_max):
-        helps: list[Help] = []
         alike: set[object] = set()
         following: list[_Tried] = []
         for tried in frontier:
@@ -121,7 +138,7 @@ def looking(
                 if frozenset(changes) in seen or kind in alike:
                     continue
                 if tries >= tries_max:
-                    return helps
+                    return (yield from _all_releases(allocator, start, helps, seen, 0))
                 tries += 1
                 yield
                 seen.add(frozenset(changes))
@@ -132,9 +149,29 @@ def looking(
                 else:
                     following.append(made)
         if helps:
-            return helps
+            break
         frontier = following
-    return []
+    return (yield from _all_releases(allocator, start, helps, seen, tries_max - tries))
+
+
+def _all_releases(
+    allocator: Allocator,
+    start: "_Tried",
+    helps: list[Help],
+    seen: set[frozenset[Change]],
+    tries_left: int,
+) -> Generator[None, None, list[Help]]:
+    """What was found; releases with those of all other claims that help, or said to be some."""
+    if not any(one.is_release for one in helps):
+        return helps
+    rest = [change for change in start.releases() if frozenset((change,)) not in seen]
+    for change in rest[:tries_left]:
+        yield
+        if isinstance(start.with_change(allocator, change).answer, Allocation):
+            helps.append(Help(node=start.answer.node.name, changes=(change,)))
+    if len(rest) <= tries_left:
+        return helps
+    return [replace(one, has_untried=True) if one.is_release else one for one in helps]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +192,26 @@ class _Tried:
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
             return []  # the claims themselves are refused before any device is looked at
+
+    def releases(self) -> list[Change]:
+        """The release of each claim that holds something that the node may use, or its counters."""
+        if self.answer.case is None:
+            return []
+        problem = self.answer.case.problem
+        # A device of another node may use the counters of a pool as well.
+        elsewhere = (
+            device
+            for pool in problem.view.usable
+            for published in (*pool.slices, *pool.others)
+            for device in published.devices
+            if device.consumes
+        )
+        names = dict.fromkeys(
+            name
+            for device in (*problem.view.devices, *elsewhere)
+            for name in problem.state.holders(device.id)
+        )
+        return [ReleaseClaim(claim=name) for name in names]
 
     def with_change(self, allocator: Allocator, change: Change) -> "_Tried":
         """The same with one more change."""

@@ -200,7 +200,7 @@ def _count(problem: Problem, row: Row) -> _Masks:
     """The devices by first cause, in the order of `causes.of`."""
     masks: _Masks = {}
     left = (1 << len(problem.view.devices)) - 1
-    if not row.admin and (held := problem.dedicated & left):
+    if not (row.admin or row.takes_all) and (held := problem.dedicated & left):
         masks[Kind.ALLOCATED.value, ""] = held
         left &= ~held
     for device, fault in row.faults.items():

@@ -61,7 +61,7 @@ class SchedulingReconciler:
         self._verdicts = Verdicts()
         self._devices = DeviceMap(self.nodes)
         self._waker = Waker(self.queue, self._admit)
-        self._series = events.ReportSeries()
+        self._series = events.ReportSeries(rules.pace)
         self._bindings = BindingWaits()
         self._assumed = Assumptions(self.nodes, self._devices)
         self.redeciding = self._assumed.staying

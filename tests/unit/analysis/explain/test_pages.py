@@ -110,7 +110,8 @@ def test_equal_nodes_are_told_once() -> None:
     assert [child.count for child in asked.children] == [20 * DEVICES]
     assert asked.children[0].text == (
         "2560 devices on 20 nodes, such as gpu-0, gpu-1, gpu-2 of node-000: allocated to "
-        "other/held-node-000, other/held-node-001, other/held-node-002 and 17 more claims"
+        "other/held-node-000, other/held-node-001, other/held-node-002 and 17 more claims "
+        "(80 of them are not selected, either)"
     )
 
 

@@ -79,3 +79,23 @@ def test_attempt_is_not_later_than_its_condition_however_late_its_report_is_date
     assert failed.instant == condition
     assert succeeded.tried.node == "n"
     assert succeeded.first > condition
+
+
+def test_attempts_saw_the_version_that_reports_name():
+    """A third attempt upon one version has no report; one that was first has none to go by."""
+    refused, first, second, later = (Instant(each * SECOND) for each in (10, 20, 21, 40))
+    third = Instant(30 * SECOND)
+    tries = PodTries(
+        failures=[(first, "no room"), (second, ""), (later, "no room")],
+        refusals=[(refused, "no class"), (third, "no device")],
+        seen=[7, 7, 9],
+        written=[7, 9],
+    )
+    found = attempts_of(tries, waits_of({}, []), None)
+    assert [(each.instant, each.version) for each in found] == [
+        (refused, 0),
+        (first, 7),
+        (second, 7),
+        (third, 7),
+        (later, 9),
+    ]

@@ -7,6 +7,7 @@ controllers.md 4.3 and 11.1.
 """
 
 from app.domain.controllers.event_objects import fresh_key, reference
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType, ObjectKey
@@ -36,7 +37,9 @@ _Fact = tuple[str, str, str]
 class ReportSeries:
     """Which failures have been reported, folded from the Event objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
+        """`pace` tells which version of a pod an attempt saw, in a replay."""
+        self._pace = pace
         self._said: Bounded[_Fact, tuple[ObjectKey, bool]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
@@ -58,6 +61,9 @@ class ReportSeries:
     ) -> Command | None:
         """The command that reports a failed attempt; None when it only counts in memory."""
         subject = reference(pod, kind="Pod", with_revision=True)
+        if self._pace is not None:
+            seen = self._pace.version_seen(subject["uid"], now)
+            subject["resourceVersion"] = seen or subject["resourceVersion"]
         fact = (subject["uid"], subject["resourceVersion"], "Scheduling")
         known = self._said.get(fact)
         if known is None or objects.event(known[0]) is None:
