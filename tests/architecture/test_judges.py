@@ -45,6 +45,12 @@ JUDGES = {
         "app.domain.log.ObjectKey",
         "tests.simulation.plain_state",
     ),
+    # Whether `why` names what a generator planted.
+    "tests/worlds/planted": (
+        "tests.worlds.planted",
+        "tests.cluster",
+        "app.domain.values.timestamps",
+    ),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }

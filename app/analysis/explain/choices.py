@@ -56,7 +56,7 @@ def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
     """
     for event in decisions:
         decision = decision_body.read(event.object)
-        if decision.resource == "pods" and decision.outcome in _SUCCESSES:
+        if decision.resource == "pods" and decision.outcome in SUCCESSES:
             first = event.revision
             if first < moment <= first + decision.commands:
                 return Revision(first - 1)
@@ -106,4 +106,4 @@ def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revi
     return Choice(children=(Reason(text=text, children=children),), details=details)
 
 
-_SUCCESSES = ("Scheduled", "WaitingForBinding")
+SUCCESSES = ("Scheduled", "WaitingForBinding")

@@ -1,13 +1,22 @@
 """What a claim says of itself: its devices, its consumers, its end, and the pods that want it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from app.analysis.explain import devices
-from app.analysis.explain.reasons import Reason
+from app.analysis.explain import devices, lives, sources, tainted
+from app.analysis.explain.reasons import Reason, listed
 from app.analysis.views import LiveViews
-from app.domain.log import ObjectKey
+from app.domain.controllers import pods
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import claim_key, pod_key
+from app.domain.log import Event, ObjectKey
+from app.domain.values import well_known
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.json_tree import JsonView
+from app.domain.values.fields.dra import Consumer, DeviceResult
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+USERS_MAX = 8
+"""Consumers that are told one by one; the others are counted."""
 
 
 def consumers_of(tree: JsonView) -> list[str]:
@@ -15,20 +24,34 @@ def consumers_of(tree: JsonView) -> list[str]:
     return [consumer.name for consumer in dra.consumers(tree)]
 
 
-def state_of(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
-    """Its end, its devices with those that are published no more, and its consumers."""
+def state_of(
+    views: LiveViews,
+    events: Sequence[Event],
+    tree: JsonObject,
+    quirks: ControllerQuirks,
+    now: Instant,
+) -> Iterator[Reason]:
+    """Its end, its devices with who else holds them, its constraints, taints and consumers."""
     results = dra.results(tree)
-    consumers = consumers_of(tree)
-    if deleted := meta.deletion_timestamp(tree):
-        ends = "once its consumers have ended" if consumers else "with its last finalizer"
-        yield Reason(text=f"was deleted at {deleted} and goes {ends}")
+    if meta.is_deleting(tree):
+        yield from _ending(views, events, tree)
     if results:
-        yield from devices.allocated(results)
+        yield from _allocated(views, events, tree, results)
+        yield from _held_twice(views, tree, results)
+        yield from _constraints(views, tree, results)
+        for result in results:
+            yield from tainted.of_result(views, tree, result, quirks, now)
+            if lost := tainted.not_copied(tree, result):
+                shown = " and ".join(tainted.toleration_text(each) for each in lost)
+                yield Reason(
+                    text=f"tolerations of request {result.request} were not copied to the "
+                    f"allocation of {result.text}: {shown}; eviction looks at the copy only",
+                    is_kept=True,
+                )
         yield from devices.unpublished(views, results)
     elif dra.allocation(tree) is not None:
         yield Reason(text="is allocated without devices, because it requests none")
-    if consumers:
-        yield Reason(text=f"reserved for {', '.join(consumers)}")
+    yield from _reserved(views, events, tree)
 
 
 def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
@@ -37,10 +60,155 @@ def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
     return consumers_of(tree) or owners or _naming(views, key)
 
 
+def _allocated(
+    views: LiveViews, events: Sequence[Event], tree: JsonView, results: Sequence[DeviceResult]
+) -> Iterator[Reason]:
+    """Its devices, one line a request, with the event that allocated them."""
+    wanted = dra.allocation(tree)
+    since = sources.since(events, lambda found: dra.allocation(found) == wanted)
+    lines = devices.allocated(results)
+    if since is None:
+        yield from lines
+        return
+    for line in lines:
+        yield Reason(
+            text=line.text,
+            children=line.children,
+            count=line.count,
+            revision=since.revision,
+            about=since.key,
+            is_kept=True,
+        )
+
+
+def _held_twice(
+    views: LiveViews, tree: JsonView, results: Sequence[DeviceResult]
+) -> Iterator[Reason]:
+    """Other claims that hold a device as a whole which this claim has as a whole."""
+    own = "/".join(part for part in meta.place(tree) if part)
+    for result in results:
+        if result.admin_access or result.share_id:
+            continue
+        for holder in views.allocated.holders(result.id):
+            if holder == own:
+                continue
+            namespace, _, name = holder.rpartition("/")
+            key = claim_key(namespace, name)
+            event = views.objects.event(key)
+            text = f"{result.text} is allocated to claim {holder} too: one device in two claims"
+            yield Reason(
+                text=text, revision=0 if event is None else event.revision, about=key, is_kept=True
+            )
+
+
+def _constraints(
+    views: LiveViews, tree: JsonView, results: Sequence[DeviceResult]
+) -> Iterator[Reason]:
+    """Each constraint with the values of the chosen devices: met, violated, or not to be judged."""
+    for constraint in dra.constraints(tree):
+        name = constraint.match_attribute or constraint.distinct_attribute
+        kind = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+        bound = [
+            result
+            for result in results
+            if not constraint.requests
+            or result.request in constraint.requests
+            or result.request.partition("/")[0] in constraint.requests
+        ]
+        values = [(result, _value(views, result, name)) for result in bound]
+        known = [value for _, value in values if value is not None]
+        lines = tuple(
+            Reason(text=f"{result.text}: {'no such attribute' if value is None else value}")
+            for result, value in values
+        )
+        if len(known) < len(values):
+            verdict = "not met: a device has no such attribute now"
+        elif constraint.match_attribute:
+            same = len(set(known)) <= 1
+            verdict = f"met, the value is {known[0]}" if same and known else ""
+        else:
+            verdict = "met, all values differ" if len(set(known)) == len(known) else ""
+        if not verdict:
+            seen = list(dict.fromkeys(known))
+            verdict = f"violated by {listed(seen, len(seen))}"
+        yield Reason(text=f"constraint {kind} {name}: {verdict}", children=lines, is_kept=True)
+
+
+def _value(views: LiveViews, result: DeviceResult, attribute: str) -> str | None:
+    """The value of an attribute as it is published now; a short name is of the driver's domain."""
+    found = tainted.device_of(views, result.id)
+    if found is None:
+        return None
+    attributes = found[1].attributes
+    domain, _, short = attribute.rpartition("/")
+    value = attributes.get(attribute)
+    if value is None and domain == result.driver:
+        value = attributes.get(short)
+    if not isinstance(value, dict):
+        return None
+    return ", ".join(str(part) for part in value.values())
+
+
+def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    """Who asked for its deletion, and for whom its protection keeps it."""
+    yield from lives.asked_for(events)
+    consumers = dra.consumers(tree)
+    for finalizer in meta.finalizers(tree):
+        if finalizer != well_known.CLAIM_PROTECTION:
+            yield Reason(text=f"finalizer {finalizer} keeps it", is_kept=True)
+            continue
+        if consumers:
+            names = ", ".join(consumer.name for consumer in consumers[:USERS_MAX])
+            more = len(consumers) - USERS_MAX
+            names += f" and {more} more" if more > 0 else ""
+            ends = "ends" if len(consumers) == 1 else "end"
+            text = f"finalizer {finalizer} keeps it until {names} {ends}"
+        else:
+            text = f"finalizer {finalizer} keeps it until its devices are given back"
+        yield Reason(text=text, is_kept=True)
+
+
+def _reserved(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    consumers = dra.consumers(tree)
+    lines = [_consumer(views, events, tree, consumer) for consumer in consumers[:USERS_MAX]]
+    if len(consumers) > USERS_MAX:
+        lines.append(Reason(text=f"{len(consumers) - USERS_MAX} more consumers"))
+    if consumers:
+        names = listed([consumer.name for consumer in consumers], len(consumers))
+        yield Reason(text=f"reserved for {names}", children=tuple(lines), count=len(consumers))
+
+
+def _consumer(
+    views: LiveViews, events: Sequence[Event], tree: JsonView, consumer: Consumer
+) -> Reason:
+    """One consumer: since when, and in which state it is."""
+    uid = consumer.uid
+    since = sources.since(events, lambda found: _has_consumer(found, uid))
+    key = pod_key(meta.namespace(tree), consumer.name)
+    if consumer.resource != "pods":
+        return Reason(text=f"{consumer.resource} {consumer.name}")
+    pod = views.objects.get(key)
+    if pod is None:
+        state = "which is gone"
+    elif meta.uid(pod) != uid:
+        state = "of which another one with the same name is there now"
+    elif core.is_finished(pod):
+        state = f"which has ended ({meta.phase(pod)})"
+    elif meta.is_deleting(pod):
+        state = f"which is being deleted, on node {core.node_name(pod) or 'none'}"
+    else:
+        state = f"on node {node}" if (node := core.node_name(pod)) else "which has no node yet"
+    return sources.made(since, f"pod {consumer.name}, {state}; reserved")
+
+
+def _has_consumer(tree: JsonView, uid: str) -> bool:
+    return any(consumer.uid == uid for consumer in dra.consumers(tree))
+
+
 def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:
     for key in views.objects.keys("", "pods", claim.namespace):
         tree = views.objects.get(key) or {}
-        for entry in core.resource_claims(tree):
-            if entry.get("resourceClaimName") == claim.name:
-                return [key.name]
+        pod = pods.facts(tree)
+        if any(found.name == claim.name for found in pods.named_claims(pod)):
+            return [key.name]
     return []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.analysis.explain import sources, tainted
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import common_prefix
@@ -11,13 +12,14 @@ from app.domain.controllers.eviction import TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
-from app.domain.devices import pools, taints
+from app.domain.devices import pools
 from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceId, DeviceResult
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 STEP_MAX = 256
 """Objects looked at before others may run."""
@@ -40,9 +42,11 @@ def allocated(results: Sequence[DeviceResult]) -> list[Reason]:
     return [_request(name, found) for name, found in requests.items()]
 
 
-def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
-    """The claims that are reserved for a pod, with their devices, and when those will cost it its
-    place.
+def claims_of(
+    views: LiveViews, pod: JsonObject, quirks: ControllerQuirks, now: Instant
+) -> Steps[list[Reason]]:
+    """The claims that are reserved for a pod, with their devices, the taints of these, and when
+    they will cost it its place.
     """
     uid = meta.uid(pod)
     namespace = meta.namespace(pod)
@@ -55,9 +59,14 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
         tree = views.objects.get(key) or {}
         if any(consumer.uid == uid for consumer in dra.consumers(tree)):
             results = dra.results(tree)
-            children = (*allocated(results), *unpublished(views, results))
-            found.append(Reason(text=f"claim {key.name}", children=children))
-    return found + _to_be_evicted(views, pod, quirks)
+            taints = [
+                reason
+                for result in results
+                for reason in tainted.of_result(views, tree, result, quirks, now)
+            ]
+            children = (*taints, *allocated(results), *unpublished(views, results))
+            found.append(Reason(text=f"claim {key.name}", children=children, about=key))
+    return _to_be_evicted(views, pod, quirks) + found
 
 
 def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[Reason]:
@@ -102,8 +111,9 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
         else f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
         for reason in eviction.reasons
     ]
-    when = timestamps.micro_text(eviction.time)
-    return [Reason(text=f"is to be evicted at {when}: {listed(causes, len(causes))}")]
+    when = sources.when(eviction.time)
+    text = f"is to be evicted at {when}: {listed(causes, len(causes))}"
+    return [Reason(text=text, is_kept=True)]
 
 
 def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
@@ -126,9 +136,9 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
                 patience = _patience(taint, result.tolerations, quirks)
                 if patience is None:
                     continue
-                origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
-                what = f"tainted {taint.text} by {origin}{patience}"
-                found.append(Reason(text=f"claim {name} has {device.text}, {what}"))
+                source = tainted.origin(views, device.id, taint, item.key)
+                what = f"tainted {taint.text} by {source.text}{patience}"
+                found.append(source.reason(f"claim {name} has {device.text}, {what}"))
     return found
 
 
@@ -149,45 +159,6 @@ def _patience(
     return ""
 
 
-def rule(
-    views: LiveViews, tree: JsonObject
-) -> Steps[tuple[tuple[Reason, ...], list[str], list[str]]]:
-    """What a DeviceTaintRule does: the reasons, all devices it selects, all claims it hits."""
-    selector = dra.device_selector(tree)
-    effect = json_tree.text(tree, "spec", "taint", "effect")
-    matched: list[DeviceId] = []
-    for number, item in enumerate(list(views.inventory.slices())):
-        if number % STEP_MAX == 0:
-            yield
-        matched += [device.id for device in item.devices if _selects(selector, device.id)]
-    claims = yield from _claims_hit(views, selector)
-    said = tuple(
-        Reason(text=f"{condition.reason}: {condition.message}".rstrip(": "))
-        for condition in meta.conditions(tree)
-    )
-    taint = taints.taint_of(dra.taint(tree))
-    text = f"taint {taint.text} on {_count(len(matched), 'published device')}"
-    if selector is None:
-        text += "; a rule without deviceSelector evicts nobody"
-        if effect in ("NoSchedule", "NoExecute"):
-            text += ", but new pods keep away from every device (upstream's c1 and q14)"
-    elif matched:
-        text += f": {devices_text(matched)}"
-    claim_text = f"{_count(len(claims), 'allocated claim')} on them"
-    if claims and effect != "NoExecute":
-        claim_text += f"; their pods go on, the effect is {effect}"
-    reasons = (
-        *said,
-        Reason(text=text, count=len(matched)),
-        Reason(
-            text=claim_text,
-            count=len(claims),
-            children=tuple(Reason(text=one) for one in claims),
-        ),
-    )
-    return reasons, ["/".join(place) for place in matched], claims
-
-
 def _request(name: str, found: Sequence[DeviceResult]) -> Reason:
     if not any(result.consumed_capacity for result in found):
         places = [result.id for result in found]
@@ -204,31 +175,3 @@ def _request(name: str, found: Sequence[DeviceResult]) -> Reason:
         return Reason(text=f"request {name} has {lines[0].text}")
     text = f"request {name} has {len(lines)} shares"
     return Reason(text=text, children=lines, count=len(lines))
-
-
-def _claims_hit(views: LiveViews, selector: object) -> Steps[list[str]]:
-    found: list[str] = []
-    for number, key in enumerate(list(views.objects.keys(*api_resources.RESOURCE_CLAIMS))):
-        if number % STEP_MAX == 0:
-            yield
-        tree = views.objects.get(key) or {}
-        hit = [result.id for result in dra.results(tree) if _selects(selector, result.id)]
-        if not hit:
-            continue
-        pods = ", ".join(consumer.name for consumer in dra.consumers(tree))
-        owner = f"of pod {pods}" if pods else "of no pod"
-        devices = devices_text(hit, all_names=True)
-        found.append(f"claim {key.namespace}/{key.name} {owner}: {devices}")
-    return found
-
-
-def _selects(selector: object, place: DeviceId) -> bool:
-    """As eviction reads a selector: an absent one selects nothing (controllers.md C1)."""
-    if not isinstance(selector, dict):
-        return False
-    wanted = zip(("driver", "pool", "device"), place, strict=True)
-    return all(selector.get(name) in (None, part) for name, part in wanted)
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

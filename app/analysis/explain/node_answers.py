@@ -75,7 +75,7 @@ class NodeAnswer:
         return replace(explained, pools=(*explained.pools, *gone))
 
 
-def _indexing(rules: Rules, views: MergingViews) -> Generator[None, None, NodeIndex]:
+def indexing(rules: Rules, views: MergingViews) -> Generator[None, None, NodeIndex]:
     """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
@@ -109,7 +109,7 @@ def ask_nodes(
 
     None stands for a step of preparation: whoever asks may let others run.
     """
-    nodes = yield from _indexing(rules, views)
+    nodes = yield from indexing(rules, views)
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(views.objects, pod.facts)
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)

@@ -57,19 +57,34 @@ def shortened(text: str, length: int) -> str:
 def _lines(
     reasons: Sequence[Reason], indent: str, width: int, text_max: int, children_max: int
 ) -> list[str]:
-    shown = list(reasons[:children_max])
-    rest = reasons[children_max:]
+    shown = _first(reasons, children_max)
+    rest = len(reasons) - len(shown)
     if rest:
-        shown.append(Reason(text=f"… {len(rest)} {_TAIL}"))
+        shown.append(Reason(text=f"… {rest} {_TAIL}"))
     found: list[str] = []
     for number, reason in enumerate(shown, 1):
         is_last = number == len(shown)
         branch, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         deeper = f"{indent}{below}"
         hanging = f"{deeper}{'│  ' if reason.children else '   '}"
-        found += _wrapped(shortened(reason.text, text_max), f"{indent}{branch}", hanging, width)
+        found += _wrapped(shortened(reason.line, text_max), f"{indent}{branch}", hanging, width)
         found += _lines(reason.children, deeper, width, text_max, children_max)
     return found
+
+
+def _first(reasons: Sequence[Reason], count: int) -> list[Reason]:
+    """So many reasons in their order; those that are kept come before the others."""
+    if len(reasons) <= count:
+        return list(reasons)
+    free = max(0, count - sum(reason.is_kept for reason in reasons))
+    shown: list[Reason] = []
+    for reason in reasons:
+        if reason.is_kept:
+            shown.append(reason)
+        elif free:
+            free -= 1
+            shown.append(reason)
+    return shown
 
 
 def _wrapped(text: str, first: str, following: str, width: int) -> list[str]:

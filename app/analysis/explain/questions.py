@@ -9,7 +9,17 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.objects import registry as kinds
+from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject
+
+DEVICES = ("redra", "devices")
+POOLS = ("redra", "pools")
+"""Where devices and pools would stand, which are no objects of their own."""
+
+_OWN_NAMES = {
+    "device": DEVICES, "devices": DEVICES, "dev": DEVICES,
+    "pool": POOLS, "pools": POOLS,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +69,31 @@ class ObjectExplanation:
 
 
 def key_of(question: Question) -> ObjectKey:
-    """The key that a question means. Raises InputError for an unknown kind."""
+    """The key that a question means. Raises InputError for an unknown kind.
+
+    A device is named `DRIVER/POOL/NAME`, a pool `DRIVER/POOL`.
+    """
+    own = _OWN_NAMES.get(question.kind.lower())
+    if own == DEVICES:
+        return ObjectKey(*DEVICES, "", "/".join(device_of(question.name)))
+    if own == POOLS:
+        if "/" not in question.name.strip("/"):
+            raise InputError(
+                f"{question.name!r} names no pool", cure="write it as pool/DRIVER/POOL"
+            )
+        return ObjectKey(*POOLS, "", question.name)
     kind = _find_kind(question.kind)
     namespace = question.namespace if kind.namespaced else ""
     return ObjectKey(kind.group, kind.plural, namespace, question.name)
+
+
+def device_of(name: str) -> DeviceId:
+    """The device that `DRIVER/POOL/NAME` means; names of pools may have slashes in them."""
+    driver, _, rest = name.partition("/")
+    pool, _, device = rest.rpartition("/")
+    if not driver or not pool or not device:
+        raise InputError(f"{name!r} names no device", cure="write it as device/DRIVER/POOL/NAME")
+    return (driver, pool, device)
 
 
 def named(key: ObjectKey) -> str:

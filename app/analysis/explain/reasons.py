@@ -1,9 +1,10 @@
 """The reason: one sentence, what is behind it, and how many things it stands for."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from app.domain.values.json_tree import JsonObject
+from app.domain.log import ObjectKey
+from app.domain.values.json_tree import JsonObject, JsonView
 
 NAMES_MAX = 3
 """Names given as examples where many share a reason; counts stay exact."""
@@ -11,17 +12,49 @@ NAMES_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One reason and what is behind it; `count` is how many things it stands for."""
+    """One reason and what is behind it; `count` is how many things it stands for.
+
+    `revision` is that of the event that made it so (0: not known, or many), `about` the object that
+    it is about, `issues` are the known issues of Kubernetes that took part. A reason with
+    `is_kept` is never cut from a page. `holds` tells of a state of `about` whether the reason is
+    true of it: whoever has the log finds the event since which it is.
+    """
 
     text: str
     children: tuple["Reason", ...] = ()
     count: int = 1
+    revision: int = 0
+    about: ObjectKey | None = None
+    issues: tuple[str, ...] = ()
+    is_kept: bool = False
+    holds: Callable[[JsonView], bool] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def line(self) -> str:
+        """The text as people read it, with the issues and the revision that it has."""
+        issues = "issue" if len(self.issues) == 1 else "issues"
+        notes = [f"known {issues} {', '.join(self.issues)}"] if self.issues else []
+        if self.revision:
+            notes.append(f"revision {self.revision}")
+        return f"{self.text} ({'; '.join(notes)})" if notes else self.text
 
     def to_json(self) -> JsonObject:
         """The branch as JSON."""
         found: JsonObject = {"text": self.text}
         if self.count != 1:
             found["count"] = self.count
+        if self.revision:
+            found["revision"] = self.revision
+        if self.about is not None:
+            about = self.about
+            found["about"] = {
+                "group": about.group,
+                "resource": about.resource,
+                "namespace": about.namespace,
+                "name": about.name,
+            }
+        if self.issues:
+            found["issues"] = list(self.issues)
         if self.children:
             found["children"] = [child.to_json() for child in self.children]
         return found
@@ -35,4 +68,7 @@ def listed(names: Sequence[str], count: int, noun: str = "") -> str:
     """The first names, and how many there are beyond them."""
     shown = ", ".join(names[:NAMES_MAX])
     more = count - min(len(names), NAMES_MAX)
-    return f"{shown} and {more} more{f' {noun}' if noun else ''}" if more > 0 else shown
+    if more <= 0:
+        return shown
+    rest = f" {noun.removesuffix('s') if more == 1 else noun}" if noun else ""
+    return f"{shown} and {more} more{rest}"

@@ -14,6 +14,11 @@ from app.domain.values.json_tree import JsonObject
 
 _ALLOCATED_TO = "allocated to "
 
+_CHOSEN = "chosen"
+
+_NEAR = frozenset((_CHOSEN, "suitable", "note", Kind.CONSTRAINT, Kind.CAPACITY, Kind.COUNTERS))
+"""What is said of devices that passed all that does not depend on others."""
+
 Key = tuple[str, str]
 """Kind of cause (or what else is said of a device), and what the cause is about."""
 
@@ -23,14 +28,25 @@ class CauseTally:
     """One cause over the devices of one or many nodes.
 
     `texts` counts how often which text was given; `names` are examples, all of the node `example`.
+    A device that several nodes see counts once: `seen` are the names of all.
     """
 
     key: Key
-    devices: int = 0
+    seen: set[str] = field(default_factory=set)
     nodes: int = 0
     texts: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     example: str = ""
+
+    @property
+    def devices(self) -> int:
+        """How many devices there are."""
+        return len(self.seen)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the devices were chosen, would do, or are refused last: what nearly fitted."""
+        return self.key[0] in _NEAR
 
     def reason(self, prefix: str, *, many_nodes: bool) -> Reason:
         """The tally as a line: how many devices, the cause, examples without the prefix."""
@@ -47,7 +63,8 @@ class CauseTally:
             pool = shared.removeprefix(prefix).rstrip("/")
             place = f"pool {pool} on {self.example}" if pool else self.example
             subject += f" of {self.example if pool == self.example else place}"
-        return Reason(text=f"{subject}: {self._said()}", count=self.devices)
+        is_kept = self.key[0] == _CHOSEN
+        return Reason(text=f"{subject}: {self._said()}", count=self.devices, is_kept=is_kept)
 
     def _said(self) -> str:
         texts = list(self.texts)
@@ -89,7 +106,7 @@ def key_of(device: DeviceReason, *, coarse: bool = False) -> Key:
         about = device.cause.about
         return (device.cause.kind, about.partition(" of set ")[0] if coarse else about)
     if device.chosen:
-        return ("chosen", "")
+        return (_CHOSEN, "")
     return ("note" if device.note else "suitable", "" if coarse else device.note)
 
 
@@ -119,7 +136,7 @@ def tally(
             known = found.get(key)
             if known is None:
                 known = found[key] = CauseTally(key=key, example=node)
-            known.devices += 1
+            known.seen.add(device.device)
             if key not in seen:
                 seen.add(key)
                 known.nodes += 1

@@ -15,6 +15,7 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import (
     CauseTally,
     common_prefix,
+    devices_text,
     grouped,
     key_of,
     nodes_text,
@@ -198,6 +199,8 @@ def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
             text=f"upstream's defect {quirk} took part on {_names(names)}: "
             "with it repaired, the answer would be another",
             count=len(names),
+            issues=() if "-" in quirk else (quirk.upper(),),
+            is_kept=True,
         )
         for quirk, names in found.items()
     ]
@@ -267,7 +270,7 @@ def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
     tallies = tally([(node, request.devices) for node, request in found])
     if len(tallies) > CAUSES_MAX:
         coarse = tally([(node, request.devices) for node, request in found], coarse=True)
-        tallies = sorted(coarse, key=lambda one: -one.devices)
+        tallies = sorted(coarse, key=lambda one: (not one.is_near, -one.devices))
     children = [one.reason(prefix, many_nodes=many) for one in tallies[:CAUSES_MAX]]
     if rest := tallies[CAUSES_MAX:]:
         children.append(_rest(rest))
@@ -276,6 +279,8 @@ def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
 
 def _rest(tallies: Sequence[CauseTally]) -> Reason:
     devices = sum(one.devices for one in tallies)
+    if len(tallies) == 1:
+        return Reason(text=f"{devices_text(devices)}: a rarer cause", count=devices)
     return Reason(text=f"{devices} devices: {len(tallies)} rarer causes", count=devices)
 
 
@@ -301,6 +306,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
         lines = [
             Reason(text=f"tried{where} {_taken(one.taken, prefix)}: then {one.reason.text}")
             for one in explained.tried
+            if one.taken
         ]
         if explained.given_up > len(explained.tried):
             lines.append(Reason(text=f"… given up {explained.given_up} times in all"))

@@ -396,7 +396,7 @@ def _condition_text(condition: ConditionSet) -> str:
 
 def _deletion(before: JsonView, after: JsonView) -> Iterator[Fact]:
     if meta.deletion_timestamp(after) and not meta.deletion_timestamp(before):
-        yield DeletionAsked(json_tree.integer(after, "metadata", "deletionGracePeriodSeconds"))
+        yield DeletionAsked(meta.deletion_grace_seconds(after))
 
 
 def _of_pod(old: JsonObject, new: JsonObject) -> Iterator[Fact]:

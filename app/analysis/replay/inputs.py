@@ -229,7 +229,7 @@ def _grace(found: Input) -> int | None:
     """The grace period that was asked for, as far as it shows: None is the object's own."""
     if found.event.key.resource != "pods" or found.before is None:
         return None
-    given = json_tree.integer(found.event.object, "metadata", "deletionGracePeriodSeconds")
+    given = meta.deletion_grace_seconds(found.event.object)
     if found.is_terminating and found.event.type is EventType.OBJECT_DELETED:
         # Whatever its last known state says: it ended with this request.
         return 0

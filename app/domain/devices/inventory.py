@@ -247,6 +247,10 @@ class Inventory:
         """The DeviceTaintRules by name."""
         return self._rules
 
+    def patches(self) -> Mapping[str, SlicePatch]:
+        """The ResourceSlicePatches by name."""
+        return self._patches
+
     def patch_problems(self) -> Iterator[PatchProblem]:
         """Every patch that was passed over for a device because a selector failed on it."""
         for resource_slice in self.slices():

@@ -4,6 +4,7 @@ The order of the questions is that of the search (allocator.md 5), the answers c
 functions; asking changes nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,13 +70,22 @@ def of(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
             or _constrained(problem, usage, row, device)
         )
     return (
-        _in_use(problem, usage, row, device)
+        _for_others(row, device)
+        or _in_use(problem, usage, row, device)
         or _not_selectable(problem, row, device)
         or _short_of_capacity(problem, usage, row, device)
         or _short_of_counters(problem, usage, device)
         or _tainted(problem, row, device)
         or _constrained(problem, usage, row, device)
     )
+
+
+def _for_others(row: Row, device: int) -> Cause | None:
+    """A device of other nodes is none of this node's, whoever has it."""
+    refusal = row.refused.get(device)
+    if refusal is None or refusal.expression or refusal.binding:
+        return None
+    return of_refusal(refusal, row)
 
 
 def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
@@ -138,7 +148,11 @@ def _short_of_capacity(problem: Problem, usage: Usage, row: Row, device: int) ->
     )
     if text is None:
         return None
-    return Cause(kind=Kind.CAPACITY, about=text.partition(":")[0], text=text)
+    about = text.partition(":")[0]
+    holders = _listed(problem.state.holders(problem.view.devices[device].id))
+    if holders:
+        text += f", held by {holders}"
+    return Cause(kind=Kind.CAPACITY, about=about, text=text)
 
 
 def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | None:
@@ -183,9 +197,12 @@ def _holders_of(problem: Problem, position: int, place: tuple[str, str]) -> str:
                 (name, counter) == place for name, used in device.consumes for counter, _ in used
             ):
                 names.update(dict.fromkeys(problem.state.holders(device.id)))
-    listed = list(names)
-    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
-    return ", ".join(listed[:3]) + more
+    return _listed(list(names))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:

@@ -433,6 +433,8 @@ def _unusable(answer: Answer) -> tuple[tuple[str, str], ...]:
 
 def _wants(row: Row) -> str:
     if row.takes_all:
+        if row.count == 1:
+            return "all matching devices (1)"
         return f"all {row.count} matching devices" if row.count else "all matching devices"
     return _devices(row.count)
 

@@ -19,6 +19,7 @@ volumes = paths.objects("spec", "volumes")
 resource_claims = paths.objects("spec", "resourceClaims")
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
 status_reason = paths.text("status", "reason")
+status_message = paths.text("status", "message")
 
 taints = paths.objects("spec", "taints")
 """The taints of a node."""

@@ -117,6 +117,7 @@ class Ask(Record, frozen=True):
     allocation_mode: str = ""
     count: int | None = None
     admin_access: bool = False
+    tolerations: tuple[JsonObject, ...] = ()
 
 
 class DeviceRequest(Record, frozen=True):
@@ -126,6 +127,17 @@ class DeviceRequest(Record, frozen=True):
     exactly: Ask | None = None
     first_available: tuple[Ask, ...] = ()
 
+
+class Constraint(Record, frozen=True):
+    """What the devices of some requests (all, when none is named) must have in common, or not."""
+
+    requests: tuple[str, ...] = ()
+    match_attribute: str = ""
+    distinct_attribute: str = ""
+
+
+constraints = records.of_list(Constraint, paths.get("spec", "devices", "constraints"))
+"""The constraints of a claim."""
 
 requests = records.of_list(DeviceRequest, paths.get("spec", "devices", "requests"))
 pool = records.of_value(Pool, paths.get("spec", "pool"))

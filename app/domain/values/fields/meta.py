@@ -23,6 +23,9 @@ creation_timestamp = paths.text("metadata", "creationTimestamp")
 deletion_timestamp = paths.text("metadata", "deletionTimestamp")
 """When the object's deletion was asked for; empty before."""
 
+deletion_grace_seconds = paths.integer("metadata", "deletionGracePeriodSeconds")
+"""How long an object that is being deleted may take; 0 when it is forced."""
+
 phase = paths.text("status", "phase")
 
 owner_references = paths.objects("metadata", "ownerReferences")

@@ -167,13 +167,11 @@ class SchedulingQueue:
         pod.since = now
         pod.unfit += 1
         pod.errors = 0
-        pod.ready_at = _backoff_end(now, pod.unfit)
+        pod.ready_at = backoff_end(now, pod.unfit)
         pod.where = Where.UNSCHEDULABLE
         for plugin in plugins:
             self.rejected_by.setdefault(plugin, {})[pod.place] = None
-        due = now + FLUSH_AGE
-        due += -due % FLUSH_ROUND
-        heapq.heappush(self._heaps.flush, (Instant(due), (pod.order,), pod.ticket, pod.place))
+        heapq.heappush(self._heaps.flush, (flush_end(now), (pod.order,), pod.ticket, pod.place))
 
     def err(self, pod: QueuedPod, now: Instant) -> None:
         """An attempt ended in an error: retried after the back-off whatever happens."""
@@ -181,7 +179,7 @@ class SchedulingQueue:
         pod.plugins = frozenset()
         pod.since = now
         pod.errors += 1
-        pod.ready_at = _backoff_end(now, pod.errors)
+        pod.ready_at = backoff_end(now, pod.errors)
         pod.where = Where.ERROR_BACKOFF
         heapq.heappush(self._heaps.backoff, _backoff_entry(pod))
 
@@ -308,7 +306,14 @@ def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[_Wait]) -> _Wait | None
     return None
 
 
-def _backoff_end(now: Instant, count: int) -> Instant:
+def flush_end(now: Instant) -> Instant:
+    """When a pod that was rejected now is tried again although nothing has happened."""
+    due = now + FLUSH_AGE
+    return Instant(due + -due % FLUSH_ROUND)
+
+
+def backoff_end(now: Instant, count: int) -> Instant:
+    """Until when a pod is held back after its `count`-th attempt in a row without a node."""
     # Parity: the end is cut to whole seconds, and the second that it falls into belongs to it.
     # Example: a first failure at 5.01 s ends at 6.01, cut to 6; the pod is ready at 7.
     length = min(BACKOFF_FIRST << min(max(count, 1) - 1, 10), BACKOFF_MAX)

@@ -296,6 +296,18 @@ def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
 def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
     if len(feasible) == 1:
         return 0
+    totals = scores(cycle, feasible)
+    first = scoring.winner(totals)
+    if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
+        return first
+    best = [place for place, total in enumerate(totals) if total == totals[first]]
+    names = [feasible[place].name for place in best]
+    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
+    return best[names.index(wanted)] if wanted in names else first
+
+
+def scores(cycle: Cycle, feasible: list[NodeInfo]) -> list[int]:
+    """The total of each node that has been asked and fits; the highest one wins."""
     known = cycle.kind.by_node
     verdicts = [known[info.name] for info in feasible]
     devices: list[int] = []
@@ -308,13 +320,7 @@ def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
         devices,
     )
     cycle.add_scores(totals, feasible)
-    first = scoring.winner(totals)
-    if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
-        return first
-    best = [place for place, total in enumerate(totals) if total == totals[first]]
-    names = [feasible[place].name for place in best]
-    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
-    return best[names.index(wanted)] if wanted in names else first
+    return totals
 
 
 def _scheduled(

@@ -1,0 +1,84 @@
+"""The scheduler's attempts for one pod: what each came to, what woke it, and when the next is due.
+
+Attempts that would only repeat what is written already leave no decision, so there may have been
+more than are recorded. Parity: controllers.md 4.1 and 4.3.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import Reason
+from app.domain.controllers.scheduling.planning import NAME
+from app.domain.controllers.scheduling.queue import waiting_pods
+from app.domain.log import Event, EventType
+from app.domain.values.fields import decision_body
+from app.domain.values.timestamps import SECOND, Instant
+
+SHOWN_MAX = 5
+"""Attempts that are told one by one, the last ones; the JSON has as many."""
+
+_DONE = {
+    EventType.OBJECT_CREATED: "was created",
+    EventType.OBJECT_UPDATED: "changed",
+    EventType.OBJECT_DELETED: "was deleted",
+}
+
+
+def made_by_scheduler(decisions: Sequence[Event]) -> list[Event]:
+    """The attempts among the decisions about a pod, newest first."""
+    return [event for event in decisions if decision_body.read(event.object).controller == NAME]
+
+
+def causes_of(attempts: Sequence[Event]) -> list[int]:
+    """The revisions of the events that woke the attempts that are told."""
+    return [event.stamp.cause or _cause(event) for event in attempts[:SHOWN_MAX]]
+
+
+def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -> Iterator[Reason]:
+    """The attempts of a pod that waits; `causes` are the events by revision."""
+    if not attempts:
+        return
+    last, first = attempts[0], attempts[-1]
+    lines = [_line(event, causes) for event in attempts[:SHOWN_MAX]]
+    count = len(attempts)
+    text = "1 attempt is recorded" if count == 1 else f"{count} attempts are recorded"
+    if count > 1:
+        spent = sources.lasted(first.stamp.time, last.stamp.time)
+        text += f" over {spent}, those that repeat the last one left out"
+    yield Reason(text=text, children=(*_next(last, now), *lines), count=count)
+
+
+def _line(event: Event, causes: Mapping[int, Event]) -> Reason:
+    found = decision_body.read(event.object)
+    number = found.inputs.attempt or 1
+    text = f"attempt {number} at {sources.when(event.stamp.time)}: {found.outcome}"
+    cause = causes.get(event.stamp.cause or found.cause)
+    woken = () if cause is None else (_woken(cause),)
+    return Reason(text=text, children=woken, revision=event.revision)
+
+
+def _woken(cause: Event) -> Reason:
+    what = _DONE.get(cause.type, cause.type.value)
+    text = f"woken by {sources.path_of(cause.key)}, which {what} {sources.by(cause)}"
+    return Reason(text=text, revision=cause.revision, about=cause.key)
+
+
+def _next(last: Event, now: Instant) -> Iterator[Reason]:
+    """When the pod is tried again, as of its last attempt."""
+    found = decision_body.read(last.object)
+    count = found.inputs.attempt or 1
+    at = last.stamp.time
+    ready = waiting_pods.backoff_end(at, count)
+    length = min(waiting_pods.BACKOFF_FIRST << min(count - 1, 10), waiting_pods.BACKOFF_MAX)
+    backoff = f"back-off of {length // SECOND} s after attempt {count}"
+    if found.outcome == "Error":
+        yield Reason(text=f"tried again at {sources.when(ready)}, whatever happens ({backoff})")
+    elif found.outcome == "Unschedulable":
+        flush = waiting_pods.flush_end(at)
+        early = f"not before {sources.when(ready)} ({backoff})" if ready > now else "at once"
+        text = f"tried again when an event may help, {early}; at the latest after "
+        yield Reason(text=f"{text}{sources.when(flush)}")
+
+
+def _cause(event: Event) -> int:
+    return decision_body.read(event.object).cause

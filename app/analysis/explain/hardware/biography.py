@@ -1,0 +1,246 @@
+"""The life of one device: who held it from when to when, what tainted it, how it changed.
+
+Folded from all events of a history up to the moment; most are passed over by a look at their bytes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import Reason, listed
+from app.domain.devices import taints
+from app.domain.log import Event, EventType
+from app.domain.values import api_groups
+from app.domain.values.fields import dra, paths
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+HOLDERS_MAX = 10
+"""Holders that are told one by one, the last ones; the others are counted."""
+
+attributes_of = paths.mapping("attributes")
+capacity_of = paths.mapping("capacity")
+"""What one entry of a slice's `spec.devices` says of its device."""
+
+CHANGES_MAX = 10
+"""Changes of attributes, and taints, that are told one by one, the last ones."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Span:
+    """Something that held from an event on, and until another one if it has ended."""
+
+    text: str
+    begin: Event
+    end: Event | None = None
+    pods: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Change:
+    """One change of what is published of the device."""
+
+    text: str
+    event: Event
+
+
+class Biography:
+    """What happened to one device. Feed it every event, in order."""
+
+    def __init__(self, place: DeviceId) -> None:
+        self.place = place
+        self.holders: list[Span] = []
+        self.taints: list[Span] = []
+        self.published: list[Span] = []
+        self.changes: list[Change] = []
+        self._name = place[2].encode()
+        self._holding: dict[str, Span] = {}
+        self._tainting: dict[str, Span] = {}
+        self._slices: dict[str, JsonView] = {}
+        self._publishing: Span | None = None
+
+    def fold(self, event: Event) -> None:
+        """Take over what an event means for the device."""
+        key = event.key
+        if not event.is_about_object or key.group != api_groups.RESOURCE:
+            return
+        match key.resource:
+            case "resourceclaims":
+                if event.uid in self._holding or self._name in event.body:
+                    self._fold_claim(event)
+            case "resourceslices":
+                if key.name in self._slices or self._name in event.body:
+                    self._fold_slice(event)
+            case "devicetaintrules":
+                self._fold_rule(event)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the device was ever published or allocated."""
+        return bool(self.holders or self.published)
+
+    def told(self, now: Instant) -> Iterator[Reason]:
+        """The reasons: what holds now first, then what was."""
+        yield from self._published_reasons()
+        yield from self._holder_reasons(now)
+        yield from self._taint_reasons(now)
+        for change in self.changes[-CHANGES_MAX:]:
+            event = change.event
+            text = f"{change.text}, {sources.by(event)}"
+            yield Reason(text=text, revision=event.revision, about=event.key)
+        if (rest := len(self.changes) - CHANGES_MAX) > 0:
+            yield Reason(text=f"{rest} earlier changes", count=rest)
+
+    def _published_reasons(self) -> Iterator[Reason]:
+        if not self.published:
+            yield Reason(text="no slice ever published it")
+            return
+        last = self.published[-1]
+        text = f"published in {last.text}"
+        if last.end is None:
+            yield sources.made(last.begin, text)
+            return
+        yield sources.made(last.end, f"not published any more; it was {text} until then")
+
+    def _holder_reasons(self, now: Instant) -> Iterator[Reason]:
+        if not self.holders:
+            yield Reason(text="no claim ever had it")
+            return
+        count = len(self.holders)
+        held = [span for span in self.holders if span.end is None]
+        state = "free now"
+        if held:
+            state = f"held by {listed([span.text for span in held], len(held))} now"
+        text = f"{'1 claim' if count == 1 else f'{count} claims'} had it; {state}"
+        spans = [_span(span, now) for span in self.holders[-HOLDERS_MAX:]]
+        if count > HOLDERS_MAX:
+            spans.insert(0, Reason(text=f"{count - HOLDERS_MAX} earlier ones"))
+        issue = "one device in two claims at a time: " if len(held) > 1 else ""
+        yield Reason(text=issue + text, children=tuple(spans), count=count)
+
+    def _taint_reasons(self, now: Instant) -> Iterator[Reason]:
+        for span in self.taints[-CHANGES_MAX:]:
+            yield _span(span, now)
+
+    def _fold_claim(self, event: Event) -> None:
+        tree = event.object
+        holds = [result for result in dra.results(tree) if result.id == self.place]
+        known = self._holding.get(event.uid)
+        if event.type is EventType.OBJECT_DELETED or not holds:
+            if known is not None:
+                known.end = event
+                del self._holding[event.uid]
+            return
+        if known is None:
+            how = " with administrative access" if holds[0].admin_access else ""
+            how = " as a share" if holds[0].share_id else how
+            text = f"claim {event.key.namespace}/{event.key.name}{how}"
+            known = self._holding[event.uid] = Span(text=text, begin=event)
+            self.holders.append(known)
+        for consumer in dra.consumers(tree):
+            if consumer.name not in known.pods:
+                known.pods.append(consumer.name)
+
+    def _fold_slice(self, event: Event) -> None:
+        key = event.key
+        tree = event.object
+        before = self._slices.get(key.name)
+        entry = None
+        if event.type is not EventType.OBJECT_DELETED:
+            entry = _entry(tree, self.place)
+        if entry is None:
+            self._slices.pop(key.name, None)
+        else:
+            self._slices[key.name] = entry
+        self._fold_published(event, entry, is_first=before is None)
+        if entry is not None and before is not None:
+            self._compare(event, before, entry)
+        self._fold_taints(event, before, entry)
+
+    def _fold_published(self, event: Event, entry: JsonView | None, *, is_first: bool) -> None:
+        if entry is not None and is_first:
+            generation = dra.pool(event.object).generation
+            text = f"slice {event.key.name} of pool generation {generation}"
+            self._publishing = Span(text=text, begin=event)
+            self.published.append(self._publishing)
+        elif entry is None and not self._slices and self._publishing is not None:
+            self._publishing.end = event
+            self._publishing = None
+
+    def _fold_taints(self, event: Event, before: JsonView | None, entry: JsonView | None) -> None:
+        old = {taints.taint_of(tree).text for tree in dra.device_taints(before or {})}
+        new = {taints.taint_of(tree).text for tree in dra.device_taints(entry or {})}
+        for text in sorted(new - old):
+            self._begin_taint(f"slice {text}", f"tainted {text} by the driver", event)
+        for text in sorted(old - new):
+            self._end_taint(f"slice {text}", event)
+
+    def _fold_rule(self, event: Event) -> None:
+        name = event.key.name
+        rule = taints.rule_of(event.object)
+        text = f"tainted {rule.taint.text} by rule {name}"
+        known = self._tainting.get(f"rule {name}")
+        applies = event.type is not EventType.OBJECT_DELETED and rule.matches(self.place)
+        if known is not None and (not applies or known.text != text):
+            self._end_taint(f"rule {name}", event)
+            known = None
+        if applies and known is None:
+            self._begin_taint(f"rule {name}", text, event)
+
+    def _begin_taint(self, name: str, text: str, event: Event) -> None:
+        if name not in self._tainting:
+            span = self._tainting[name] = Span(text=text, begin=event)
+            self.taints.append(span)
+
+    def _end_taint(self, name: str, event: Event) -> None:
+        span = self._tainting.pop(name, None)
+        if span is not None:
+            span.end = event
+
+    def _compare(self, event: Event, before: JsonView, after: JsonView) -> None:
+        for part, noun in ((attributes_of, "attribute"), (capacity_of, "capacity")):
+            old, new = part(before), part(after)
+            for name in sorted({*old, *new}):
+                if old.get(name) != new.get(name):
+                    was, now = shown(old.get(name)), shown(new.get(name))
+                    self.changes.append(
+                        Change(text=f"{noun} {name} changed from {was} to {now}", event=event)
+                    )
+        if before.get("consumesCounters") != after.get("consumesCounters"):
+            self.changes.append(Change(text="the counters that it consumes changed", event=event))
+
+
+def shown(value: object) -> str:
+    """The value of an attribute or a capacity, or `nothing`."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        inner = value.get("value", value)
+        if isinstance(inner, Mapping):
+            return ", ".join(str(part) for part in inner.values())
+        return str(inner)
+    return str(value)
+
+
+def _span(span: Span, now: Instant) -> Reason:
+    begin = span.begin.stamp.time
+    text = f"{span.text} from {sources.when(begin)}"
+    if span.end is None:
+        text += f" until now ({sources.lasted(begin, now)})"
+    else:
+        end = span.end.stamp.time
+        text += f" to {sources.when(end)} ({sources.lasted(begin, end)}), ended by revision "
+        text += str(span.end.revision)
+    if span.pods:
+        text += f", for pod {listed(span.pods, len(span.pods))}"
+    return Reason(
+        text=text, revision=span.begin.revision, about=span.begin.key, is_kept=span.end is None
+    )
+
+
+def _entry(tree: JsonView, place: DeviceId) -> JsonView | None:
+    """What a slice says of the device; None when it does not publish it."""
+    if (dra.driver(tree), dra.pool_name(tree)) != place[:2]:
+        return None
+    return next((one for one in dra.devices(tree) if one.get("name") == place[2]), None)

@@ -1,0 +1,39 @@
+"""What a device is now: its effective values with their origin, and its taints."""
+
+from collections.abc import Iterator
+
+from app.analysis.explain import tainted
+from app.analysis.explain.hardware.biography import attributes_of, capacity_of, shown
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields.dra import DeviceId
+
+
+def patched(views: LiveViews, place: DeviceId) -> Iterator[Reason]:
+    """Each value that a ResourceSlicePatch changed, with what the driver published."""
+    found = tainted.device_of(views, place)
+    if found is None:
+        return
+    device = found[1]
+    for applied in device.patches:
+        _, _, short = applied.name.rpartition("/")
+        effective, published = device.capacity_tree, capacity_of(device.tree)
+        if applied.field == "attributes":
+            effective, published = device.attributes, attributes_of(device.tree)
+        now = effective.get(applied.name, effective.get(short))
+        was = published.get(applied.name, published.get(short))
+        value = "removed" if applied.removed else f"is {shown(now)}"
+        key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", applied.patch)
+        event = views.objects.event(key)
+        patch = views.inventory.patches().get(applied.patch)
+        priority = f", priority {patch.priority}" if patch is not None else ""
+        noun = "attribute" if applied.field == "attributes" else "capacity"
+        yield Reason(
+            text=f"{noun} {applied.name} {value} by patch {applied.patch}{priority}; the driver "
+            f"published {shown(was)}",
+            revision=0 if event is None else event.revision,
+            about=key,
+            is_kept=True,
+        )

@@ -1,0 +1,82 @@
+"""Nodes: whether pods may come, what runs there, and how much of its devices is taken."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from app.analysis.explain import lives, sources
+from app.analysis.explain.hardware import pools as pool_reasons
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.views import LiveViews
+from app.domain.devices import pools
+from app.domain.devices.model import Slice
+from app.domain.log import Event
+from app.domain.values import api_resources, condition_types, well_known
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonView
+
+POOLS_MAX = 8
+"""Pools of a node that are told one by one."""
+
+
+def state_of(tree: JsonView) -> str:
+    """`Ready`, `NotReady`, with `SchedulingDisabled` when it is cordoned, as kubectl says it."""
+    ready = "Ready" if meta.is_true(tree, condition_types.READY) else "NotReady"
+    return f"{ready},SchedulingDisabled" if core.unschedulable(tree) else ready
+
+
+def told(views: LiveViews, events: Sequence[Event], name: str, tree: JsonView) -> Iterator[Reason]:
+    """Its readiness, taints, devices by pool, and pods."""
+    if core.unschedulable(tree):
+        since = sources.since(events, core.unschedulable)
+        yield sources.made(since, "cordoned: no new pod is placed on it")
+    ready = meta.condition(tree, condition_types.READY)
+    if ready is not None and ready.status != "True":
+        since = sources.since(events, lambda found: not meta.is_true(found, condition_types.READY))
+        why = ": ".join(part for part in (ready.reason, ready.message) if part)
+        yield sources.made(since, f"not ready{f' ({why})' if why else ''}")
+    for taint in core.taints(tree):
+        if taint.get("key") == well_known.UNSCHEDULABLE:
+            continue
+        since = sources.since(events, partial(_has_taint, taint))
+        text = ":".join(str(taint.get(part)) for part in ("key", "effect") if taint.get(part))
+        yield sources.made(since, f"tainted {text}")
+    if lost := meta.annotation(tree, well_known.LOST_DRIVERS):
+        yield Reason(text=f"drivers {lost} do not answer")
+    yield from lives.ending(events, tree)
+    yield from _devices(views, name)
+    yield _pods(views, name)
+    yield from lives.origin(events)
+
+
+def _has_taint(taint: JsonView, tree: JsonView) -> bool:
+    return taint in core.taints(tree)
+
+
+def _devices(views: LiveViews, name: str) -> Iterator[Reason]:
+    by_pool: dict[tuple[str, str], list[Slice]] = {}
+    for found in views.inventory.slices():
+        if found.node.name == name:
+            by_pool.setdefault(found.pool, []).append(found)
+    if not by_pool:
+        yield Reason(text="no driver publishes devices for it alone")
+    for place, slices in list(by_pool.items())[:POOLS_MAX]:
+        children = tuple(pool_reasons.used(views, pools.newest(slices)))
+        _, text = pool_reasons.state_of(views, place)
+        yield Reason(text=text, children=children, count=sum(len(one.devices) for one in slices))
+    if (rest := len(by_pool) - POOLS_MAX) > 0:
+        yield Reason(text=f"{rest} more pools", count=rest)
+
+
+def _pods(views: LiveViews, name: str) -> Reason:
+    bound = [
+        key
+        for key in views.objects.keys(*api_resources.PODS)
+        if core.node_name(views.objects.get(key) or {}) == name
+    ]
+    finished = sum(core.is_finished(views.objects.get(key) or {}) for key in bound)
+    names = [f"{key.namespace}/{key.name}" for key in bound]
+    if not names:
+        return Reason(text="no pod is on it")
+    text = f"{'1 pod is' if len(names) == 1 else f'{len(names)} pods are'} on it"
+    text += f", {finished} of them finished" if finished else ""
+    return Reason(text=f"{text}: {listed(names, len(names))}", count=len(names))

@@ -1,0 +1,90 @@
+"""ResourceSlicePatches: what one changes on which device, and to which other patch it loses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.analysis.explain.hardware.biography import attributes_of, capacity_of, shown
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.tallies import devices_text
+from app.analysis.views import LiveViews
+from app.domain.devices.model import Device
+from app.domain.devices.patches import SlicePatch
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+
+
+@dataclass(slots=True, kw_only=True)
+class _Effect:
+    """Devices on which one change has the same effect."""
+
+    text: str
+    winner: str = ""
+    devices: list[str] = field(default_factory=list)
+
+
+def told(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
+    """A sentence, and each change with the devices that it has its effect on."""
+    effects: dict[tuple[str, str], _Effect] = {}
+    changed = named = 0
+    problems: dict[str, list[str]] = {}
+    for found in views.inventory.slices():
+        for device in found.devices:
+            if not patch.names(device.id):
+                continue
+            named += 1
+            lines = list(_on_device(views, patch, device))
+            changed += any(not effect.winner for effect in lines)
+            for effect in lines:
+                known = effects.setdefault((effect.text, effect.winner), effect)
+                known.devices.append(device.text)
+        for problem in found.patch_problems:
+            if problem.patch == patch.name:
+                problems.setdefault(problem.problem, []).append("/".join(problem.device))
+    reasons = [_line(views, effect) for effect in effects.values()]
+    for text, names in problems.items():
+        said = f"passed over on {devices_text(len(names))} ({listed(names, len(names))}): {text}"
+        reasons.insert(0, Reason(text=said, count=len(names), is_kept=True))
+    if patch.problem:
+        reasons.insert(0, Reason(text=f"its selectors cannot be asked: {patch.problem}"))
+    return f"changes {changed} of {devices_text(named)} that its filter names", reasons
+
+
+def _on_device(views: LiveViews, patch: SlicePatch, device: Device) -> Iterator[_Effect]:
+    """What became of each change of the patch on a device that some patch applies to."""
+    applied = {(one.field, one.name): one for one in device.patches}
+    for part, changes, published in (
+        ("attributes", patch.attributes, attributes_of(device.tree)),
+        ("capacity", patch.capacity, capacity_of(device.tree)),
+    ):
+        for name, value in changes.items():
+            one = applied.get((part, name))
+            if one is None:
+                continue
+            short = name.rpartition("/")[2]
+            was = shown(published.get(name, published.get(short)))
+            if one.patch == patch.name:
+                now = "removed" if one.removed else shown(value)
+                yield _Effect(text=f"{name} becomes {now}, published is {was}")
+                continue
+            winner = views.inventory.patches()[one.patch]
+            text = f"{name} loses to patch {winner.name}: "
+            if winner.priority != patch.priority:
+                text += f"priority {winner.priority} is higher than {patch.priority}"
+            else:
+                text += f"of equal priority {patch.priority} the older one wins"
+            yield _Effect(text=text, winner=winner.name)
+
+
+def _line(views: LiveViews, effect: _Effect) -> Reason:
+    count = len(effect.devices)
+    names = ", ".join(effect.devices[:NAMES_MAX])
+    subject = names if count <= NAMES_MAX else f"{devices_text(count)}, such as {names}"
+    key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", effect.winner)
+    event = views.objects.event(key) if effect.winner else None
+    return Reason(
+        text=f"{subject}: {effect.text}",
+        count=count,
+        revision=0 if event is None else event.revision,
+        about=key if effect.winner else None,
+        is_kept=bool(effect.winner),
+    )

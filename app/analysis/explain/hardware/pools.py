@@ -1,0 +1,105 @@
+"""Slices and pools: which generation counts, what is missing, who published, how much is free."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.explain import lives, sources
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tallies import devices_text
+from app.analysis.views import LiveViews
+from app.domain.devices import pools
+from app.domain.devices.model import Slice
+from app.domain.devices.pools import PoolState
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import dra
+from app.domain.values.fields.dra import PoolId
+from app.domain.values.json_tree import JsonView
+
+SLICES_MAX = 8
+"""Slices of a pool that are told one by one."""
+
+
+def state_of(views: LiveViews, place: PoolId) -> tuple[str, str]:
+    """The state of a pool as the whole cluster sees it, and a sentence about it."""
+    found = views.inventory.pool(place)
+    if found is None:
+        return "Gone", "no slice of it is published"
+    name = "/".join(place)
+    text = f"pool {name} of generation {found.generation}"
+    if found.state is PoolState.USABLE:
+        return "Usable", f"{text} is complete and usable"
+    return found.state.value.capitalize(), f"{text} is {found.state.value}: {found.problem}"
+
+
+def of_pool(views: LiveViews, place: PoolId) -> Iterator[Reason]:
+    """Its state, its devices and its slices by generation."""
+    everywhere = views.inventory.slices_of(place)
+    newest = pools.newest(everywhere)
+    _, text = state_of(views, place)
+    yield Reason(text=text, is_kept=True)
+    yield from used(views, newest)
+    for found in everywhere[:SLICES_MAX]:
+        yield _slice_line(views, found, is_newest=found in newest)
+    if (rest := len(everywhere) - SLICES_MAX) > 0:
+        yield Reason(text=f"{rest} more slices", count=rest)
+
+
+def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    """Which part it has in its pool, who published it, what it holds."""
+    place = (dra.driver(tree), dra.pool_name(tree))
+    generation = dra.pool(tree).generation
+    everywhere = views.inventory.slices_of(place)
+    newest = pools.newest(everywhere)
+    if newest and newest[0].generation > generation:
+        names = [found.name for found in newest]
+        event = views.objects.event(ObjectKey(*api_resources.RESOURCE_SLICES, "", names[0]))
+        yield Reason(
+            text=f"obsolete: it is of generation {generation} of pool {'/'.join(place)}, and "
+            f"generation {newest[0].generation} is there (slice {listed(names, len(names))}); its "
+            "devices are not allocated any more",
+            revision=0 if event is None else event.revision,
+            is_kept=True,
+        )
+    else:
+        _, text = state_of(views, place)
+        yield Reason(text=text, is_kept=True)
+    created = sources.creation(events)
+    if created is not None:
+        yield sources.made(created, "published")
+    if events and events[0] is not created:
+        yield sources.made(events[0], "last changed")
+    yield from lives.ending(events, tree)
+    own = [found for found in everywhere if found.name == (events[0].key.name if events else "")]
+    yield from used(views, own)
+    for problem in (problem for found in own for problem in found.patch_problems):
+        text = f"patch {problem.patch} was passed over for {problem.device[2]}: {problem.problem}"
+        yield Reason(text=text)
+
+
+def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
+    """How many devices of these slices are allocated, tainted and patched."""
+    devices = [device for found in slices for device in found.devices]
+    held = [device for device in devices if views.allocated.is_allocated(device.id)]
+    text = f"{len(held)} of {devices_text(len(devices))} are allocated"
+    if len(devices) == 1:
+        text = f"its only device is {'allocated' if held else 'free'}"
+    holders = list(dict.fromkeys(h for device in held for h in views.allocated.holders(device.id)))
+    text += f", to {listed(holders, len(holders))}" if holders else ""
+    yield Reason(text=text, count=len(devices))
+    tainted = sum(bool(device.taints) for device in devices)
+    patched = sum(bool(device.patches) for device in devices)
+    for count, what in ((tainted, "tainted"), (patched, "changed by patches")):
+        if count:
+            verb = "is" if count == 1 else "are"
+            yield Reason(text=f"{devices_text(count)} {verb} {what}", count=count)
+
+
+def _slice_line(views: LiveViews, found: Slice, *, is_newest: bool) -> Reason:
+    key = ObjectKey(*api_resources.RESOURCE_SLICES, "", found.key)
+    event = views.objects.event(key)
+    what = "" if is_newest else ", obsolete"
+    text = f"slice {found.name} of generation {found.generation}{what}: "
+    text += devices_text(len(found.devices))
+    if event is not None:
+        text += f", last written {sources.by(event)}"
+    return Reason(text=text, revision=0 if event is None else event.revision, about=key)

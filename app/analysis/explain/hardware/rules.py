@@ -1,0 +1,169 @@
+"""DeviceTaintRules: the devices that one selects, the claims on them, the fate of their pods."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.analysis.explain import tainted
+from app.analysis.explain.devices import devices_text
+from app.analysis.explain.pods import Steps
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tainted import Fate
+from app.analysis.views import LiveViews
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import claim_key
+from app.domain.devices import pools, taints
+from app.domain.devices.model import Taint
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+STEP_MAX = 256
+"""Objects looked at before others may run."""
+
+CLAIMS_MAX = 12
+"""Claims of one fate that are told one by one."""
+
+_FATES = {
+    Fate.EVICTED: "whose pods are evicted",
+    Fate.DUE: "whose pods may stay for a while",
+    Fate.SPARED: "whose pods stay",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleFindings:
+    """The reasons, the published devices that the rule selects, and the claims that have some."""
+
+    reasons: tuple[Reason, ...]
+    devices: list[str]
+    claims: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hit:
+    """A claim with a selected device, and what becomes of it."""
+
+    key: ObjectKey
+    text: str
+    fate: Fate
+    issues: tuple[str, ...]
+
+
+def told(
+    views: LiveViews, tree: JsonObject, quirks: ControllerQuirks, now: Instant
+) -> Steps[RuleFindings]:
+    """What a rule does, device by device and claim by claim."""
+    selector = dra.device_selector(tree)
+    matched: list[DeviceId] = []
+    for number, pool in enumerate(list(views.inventory.pool_ids())):
+        if number % STEP_MAX == 0:
+            yield
+        for item in pools.newest(views.inventory.slices_of(pool)):
+            matched += [device.id for device in item.devices if _selects(selector, device.id)]
+    taint = taints.rule_of(tree).taint
+    hits = yield from _hits(views, selector, taint, quirks, now)
+    said = [_condition(found.reason, found.message) for found in meta.conditions(tree)]
+    text, issues = _taint_text(selector, taint, matched, quirks)
+    children = [
+        *said,
+        Reason(text=text, count=len(matched), issues=issues),
+        *_by_fate(hits),
+        *_unclaimed(views, matched),
+    ]
+    claims = [f"claim {hit.key.namespace}/{hit.key.name} {hit.text}" for hit in hits]
+    return RuleFindings(
+        reasons=tuple(children), devices=["/".join(place) for place in matched], claims=claims
+    )
+
+
+def _taint_text(
+    selector: object, taint: Taint, matched: Sequence[DeviceId], quirks: ControllerQuirks
+) -> tuple[str, tuple[str, ...]]:
+    noun = "published device" if len(matched) == 1 else "published devices"
+    text = f"taint {taint.text} on {len(matched)} {noun}"
+    if selector is not None:
+        return (f"{text}: {devices_text(matched)}" if matched else text), ()
+    text += "; a rule without deviceSelector evicts nobody"
+    if taint.effect in ("NoSchedule", "NoExecute"):
+        text += ", but new pods keep away from every device (upstream's c1 and q14)"
+    return text, ("C1", "Q14") if quirks.c1 else ()
+
+
+def _hits(
+    views: LiveViews, selector: object, taint: Taint, quirks: ControllerQuirks, now: Instant
+) -> Steps[list[_Hit]]:
+    found: list[_Hit] = []
+    for number, key in enumerate(list(views.objects.keys(*api_resources.RESOURCE_CLAIMS))):
+        if number % STEP_MAX == 0:
+            yield
+        tree = views.objects.get(key) or {}
+        for result in dra.results(tree):
+            if _selects(selector, result.id):
+                found.append(_hit(views, key, tree, result, taint, quirks, now))
+    return found
+
+
+def _hit(
+    views: LiveViews,
+    key: ObjectKey,
+    tree: JsonObject,
+    result: DeviceResult,
+    taint: Taint,
+    quirks: ControllerQuirks,
+    now: Instant,
+) -> _Hit:
+    verdict = tainted.judge(views, tree, result, taint, quirks, now)
+    users = [consumer.name for consumer in dra.consumers(tree)]
+    fate, text = verdict.fate, verdict.text
+    if not users and fate is not Fate.SPARED:
+        fate, text = Fate.SPARED, "no pod uses it, so nobody is evicted"
+    owner = f"of pod {listed(users, len(users))}" if users else "of no pod"
+    return _Hit(key=key, text=f"{owner}: {result.text}: {text}", fate=fate, issues=verdict.issues)
+
+
+def _by_fate(hits: Sequence[_Hit]) -> Iterator[Reason]:
+    if not hits:
+        yield Reason(text="0 allocated claims have one of them")
+    for fate in Fate:
+        alike = [hit for hit in hits if hit.fate is fate]
+        if not alike:
+            continue
+        lines = [
+            Reason(
+                text=f"claim {hit.key.namespace}/{hit.key.name} {hit.text}",
+                issues=hit.issues,
+                about=claim_key(hit.key.namespace, hit.key.name),
+            )
+            for hit in alike[:CLAIMS_MAX]
+        ]
+        if (rest := len(alike) - CLAIMS_MAX) > 0:
+            lines.append(Reason(text=f"{rest} more", count=rest))
+        count = len({hit.key for hit in alike})
+        noun = "1 allocated claim" if count == 1 else f"{count} allocated claims"
+        yield Reason(text=f"{noun} {_FATES[fate]}", children=tuple(lines), count=count)
+
+
+def _unclaimed(views: LiveViews, matched: Sequence[DeviceId]) -> Iterator[Reason]:
+    free = [place for place in matched if not views.allocated.holders(place)]
+    if free:
+        names = ["/".join(place) for place in free]
+        has = "has" if len(free) == 1 else "have"
+        text = f"{listed(names, len(names))} {has} no claim on it, so nobody is evicted for it"
+        if len(free) > 1:
+            text = f"{listed(names, len(names))} have no claim on them, so nobody is evicted"
+        yield Reason(text=text, count=len(free))
+
+
+def _condition(reason: str, message: str) -> Reason:
+    return Reason(text=f"{reason}: {message}".rstrip(": "))
+
+
+def _selects(selector: object, place: DeviceId) -> bool:
+    """As eviction reads a selector: an absent one selects nothing (controllers.md C1)."""
+    if not isinstance(selector, dict):
+        return False
+    wanted = zip(("driver", "pool", "device"), place, strict=True)
+    return all(selector.get(name) in (None, part) for name, part in wanted)

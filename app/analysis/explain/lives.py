@@ -1,0 +1,202 @@
+"""The life of an object: who made it, who asked for its end, and what still keeps it.
+
+For pods also what their end waits for, and what keeps a pod with a node from starting. Events are
+those of the object, newest first.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources, condition_types, well_known
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonView
+
+_KEEPS = {
+    well_known.CLAIM_PROTECTION: "kept while the claim is reserved for a pod",
+    "foregroundDeletion": "kept until its dependents are gone",
+    "orphan": "kept until its dependents have no owner",
+}
+
+
+def of_object(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    """Creation, last change, what keeps an object that is being deleted, and its conditions."""
+    yield from origin(events)
+    last = events[0] if events else None
+    if last is not None and last is not sources.creation(events):
+        yield sources.made(last, "last changed")
+    yield from ending(events, tree)
+    for condition in meta.conditions(tree):
+        kind = condition.type
+        since = sources.since(events, partial(_has, kind))
+        why = ": ".join(part for part in (condition.reason, condition.message) if part)
+        text = f"condition {kind} is {condition.status}{f' ({why})' if why else ''}"
+        yield Reason(text=text, revision=0 if since is None else since.revision)
+
+
+def origin(events: Sequence[Event]) -> Iterator[Reason]:
+    """Who made it, and for whom."""
+    created = sources.creation(events)
+    if created is None:
+        return
+    owners = [f"{owner.kind} {owner.name}" for owner in meta.owners(created.object)]
+    owned = f" for {listed(owners, len(owners))}" if owners else ""
+    yield sources.made(created, f"created{owned}")
+
+
+def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    """Who asked for the end, and which finalizers keep it; nothing while nobody has asked."""
+    if not meta.is_deleting(tree):
+        return
+    yield from asked_for(events)
+    for finalizer in meta.finalizers(tree):
+        since = sources.since(events, partial(_keeps, finalizer))
+        keeps = _KEEPS.get(finalizer, "whoever set it has to remove it")
+        text = f"finalizer {finalizer} keeps it: {keeps}"
+        yield Reason(
+            text=text + ("" if since is None else f"; set {sources.by(since)}"),
+            revision=0 if since is None else since.revision,
+            is_kept=True,
+        )
+
+
+def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
+    """Who asked for the deletion and how, and who made its grace period shorter later."""
+    since = sources.since(events, meta.is_deleting)
+    if since is None:
+        return
+    is_pod = since.key.resource == "pods"
+    grace = _grace(since.object)
+    how = ""
+    if is_pod:
+        until = meta.deletion_timestamp(since.object)
+        how = (
+            " (forced: no grace period)" if not grace else f" with {grace} s of grace until {until}"
+        )
+    text = f"deletion was asked for {sources.by(since)}{how}"
+    yield Reason(text=text, revision=since.revision, about=since.key, is_kept=True)
+    newer = [event for event in events if event.revision > since.revision and is_pod]
+    for event in reversed(newer):
+        if (shorter := _grace(event.object)) < grace:
+            grace = shorter
+            text = f"the grace period became {grace} s {sources.by(event)}"
+            yield Reason(
+                text=text + ("" if grace else " (forced)"), revision=event.revision, is_kept=True
+            )
+
+
+def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    """Why a pod ends and what it waits for, how it has ended, or why it does not start."""
+    node = core.node_name(tree)
+    if core.is_finished(tree):
+        yield from _finished(events, tree)
+    if meta.is_deleting(tree):
+        yield from ending(events, tree)
+        yield from _awaited(views, tree, node)
+    elif node and not core.is_finished(tree):
+        yield from unready(views, events, tree)
+
+
+def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    """The claims of a pod with a node that its kubelet does not prepare, and who set the node."""
+    lacking = [*_lacking(views, tree)]
+    if not lacking:
+        return
+    yield from lacking
+    since = sources.since(events, lambda found: bool(core.node_name(found)))
+    if since is not None and since is sources.creation(events):
+        text = f"spec.nodeName was set when the pod was created {sources.by(since)}"
+        text += ", so no scheduler chose devices for it"
+        yield Reason(text=text, revision=since.revision, about=since.key, is_kept=True)
+    elif since is not None:
+        yield sources.made(since, "bound to its node")
+
+
+def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
+    pod = pods.facts(tree)
+    for entry in pod.entries:
+        found = pods.entry_claim(pod, entry)
+        if found.problem:
+            yield Reason(text=f"entry {entry.name}: {found.problem}", is_kept=True)
+            continue
+        if found.name is None:
+            continue
+        key = claim_key(pod.namespace, found.name)
+        claim = views.objects.get(key)
+        refused = "so the kubelet refuses to prepare it"
+        if claim is None:
+            text = f"claim {found.name} does not exist, {refused}"
+        elif not pods.is_allocated(claim):
+            text = f"claim {found.name} is not allocated and not reserved for the pod, {refused}"
+        elif not pods.is_reserved_for(claim, pod.uid, pod.group):
+            names = [consumer.name for consumer in dra.consumers(claim)]
+            users = f"; it is reserved for {listed(names, len(names))}" if names else ""
+            text = f"claim {found.name} is allocated but not reserved for the pod, {refused}{users}"
+        else:
+            continue
+        event = views.objects.event(key)
+        yield Reason(
+            text=text, revision=0 if event is None else event.revision, about=key, is_kept=True
+        )
+
+
+def _awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
+    """Who has to confirm the end of a terminating pod."""
+    if not node:
+        if not meta.finalizers(tree):
+            yield Reason(text="it has no node, so nothing has to be stopped")
+        return
+    key = ObjectKey(*api_resources.NODES, "", node)
+    event = views.objects.event(key)
+    if event is None:
+        text = (
+            f"node {node} is gone, so no kubelet confirms; PodGC removes the pod after 40 to 60 s"
+        )
+        yield Reason(text=text, about=key, is_kept=True)
+        return
+    ready = meta.condition(event.object, condition_types.READY)
+    text = f"waits for the kubelet of node {node} to stop the containers and give the devices back"
+    if ready is not None and ready.status != "True":
+        text += f"; the node is not ready since {ready.last_transition_time or 'an unknown time'}"
+        why = ": ".join(part for part in (ready.reason, ready.message) if part)
+        text += f" ({why})" if why else ""
+    lost = meta.annotation(event.object, well_known.LOST_DRIVERS)
+    if lost:
+        text += f"; drivers {lost} do not answer there"
+    yield Reason(text=text, about=key, is_kept=True)
+
+
+def _finished(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+    since = sources.since(events, core.is_finished)
+    why = core.status_reason(tree)
+    message = core.status_message(tree)
+    told = ": ".join(part for part in (why, message) if part)
+    text = f"ended as {meta.phase(tree)}{f' ({told})' if told else ''}"
+    lines = tuple(_containers(tree))
+    yield sources.made(since, text, *lines)
+
+
+def _containers(tree: JsonView) -> Iterator[Reason]:
+    for found in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
+        end = found.state.terminated
+        if end is not None:
+            signal = f", signal {end.signal}" if end.signal else ""
+            why = f" ({end.reason})" if end.reason else ""
+            yield Reason(text=f"container {found.name}: exit code {end.exit_code}{signal}{why}")
+
+
+def _grace(tree: JsonView) -> int:
+    return meta.deletion_grace_seconds(tree) or 0
+
+
+def _keeps(finalizer: str, tree: JsonView) -> bool:
+    return finalizer in meta.finalizers(tree)
+
+
+def _has(kind: str, tree: JsonView) -> bool:
+    return meta.condition(tree, kind) is not None

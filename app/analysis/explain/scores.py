@@ -1,0 +1,82 @@
+"""Why the scheduler took this node and not another one that fitted: the totals, made again."""
+
+from collections.abc import Generator, Iterator, Sequence
+
+from app.analysis.explain import node_answers
+from app.analysis.explain.reasons import Reason
+from app.analysis.explain.tallies import nodes_text
+from app.domain.controllers.plan import MergingViews
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.nodes import NodeInfo
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.scheduling_cycle import attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+SHOWN_MAX = 5
+"""Nodes whose totals are told, the best ones; the chosen one is always among them."""
+
+
+def told(
+    rules: Rules, views: MergingViews, pod: JsonObject, chosen: str, *, now: Instant, start: int
+) -> Generator[None, None, list[Reason]]:
+    """The totals of the nodes that fitted, the best first; `views` are those of the decision.
+
+    Nothing when the attempt made again finds other nodes than the one that was taken.
+    """
+    nodes = yield from node_answers.indexing(rules, views)
+    spec = pod_spec.read(pod)
+    try:
+        claims = pod_claims.resolve(views.objects, spec.facts)
+    except ClaimsNotReady:
+        return []
+    cycle = attempt.begin(rules, views, nodes, Verdicts(), spec, claims, now)
+    order = nodes.order()
+    if not order:
+        return []
+    first = start % len(order)
+    wanted = attempt.nodes_to_find(len(order))
+    feasible: list[NodeInfo] = []
+    for info in (*order[first:], *order[:first]):
+        yield
+        try:
+            if cycle.check(info, cycle.verdict(info)) is None:
+                feasible.append(info)
+        except Aborted:
+            return []
+        if len(feasible) >= wanted:
+            break
+    names = [info.name for info in feasible]
+    if chosen not in names or len(names) < 2:
+        return []
+    return [*_compared(names, attempt.scores(cycle, feasible), chosen)]
+
+
+def _compared(names: Sequence[str], totals: Sequence[int], chosen: str) -> Iterator[Reason]:
+    ranked = sorted(zip(names, totals, strict=True), key=lambda one: (-one[1], one[0] != chosen))
+    own = dict(ranked)[chosen]
+    better = sum(total > own for _, total in ranked)
+    equal = sum(total == own for _, total in ranked) - 1
+    fitted = nodes_text(len(names))
+    if better:
+        text = f"{chosen} was taken with a score of {own}, though {nodes_text(better)} had more"
+        issues: tuple[str, ...] = ()
+    elif equal:
+        text = (
+            f"{chosen} has the highest score of {fitted} that fitted, as {nodes_text(equal)} more"
+        )
+        text += "; the order of upstream's heap decides between them"
+        issues = ("C17",)
+    else:
+        text = f"{chosen} has the highest score of {fitted} that fitted"
+        issues = ()
+    shown = [one for one in ranked[:SHOWN_MAX] if one[0] != chosen][: SHOWN_MAX - 1]
+    lines = [Reason(text=f"{chosen}: score {own}", is_kept=True)]
+    lines += [Reason(text=f"{name}: score {total}") for name, total in shown]
+    if (rest := len(ranked) - len(lines)) > 0:
+        lines.append(Reason(text=f"{nodes_text(rest)} more with less"))
+    yield Reason(text=text, children=tuple(lines), issues=issues)

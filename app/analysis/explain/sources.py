@@ -1,0 +1,72 @@
+"""Where a state comes from: the event that made it so, who asked for it and when.
+
+Events of one object are given newest first, as the log has them.
+"""
+
+from collections.abc import Callable, Sequence
+
+from app.analysis.explain.reasons import Reason
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.printing import durations
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+
+def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event | None:
+    """The event since which something holds without a break.
+
+    None when it does not hold now, or when the events do not go back to where it began.
+    """
+    first: Event | None = None
+    for event in events:
+        if event.type is EventType.OBJECT_DELETED:
+            break
+        if not holds(event.object):
+            return first
+        first = event
+    return first if first is not None and first.type is EventType.OBJECT_CREATED else None
+
+
+def creation(events: Sequence[Event]) -> Event | None:
+    """The event that made the object; None when the events do not go back so far."""
+    return next((one for one in events if one.type is EventType.OBJECT_CREATED), None)
+
+
+def by(event: Event) -> str:
+    """`by alice at 2026-01-02T03:04:05Z`."""
+    return f"by {event.stamp.actor.user} at {when(event.stamp.time)}"
+
+
+def made(event: Event | None, text: str, *children: Reason) -> Reason:
+    """A reason with the event that made it so, when that is known."""
+    if event is None:
+        return Reason(text=text, children=children)
+    said = f"{text}, {by(event)}"
+    return Reason(text=said, children=children, revision=event.revision, about=event.key)
+
+
+def when(instant: Instant) -> str:
+    """The instant as people write it: fractions of a second only where there are some."""
+    if instant % SECOND:
+        return timestamps.micro_text(instant)
+    return timestamps.seconds_text(instant)
+
+
+def lasted(begin: Instant, end: Instant) -> str:
+    """The time between two instants, as kubectl writes ages."""
+    return durations.duration_text(max(0, end - begin))
+
+
+def instant_of(text: str) -> Instant | None:
+    """The instant of a field; None when it holds none."""
+    try:
+        return timestamps.parse(text)
+    except TimestampError:
+        return None
+
+
+def path_of(key: ObjectKey) -> str:
+    """`pods default/web`, as a timeline names it."""
+    place = f"{key.namespace}/" if key.namespace else ""
+    return f"{key.resource} {place}{key.name}"

@@ -1,0 +1,221 @@
+"""What a taint on an allocated device means for the claim's pods: evicted, when, or why not.
+
+As the eviction controller sees it: the taints of the newest generation and the rules that select
+the device, against the tolerations in the allocation. Parity: controllers.md 1.1 to 1.3.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
+from app.domain.controllers.eviction import taints as evictions
+from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.devices import pools, taints
+from app.domain.devices.model import Device, Taint
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+
+class Fate(StrEnum):
+    """What becomes of the pods of a claim for one taint."""
+
+    EVICTED = "evicted"
+    DUE = "due"
+    SPARED = "spared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One taint of a device against one result of a claim.
+
+    `due` is the instant of the eviction where there is one; `issues` took part in it.
+    """
+
+    taint: Taint
+    fate: Fate
+    text: str
+    due: Instant | None = None
+    issues: tuple[str, ...] = ()
+
+
+def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
+    """The effective device in the newest generation of its pool, and the key of its slice."""
+    for found in pools.newest(views.inventory.slices_of(place[:2])):
+        for device in found.devices:
+            if device.id == place:
+                return found.key, device
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who put a taint on a device: in words, the object, and its last revision in the views.
+
+    `holds` tells of a state of the object whether it puts the taint there.
+    """
+
+    text: str
+    about: ObjectKey
+    revision: int
+    holds: Callable[[JsonView], bool]
+
+    def reason(self, text: str, issues: tuple[str, ...] = ()) -> Reason:
+        """A reason that the object has made so."""
+        return Reason(
+            text=text,
+            revision=self.revision,
+            about=self.about,
+            holds=self.holds,
+            issues=issues,
+            is_kept=True,
+        )
+
+
+def origin(views: LiveViews, place: DeviceId, taint: Taint, slice_key: str) -> Origin:
+    """Where a taint of a device comes from."""
+    if taint.rule:
+        key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", taint.rule)
+        text = f"rule {taint.rule}"
+        holds = partial(_rule_taints, place, taint)
+    else:
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", slice_key)
+        text = f"the driver, slice {slice_key}"
+        holds = partial(_slice_taints, place, taint)
+    event = views.objects.event(key)
+    return Origin(
+        text=text, about=key, revision=0 if event is None else event.revision, holds=holds
+    )
+
+
+def _rule_taints(place: DeviceId, taint: Taint, tree: JsonView) -> bool:
+    rule = taints.rule_of(dict(tree))
+    return rule.taint.text == taint.text and rule.matches(place)
+
+
+def _slice_taints(place: DeviceId, taint: Taint, tree: JsonView) -> bool:
+    return (dra.driver(tree), dra.pool_name(tree)) == place[:2] and any(
+        taints.taint_of(found).text == taint.text
+        for device in dra.devices(tree)
+        if device.get("name") == place[2]
+        for found in dra.device_taints(device)
+    )
+
+
+def of_result(
+    views: LiveViews,
+    claim: JsonObject,
+    result: DeviceResult,
+    quirks: ControllerQuirks,
+    now: Instant,
+) -> Iterator[Reason]:
+    """Each taint of a device that a claim holds, and what becomes of the claim's pods for it."""
+    found = device_of(views, result.id)
+    if found is None:
+        return
+    slice_key, device = found
+    for taint in device.taints:
+        verdict = judge(views, claim, result, taint, quirks, now)
+        source = origin(views, result.id, taint, slice_key)
+        text = f"{result.text} is tainted {taint.text} by {source.text}: {verdict.text}"
+        yield source.reason(text, verdict.issues)
+
+
+def judge(
+    views: LiveViews,
+    claim: JsonObject,
+    result: DeviceResult,
+    taint: Taint,
+    quirks: ControllerQuirks,
+    now: Instant,
+) -> Verdict:
+    """What one taint means for the pods of a claim that holds the device."""
+    if taint.effect != NO_EXECUTE:
+        text = f"pods that have the device go on, the effect is {taint.effect or 'None'}"
+        return Verdict(taint=taint, fate=Fate.SPARED, text=text)
+    if not views.profile.enabled("DRADeviceTaints"):
+        text = "nobody is evicted, the gate DRADeviceTaints is off"
+        return Verdict(taint=taint, fate=Fate.SPARED, text=text)
+    rule = views.inventory.rules().get(taint.rule)
+    if rule is not None and not rule.selects and quirks.c1:
+        text = "nobody is evicted, because a rule without deviceSelector selects nothing there"
+        return Verdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C1", "Q14"))
+    if quirks.c3 and is_extended(views, claim):
+        text = "not evicted, because the claim is for an extended resource"
+        return Verdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C3",))
+    return _tolerated(claim, result, taint, quirks, now)
+
+
+def is_extended(views: LiveViews, claim: JsonView) -> bool:
+    """Whether the claim was made by the scheduler for extended resources of a pod."""
+    owner = meta.controller(claim)
+    if owner is None or owner.kind != "Pod":
+        return False
+    pod = views.objects.get(ObjectKey(*api_resources.PODS, meta.namespace(claim), owner.name))
+    return pod is not None and pods.facts(pod).extended_claim == meta.name(claim)
+
+
+def toleration_text(toleration: JsonView) -> str:
+    """`key=value:effect for 300 s`, with `Exists` where any value is tolerated."""
+    key = toleration.get("key") or "every key"
+    operator = toleration.get("operator") or "Equal"
+    value = f"={toleration.get('value') or ''}" if operator == "Equal" else f" {operator}"
+    effect = toleration.get("effect")
+    seconds = toleration.get("tolerationSeconds")
+    text = f"{key}{value}{f':{effect}' if effect else ', any effect'}"
+    return text + ("" if seconds is None else f" for {seconds} s")
+
+
+def not_copied(claim: JsonObject, result: DeviceResult) -> list[JsonObject]:
+    """The tolerations of the request that the allocation lacks: eviction does not see them."""
+    wanted = _asked(claim, result.request)
+    return [toleration for toleration in wanted if toleration not in result.tolerations]
+
+
+def _tolerated(
+    claim: JsonObject, result: DeviceResult, taint: Taint, quirks: ControllerQuirks, now: Instant
+) -> Verdict:
+    read = read_taint({"key": taint.key, "value": taint.value, "timeAdded": taint.time_added})
+    due = eviction_time(read, result.tolerations, empty_effect_counts=not quirks.c2)
+    matching = [each for each in result.tolerations if evictions.matches(each, read)]
+    named = " and ".join(toleration_text(each) for each in matching)
+    by = f"request {result.request or 'without name'} ({named})" if matching else ""
+    if due is None:
+        text = f"tolerated for ever by {by}, so nobody is evicted"
+        return Verdict(taint=taint, fate=Fate.SPARED, text=text)
+    if due > read.time_added:
+        fate = Fate.DUE if due > now else Fate.EVICTED
+        text = f"tolerated until {sources.when(due)} by {by}; evicted then"
+        return Verdict(taint=taint, fate=fate, text=text, due=due)
+    text = "not tolerated, so its pods are evicted"
+    issues: tuple[str, ...] = ()
+    if due != eviction_time(read, result.tolerations, empty_effect_counts=True):
+        text += f"; {by} has no effect, which does not keep from eviction"
+        issues = ("C2",)
+    lost = [each for each in not_copied(claim, result) if evictions.matches(each, read)]
+    if lost:
+        shown = " and ".join(toleration_text(each) for each in lost)
+        text += f"; {shown} of the request was not copied to the allocation"
+    return Verdict(taint=taint, fate=Fate.EVICTED, text=text, due=due, issues=issues)
+
+
+def _asked(claim: JsonView, name: str) -> Sequence[JsonObject]:
+    """The tolerations of a request, or of the alternative that was chosen."""
+    main, _, alternative = name.partition("/")
+    for request in dra.requests(claim):
+        if request.name != main:
+            continue
+        for ask in request.first_available:
+            if ask.name == alternative:
+                return ask.tolerations
+        return () if request.exactly is None else request.exactly.tolerations
+    return ()

@@ -1,0 +1,104 @@
+"""Why a claim is as it is: its state, and the choice of its devices made again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.analysis.explain import choices
+from app.analysis.explain import claims as claim_reasons
+from app.analysis.explain import decisions as decision_reasons
+from app.analysis.explain import pods as pod_reasons
+from app.analysis.explain.choices import Choice
+from app.analysis.explain.questions import ObjectExplanation, Question
+from app.analysis.explain.reasons import Reason
+from app.analysis.explain.tallies import devices_text
+from app.domain.controllers.resources import pod_key
+from app.domain.errors import NotFound
+from app.domain.log import Event, ObjectKey
+from app.domain.values.fields import dra, meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.explaining import pods
+from app.service.explaining.evidence import Evidence, body, drive
+
+
+async def answer(
+    evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
+) -> ObjectExplanation:
+    """Its end, devices and consumers; then why these devices, or why none."""
+    subject = f"resourceclaim {key.namespace}/{key.name}"
+    decision = next(iter(await evidence.decisions(key)), None)
+    events = await evidence.changes(key)
+    children = list(
+        claim_reasons.state_of(
+            evidence.views, events, tree, evidence.rules.quirks, await evidence.now()
+        )
+    )
+    if decision is not None:
+        children.insert(0, decision_reasons.reason_of(decision))
+    results = dra.results(tree)
+    is_allocated = dra.allocation(tree) is not None
+    details: JsonObject = {}
+    if results:
+        chosen = await _choice(evidence, key, tree, events, claim_reasons.consumers_of(tree))
+        children += chosen.children
+        details = chosen.details
+    elif not is_allocated:
+        users = claim_reasons.users_of(evidence.views, key, tree)
+        if not users:
+            children.append(Reason(text="no pod uses the claim, so nobody asks for devices"))
+        for user in users[:1]:
+            found = await _of_user(evidence, replace(question, kind="pod", name=user))
+            if found is not None:
+                children.append(Reason(text=found.subject, children=found.reason.children))
+                details = found.details
+    outcome = "Allocated" if is_allocated else "Pending"
+    return ObjectExplanation(
+        subject=subject,
+        outcome="Terminating" if meta.is_deleting(tree) else outcome,
+        revision=evidence.views.revision,
+        text=devices_text(len(results)) if results else "no device is allocated",
+        reason=Reason(text=subject, children=tuple(children)),
+        decision=body(decision),
+        details=details,
+    )
+
+
+async def _of_user(evidence: Evidence, question: Question) -> ObjectExplanation | None:
+    key = pod_key(question.namespace, question.name)
+    tree = evidence.views.objects.get(key)
+    if tree is None:
+        return None
+    try:
+        return await pods.answer(evidence, key, tree, question)
+    except NotFound:
+        return None
+
+
+async def _choice(
+    evidence: Evidence,
+    key: ObjectKey,
+    tree: JsonObject,
+    events: Sequence[Event],
+    users: Sequence[str],
+) -> Choice:
+    """Why these devices and not those: the allocation made again where it was made."""
+    moment = choices.moment_of(events, tree)
+    if moment is None or not users:
+        return Choice(children=(Reason(text="who chose these devices is not in the history"),))
+    decisions = await evidence.decisions(pod_key(key.namespace, users[0]), until=moment)
+    before = choices.revision_before(decisions, moment)
+    node = choices.node_of(evidence.views, key.namespace, users[0], tree)
+    views = await evidence.views_at(before)
+    pod = views.objects.get(pod_key(key.namespace, users[0]))
+    if pod is None or not node:
+        text = "the pod or its node is not known from then, so the choice is not made again"
+        return Choice(children=(Reason(text=text),))
+    asked = pod_reasons.waiting(
+        evidence.rules, views, pod, evidence.bounds, now=Instant(0), node=node, help=False
+    )
+    try:
+        found = await drive(asked)
+    except NotFound:
+        text = f"node {node} is not known from then, so the choice is not made again"
+        return Choice(children=(Reason(text=text),))
+    return choices.compared(found, key, tree, before)

@@ -1,0 +1,47 @@
+"""What disturbed a pod: evictions for taints and for other pods, as of the moment before."""
+
+from app.analysis.explain import devices as device_reasons
+from app.analysis.explain import preemption, sources
+from app.analysis.explain.reasons import Reason
+from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
+from app.domain.log import ObjectKey, Revision
+from app.domain.values import condition_types
+from app.domain.values.fields import meta
+from app.service.explaining.evidence import Evidence, drive
+
+BY_PREEMPTION = default_preemption.CONDITION_REASON
+
+BY_TAINT = "DeletionByDeviceTaintManager"
+"""Reason of the condition on pods that were evicted for a taint of their device."""
+
+
+async def of(evidence: Evidence, key: ObjectKey) -> list[Reason]:
+    """What disturbed a pod, with the taints that its devices had then."""
+    events = await evidence.changes(key)
+    if events and events[0].type == "ObjectDeleted":
+        events = events[1:]
+    since = sources.since(
+        events, lambda tree: meta.condition(tree, condition_types.DISRUPTION_TARGET) is not None
+    )
+    condition = (
+        None if since is None else meta.condition(since.object, condition_types.DISRUPTION_TARGET)
+    )
+    if since is None or condition is None:
+        return []
+    children: list[Reason] = []
+    if condition.reason == BY_TAINT:
+        before = await evidence.views_at(Revision(since.revision - 1))
+        quirks = evidence.rules.quirks
+        children = await drive(device_reasons.evicting(before, since.object, quirks))
+    elif condition.reason == BY_PREEMPTION:
+        before = await evidence.views_at(Revision(since.revision - 1))
+        last = await evidence.before(since.revision, preemption.EFFECTS_MAX)
+        evicting = preemption.decision_about(last, since.object)
+        views = evidence.views if evicting is None else before
+        children = [*preemption.evicted_for(evicting, views.objects, since.object)]
+    text = f"{condition.reason}: {condition.message}"
+    return [
+        Reason(
+            text=text, children=tuple(children), revision=since.revision, about=key, is_kept=True
+        )
+    ]

@@ -1,0 +1,144 @@
+"""What the log and the views of one history hold about a question, read when it is needed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import anyio.lowlevel
+
+from app.analysis.blast.compare import BlastBounds
+from app.analysis.explain import sources
+from app.analysis.explain.pods import ExplainBounds, Steps
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.ports import EventLog
+from app.service import moments
+
+EVENTS_MAX = 200
+"""Decisions and changes of one subject that are looked through, newest first."""
+
+PAGE = 5_000
+"""Events read at a time where all of a history are looked through."""
+
+Found = TypeVar("Found")
+ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Evidence:
+    """The views of the moment that is asked about, and the log up to there.
+
+    `views_at` gives the views of any revision. If `views` move while something is worked out from
+    them, those of the revision at the beginning take their place.
+    """
+
+    log: EventLog
+    info: HistoryInfo
+    views: LiveViews
+    views_at: ViewsAt
+    rules: Rules
+    bounds: ExplainBounds = ExplainBounds()
+    blast_bounds: BlastBounds = BlastBounds()
+
+    async def now(self) -> Instant:
+        """The time of the last event."""
+        return await moments.time_of(self.log, self.info, self.views.revision)
+
+    async def changes(self, key: ObjectKey) -> list[Event]:
+        """The states of an object, newest first; requests that were only observed left out."""
+        events = await self.log.read_object(
+            self.info.id, key, until=self.views.revision, limit=EVENTS_MAX
+        )
+        return [event for event in events if event.is_about_object]
+
+    async def decisions(self, key: ObjectKey, *, until: Revision | None = None) -> list[Event]:
+        """The decisions about an object, newest first."""
+        place = DECISION._replace(namespace=key.namespace, name=key.name)
+        last = self.views.revision if until is None else until
+        events = await self.log.read_object(self.info.id, place, until=last, limit=EVENTS_MAX)
+        return [
+            event
+            for event in events
+            if event.type is EventType.DECISION_RECORDED
+            and event.object.get("resource") == key.resource
+        ]
+
+    async def event(self, revision: int) -> Event | None:
+        """The event at a revision; None when there is none."""
+        if not 0 < revision <= self.views.revision:
+            return None
+        events = await self.log.read(
+            self.info.id, after=Revision(revision - 1), until=Revision(revision), limit=1
+        )
+        return events[0] if events else None
+
+    async def before(self, revision: int, count: int) -> list[Event]:
+        """The last `count` events before a revision, oldest first."""
+        until = Revision(revision - 1)
+        after = Revision(max(0, until - count))
+        return await self.log.read(self.info.id, after=after, limit=count, until=until)
+
+    async def every(self) -> AsyncIterator[Event]:
+        """All events up to the moment, in their order; gives way after each page."""
+        after = Revision(0)
+        until = self.views.revision
+        while after < until:
+            events = await self.log.read(self.info.id, after=after, until=until, limit=PAGE)
+            if not events:
+                return
+            for event in events:
+                yield event
+            after = events[-1].revision
+            await anyio.lowlevel.checkpoint()
+
+    async def sourced(self, reason: Reason) -> Reason:
+        """The reasons with the events since which they hold, where the log goes back so far."""
+        children = [await self.sourced(child) for child in reason.children]
+        revision = reason.revision
+        if reason.holds is not None and reason.about is not None:
+            until = Revision(revision or self.views.revision)
+            events = await self.log.read_object(
+                self.info.id, reason.about, until=until, limit=EVENTS_MAX
+            )
+            states = [event for event in events if event.is_about_object]
+            since = sources.since(states, reason.holds)
+            revision = revision if since is None else since.revision
+        elif children == list(reason.children):
+            return reason
+        return replace(reason, children=tuple(children), revision=revision, holds=None)
+
+    async def run(self, work: Callable[[LiveViews], Steps[Found]]) -> Found:
+        """Do the work step by step on views that stay as they are."""
+        views = self.views
+        revision = views.revision
+        steps = work(views)
+        try:
+            while views.revision == revision:
+                next(steps)
+                await anyio.lowlevel.checkpoint()
+        except StopIteration as done:
+            result: Found = done.value
+            return result
+        # The history went on: begin again on the views of then, which nobody changes.
+        self.views = await self.views_at(revision)
+        return await drive(work(self.views))
+
+
+async def drive(steps: Steps[Found]) -> Found:
+    """Do all steps, giving way after each."""
+    try:
+        while True:
+            next(steps)
+            await anyio.lowlevel.checkpoint()
+    except StopIteration as done:
+        result: Found = done.value
+        return result
+
+
+def body(event: Event | None) -> JsonObject | None:
+    """The body of a decision, if there is one."""
+    return None if event is None else event.object

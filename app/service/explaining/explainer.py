@@ -1,0 +1,191 @@
+"""One question about one history: which answer it gets, and what is doubtful about it."""
+
+from dataclasses import replace
+
+from app.analysis.blast.compare import BlastBounds
+from app.analysis.explain import decisions as decision_reasons
+from app.analysis.explain import lives, questions, scheduling_rules, sources
+from app.analysis.explain.pods import ExplainBounds
+from app.analysis.explain.questions import ObjectExplanation, Question
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.recordings import uncertainty
+from app.analysis.views import LiveViews
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.errors import NotFound
+from app.domain.log import Event, HistoryInfo, ObjectKey, Revision, doubts
+from app.domain.log.doubts import Affects, Doubt
+from app.domain.objects.profile import Profile
+from app.domain.values.fields import decision_body, meta
+from app.domain.values.json_tree import JsonObject
+from app.ports import EventLog
+from app.service import recorded_doubts
+from app.service.explaining import claims, disruption, hardware, pods
+from app.service.explaining.evidence import EVENTS_MAX, Evidence, ViewsAt, body
+
+
+class Explainer:
+    """Answers one question about one history.
+
+    `views_at` gives the views of any revision. Long work gives way after each small step, so that
+    whoever runs the loop goes on answering; if the given views move meanwhile, those of the
+    revision at the beginning are taken instead.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        info: HistoryInfo,
+        views: LiveViews,
+        compiler: SelectorCompiler,
+        profile: Profile,
+        *,
+        views_at: ViewsAt,
+        bounds: ExplainBounds = ExplainBounds(),
+        blast_bounds: BlastBounds = BlastBounds(),
+    ) -> None:
+        self._evidence = Evidence(
+            log=log,
+            info=info,
+            views=views,
+            views_at=views_at,
+            rules=scheduling_rules.of(info, profile, compiler),
+            bounds=bounds,
+            blast_bounds=blast_bounds,
+        )
+
+    async def why(self, question: Question) -> ObjectExplanation:
+        """The answer as of the views. Raises NotFound, InputError for an unknown kind.
+
+        What an import could not know goes with the answer as doubts, and with a NotFound as words.
+        """
+        evidence = self._evidence
+        recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
+        key = questions.key_of(question)
+        try:
+            answer = await self._why(key, question)
+        except NotFound as problem:
+            unsure = uncertainty.lines(_about(recorded, key))
+            if not unsure:
+                raise
+            text = "; ".join((problem.message, *(line.strip() for line in unsure)))
+            raise NotFound(text, resource=key.resource) from problem
+        reason = await evidence.sourced(answer.reason)
+        return replace(answer, reason=reason, doubts=(*self._of_subject(key), *recorded))
+
+    def _of_subject(self, key: ObjectKey) -> tuple[Doubt, ...]:
+        """The doubt about the subject itself, when its last state was not recorded in full."""
+        event = self._evidence.views.objects.event(key)
+        codes = () if event is None else doubts.of_event(event)
+        if not codes:
+            return ()
+        text = "; ".join(doubts.text_of(code) for code in codes)
+        return (
+            Doubt(
+                code=codes[0],
+                affects=Affects.CONTENT,
+                kind=questions.named(key),
+                count=0,
+                text=text,
+            ),
+        )
+
+    async def _why(self, key: ObjectKey, question: Question) -> ObjectExplanation:
+        evidence = self._evidence
+        if (key.group, key.resource) == questions.DEVICES:
+            return await hardware.device(evidence, key.name)
+        if (key.group, key.resource) == questions.POOLS:
+            return await hardware.pool(evidence, key.name)
+        decision = next(iter(await evidence.decisions(key)), None)
+        tree = evidence.views.objects.get(key)
+        if tree is None:
+            return await self._gone(key, decision)
+        match key.resource:
+            case "pods":
+                return await pods.answer(evidence, key, tree, question)
+            case "resourceclaims":
+                return await claims.answer(evidence, key, tree, question)
+            case "devicetaintrules":
+                return await hardware.rule(evidence, key, tree, decision)
+            case "resourceslices":
+                return await hardware.resource_slice(evidence, key, tree)
+            case "deviceclasses":
+                return await hardware.device_class(evidence, key, tree)
+            case "resourceslicepatches":
+                return await hardware.patch(evidence, key, tree)
+            case "nodes":
+                return await hardware.node(evidence, key, tree)
+            case _:
+                return await self._other(key, tree, decision)
+
+    async def _other(
+        self, key: ObjectKey, tree: JsonObject, decision: Event | None
+    ) -> ObjectExplanation:
+        """What is known of any object: its life so far, its conditions, the last decision."""
+        events = await self._evidence.changes(key)
+        said = () if decision is None else (decision_reasons.reason_of(decision),)
+        outcome = decision_body.read(body(decision)).outcome
+        if not outcome:
+            outcome = "Terminating" if meta.is_deleting(tree) else "Present"
+        return ObjectExplanation(
+            subject=questions.named(key),
+            outcome=outcome,
+            revision=self._evidence.views.revision,
+            text="",
+            reason=Reason(
+                text=questions.named(key), children=(*said, *lives.of_object(events, tree))
+            ),
+            decision=body(decision),
+        )
+
+    async def _gone(self, key: ObjectKey, decision: Event | None) -> ObjectExplanation:
+        evidence = self._evidence
+        revision = evidence.views.revision
+        events = await evidence.changes(key)
+        if not events:
+            where = f" in namespace {key.namespace}" if key.namespace else ""
+            raise NotFound(
+                f'{key.resource} "{key.name}" not found{where} up to revision {revision}'
+                + await self._elsewhere(key),
+                resource=key.resource,
+            )
+        last = events[0]
+        when = sources.when(last.stamp.time)
+        text = f"deleted at {when} (revision {last.revision}) by {last.stamp.actor.user}"
+        children = [Reason(text=text, about=key)]
+        if decision is not None:
+            children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
+        children += lives.asked_for(events[1:])
+        children += await disruption.of(evidence, key)
+        outcome = decision_body.read(decision.object).outcome if decision is not None else "Deleted"
+        return ObjectExplanation(
+            subject=questions.named(key),
+            outcome=outcome,
+            revision=revision,
+            text="is gone",
+            reason=Reason(text=questions.named(key), children=tuple(children)),
+            decision=body(decision),
+        )
+
+    async def _elsewhere(self, key: ObjectKey) -> str:
+        """Where or when there is one of that name, for who has mistaken namespace or moment."""
+        evidence = self._evidence
+        head = await evidence.log.head(evidence.info.id)
+        events = await evidence.log.read_object(
+            evidence.info.id, key, until=Revision(head.revision), limit=EVENTS_MAX
+        )
+        for event in events:
+            if event.is_about_object:
+                created = meta.creation_timestamp(event.object)
+                return f"; one was created later, at {created}" if created else "; one came later"
+        others = sorted(
+            found.namespace
+            for found in evidence.views.objects.keys(key.group, key.resource)
+            if found.name == key.name
+        )
+        return f"; there is one in namespace {listed(others, len(others))}" if others else ""
+
+
+def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
+    """The doubts about the kind of an object, and those about all kinds."""
+    kind = f"{key.resource}.{key.group}" if key.group else key.resource
+    return tuple(doubt for doubt in recorded if doubt.kind in ("", kind))

@@ -1,0 +1,218 @@
+"""Why hardware is as it is: devices, pools, slices, classes, patches, rules and nodes."""
+
+import anyio.to_thread
+import msgspec
+
+from app.analysis.blast import compare, world
+from app.analysis.blast import text as blasting_text
+from app.analysis.blast.radius import BlastRadius
+from app.analysis.explain import decisions as decision_reasons
+from app.analysis.explain import questions, tainted
+from app.analysis.explain.hardware import biography as biographies
+from app.analysis.explain.hardware import classes, devices, nodes, patches, pools, rules
+from app.analysis.explain.hardware.biography import Biography
+from app.analysis.explain.questions import ObjectExplanation
+from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.tallies import devices_text
+from app.domain.errors import NotFound
+from app.domain.log import Event, ObjectKey
+from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+from app.service import moments
+from app.service.explaining.evidence import Evidence, body
+
+
+async def device(evidence: Evidence, name: str) -> ObjectExplanation:
+    """The biography of a device. Raises NotFound for one that never was, naming others."""
+    place = questions.device_of(name)
+    life = Biography(place)
+    async for event in evidence.every():
+        life.fold(event)
+    if not life.is_known:
+        raise NotFound(
+            f"device {name} was never published or allocated{_near(evidence, place)}",
+            resource="devices",
+        )
+    views = evidence.views
+    holders = views.allocated.holders(place)
+    is_published = tainted.device_of(views, place) is not None
+    outcome = "Allocated" if holders else "Free"
+    reasons = (*devices.patched(views, place), *life.told(await evidence.now()))
+    return _explained(
+        evidence,
+        subject=f"device {name}",
+        outcome=outcome if is_published else "NotPublished",
+        text=f"held by claim {', '.join(holders)}" if holders else "no claim has it",
+        reasons=reasons,
+        details={"holders": [_span(span) for span in life.holders]},
+    )
+
+
+async def pool(evidence: Evidence, name: str) -> ObjectExplanation:
+    """The state of a pool and its slices. Raises NotFound."""
+    driver, _, pool_name = name.partition("/")
+    place = (driver, pool_name)
+    if not evidence.views.inventory.slices_of(place):
+        raise NotFound(f"no slice of pool {name} is published", resource="pools")
+    state, text = pools.state_of(evidence.views, place)
+    reasons = tuple(pools.of_pool(evidence.views, place))
+    return _explained(evidence, subject=f"pool {name}", outcome=state, text=text, reasons=reasons)
+
+
+async def resource_slice(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+    """A slice, its part in the pool, and who published it."""
+    events = await evidence.changes(key)
+    place = (dra.driver(tree), dra.pool_name(tree))
+    state, _ = pools.state_of(evidence.views, place)
+    newest = max(found.generation for found in evidence.views.inventory.slices_of(place))
+    generation = dra.pool(tree).generation
+    count = len(dra.devices(tree))
+    return _explained(
+        evidence,
+        subject=questions.named(key),
+        outcome="Obsolete" if generation < newest else state,
+        text=f"{devices_text(count)} of pool {'/'.join(place)}, generation {generation}",
+        reasons=tuple(pools.of_slice(evidence.views, events, tree)),
+    )
+
+
+async def device_class(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+    """What a class selects and who uses it."""
+    compiler = evidence.rules.compiler
+    selection = await evidence.run(lambda views: classes.select(views, tree, compiler))
+    users = await evidence.run(lambda views: classes.users(views, key.name))
+    extended = dra.extended_resource_name(tree)
+    named = (Reason(text=f"serves the extended resource {extended}"),) if extended else ()
+    return _explained(
+        evidence,
+        subject=questions.named(key),
+        outcome="Present",
+        text=selection.text,
+        reasons=(*classes.told(selection), *users, *named),
+        details={
+            "selected": selection.selected,
+            "devices": selection.total,
+            "pools": {name: count for name, (count, _) in selection.pools.items() if count},
+        },
+    )
+
+
+async def patch(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+    """What a patch changes, and to whom it loses."""
+    known = evidence.views.inventory.patches().get(key.name)
+    if known is None:
+        problem = evidence.views.unreadable.get(key, "the patch is not used")
+        return _explained(
+            evidence,
+            subject=questions.named(key),
+            outcome="Unreadable",
+            text=problem,
+            reasons=(Reason(text=problem),),
+        )
+    text, reasons = patches.told(evidence.views, known)
+    if not evidence.views.features.patches:
+        reasons.insert(0, Reason(text="the gate DRAAdminControlledDeviceAttributes is off"))
+    return _explained(
+        evidence,
+        subject=questions.named(key),
+        outcome="Present",
+        text=f"{text}, priority {known.priority}",
+        reasons=tuple(reasons),
+    )
+
+
+async def node(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
+    """Whether pods may come to a node, and how much of it is taken."""
+    events = await evidence.changes(key)
+    reasons = tuple(nodes.told(evidence.views, events, key.name, tree))
+    return _explained(
+        evidence,
+        subject=questions.named(key),
+        outcome=nodes.state_of(tree),
+        text="",
+        reasons=reasons,
+    )
+
+
+async def rule(
+    evidence: Evidence, key: ObjectKey, tree: JsonObject, decision: Event | None
+) -> ObjectExplanation:
+    """What a rule does to each device that it selects, and against a state without it."""
+    now = await evidence.now()
+    quirks = evidence.rules.quirks
+    found = await evidence.run(lambda views: rules.told(views, tree, quirks, now))
+    said = () if decision is None else (decision_reasons.reason_of(decision),)
+    blast = await _blast(evidence, key.name)
+    radius = Reason(
+        text="what it does, against a state without it:",
+        children=blasting_text.reasons(blast, NAMES_MAX),
+    )
+    conditions = meta.conditions(tree)
+    count = len(found.claims)
+    return _explained(
+        evidence,
+        subject=f"devicetaintrule {key.name}",
+        outcome=conditions[0].reason if conditions else "NotProcessed",
+        text=f"selects {devices_text(len(found.devices))}, {count} allocated "
+        f"{'claim' if count == 1 else 'claims'}",
+        reasons=(*found.reasons, radius, *said),
+        decision=decision,
+        details={
+            "devices": found.devices,
+            "claims": found.claims,
+            "blast": msgspec.to_builtins(blast),
+        },
+    )
+
+
+async def _blast(evidence: Evidence, name: str) -> BlastRadius:
+    """The blast radius of a rule that is there, computed in a thread."""
+    now = await moments.time_of(evidence.log, evidence.info, evidence.views.revision)
+    frozen = world.freeze(evidence.views, evidence.info, None, now)
+    bounds = evidence.blast_bounds
+    return await anyio.to_thread.run_sync(compare.blast_of_rule, frozen, name, bounds)
+
+
+def _explained(
+    evidence: Evidence,
+    *,
+    subject: str,
+    outcome: str,
+    text: str,
+    reasons: tuple[Reason, ...],
+    decision: Event | None = None,
+    details: JsonObject | None = None,
+) -> ObjectExplanation:
+    return ObjectExplanation(
+        subject=subject,
+        outcome=outcome,
+        revision=evidence.views.revision,
+        text=text,
+        reason=Reason(text=subject, children=reasons),
+        decision=body(decision),
+        details=details or {},
+    )
+
+
+def _near(evidence: Evidence, place: DeviceId) -> str:
+    """Devices of the pool, or pools of the driver, or drivers, for who has mistaken a name."""
+    inventory = evidence.views.inventory
+    names = [found.id[2] for item in inventory.slices_of(place[:2]) for found in item.devices]
+    if names:
+        return f"; pool {'/'.join(place[:2])} has {', '.join(names[:NAMES_MAX])}"
+    known = inventory.pool_ids()
+    pools_of = [name for driver, name in known if driver == place[0]]
+    if pools_of:
+        return f"; pools of {place[0]} are {', '.join(pools_of[:NAMES_MAX])}"
+    drivers = sorted({driver for driver, _ in known})
+    return f"; drivers are {', '.join(drivers[:NAMES_MAX])}" if drivers else ""
+
+
+def _span(span: biographies.Span) -> JsonObject:
+    found: JsonObject = {"claim": span.text.removeprefix("claim "), "from": span.begin.revision}
+    if span.end is not None:
+        found["to"] = span.end.revision
+    if span.pods:
+        found["pods"] = span.pods
+    return found

@@ -1,0 +1,180 @@
+"""Why a pod is as it is: where it ends, runs or waits, its attempts, devices and their taints."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.analysis.explain import attempts, choices, lives, scores
+from app.analysis.explain import decisions as decision_reasons
+from app.analysis.explain import devices as device_reasons
+from app.analysis.explain import pods as pod_reasons
+from app.analysis.explain import preemption as preemption_reasons
+from app.analysis.explain.pods import PodFindings
+from app.analysis.explain.questions import ObjectExplanation, Question
+from app.analysis.explain.reasons import Reason
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.values import api_resources
+from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.explaining import disruption
+from app.service.explaining.evidence import Evidence, body, drive
+
+
+async def answer(
+    evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
+) -> ObjectExplanation:
+    """The pod's state with what made it so. Raises NotFound for a node that is not there."""
+    node = core.node_name(tree)
+    decisions = await evidence.decisions(key)
+    decision = next(iter(decisions), None)
+    if node and not question.node:
+        return await _placed(evidence, key, tree, decisions)
+    events = await evidence.changes(key)
+    said = [] if decision is None else [decision_reasons.reason_of(decision)]
+    if node:
+        found = await _when_placed(evidence, key, tree, question)
+    elif meta.is_deleting(tree):
+        ending = tuple(lives.of_pod(evidence.views, events, tree))
+        found = PodFindings(text="is being deleted and was never placed", children=ending)
+    else:
+        said += preemption_reasons.awaited(evidence.views.objects, tree)
+        tried = attempts.made_by_scheduler(decisions)
+        found = await _findings(evidence, tree, decision, question)
+        told = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
+        after = (*told, *(() if tried else lives.origin(events)))
+        found = replace(found, children=(*found.children, *after))
+    outcome = decision_body.read(body(decision)).outcome or "Pending"
+    if meta.is_deleting(tree):
+        outcome = "Terminating"
+    return ObjectExplanation(
+        subject=f"pod {key.namespace}/{key.name}",
+        outcome="Scheduled" if node else outcome,
+        revision=evidence.views.revision,
+        text=found.text,
+        reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*said, *found.children)),
+        decision=body(decision),
+        details=found.to_json(),
+    )
+
+
+async def _placed(
+    evidence: Evidence, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
+) -> ObjectExplanation:
+    """A pod with a node: how it ends or has ended, what keeps it from starting, its devices."""
+    events = await evidence.changes(key)
+    decision = next(iter(decisions), None)
+    quirks = evidence.rules.quirks
+    now = await evidence.now()
+    state = await disruption.of(evidence, key)
+    state += lives.of_pod(evidence.views, events, tree)
+    said = [] if decision is None else [decision_reasons.reason_of(decision)]
+    holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
+    chosen = await _scores(evidence, key, tree, decisions)
+    subject = f"pod {key.namespace}/{key.name}"
+    return ObjectExplanation(
+        subject=subject,
+        outcome=_outcome(tree),
+        revision=evidence.views.revision,
+        text=_place_text(evidence, events, tree),
+        reason=Reason(text=subject, children=(*state, *said, *holdings, *chosen)),
+        decision=body(decision),
+    )
+
+
+async def _scores(
+    evidence: Evidence, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
+) -> list[Reason]:
+    """Why this node and no other that fitted, made again at the decision that chose it."""
+    for event in attempts.made_by_scheduler(decisions):
+        found = decision_body.read(event.object)
+        summary = decision_body.summary_of(event.object)
+        if found.outcome not in choices.SUCCESSES or (summary.feasible or 0) < 2:
+            continue
+        views = await evidence.views_at(Revision(event.revision - 1))
+        unbound = views.objects.get(key)
+        if unbound is None or core.node_name(unbound):
+            continue
+        return await drive(
+            scores.told(
+                evidence.rules, views, unbound, core.node_name(tree),
+                now=event.stamp.time, start=found.inputs.start,
+            )
+        )  # fmt: skip
+    return []
+
+
+async def _causes(evidence: Evidence, tried: Sequence[Event]) -> dict[int, Event]:
+    found: dict[int, Event] = {}
+    for revision in attempts.causes_of(tried):
+        if revision not in found and (event := await evidence.event(revision)) is not None:
+            found[revision] = event
+    return found
+
+
+async def _when_placed(
+    evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
+) -> PodFindings:
+    """What a node would have said to a bound pod, at the moment at which it was placed.
+
+    Now the node may be full by what came later, and the pod's claims are bound to its own node.
+    """
+    bound = choices.first_with(await evidence.changes(key), "spec", "nodeName")
+    if bound is None:
+        return PodFindings(text="when it was placed is not in the history", children=())
+    written = [bound.revision]
+    pod = pods.facts(tree)
+    for entry in pods.named_claims(pod):
+        claim = claim_key(key.namespace, entry.name or "")
+        allocated = choices.first_with(await evidence.changes(claim), "status", "allocation")
+        if allocated is not None and pods.is_reserved_for(allocated.object, pod.uid):
+            written.append(allocated.revision)
+    decisions = await evidence.decisions(key, until=min(written))
+    before = choices.revision_before(decisions, min(written))
+    views = await evidence.views_at(before)
+    unbound = views.objects.get(key)
+    if unbound is None:
+        return PodFindings(text="it was made for its node, so no other was asked", children=())
+    asked = pod_reasons.waiting(
+        evidence.rules, views, unbound, evidence.bounds,
+        now=bound.stamp.time, node=question.node, help=question.help,
+    )  # fmt: skip
+    found = await drive(asked)
+    return replace(found, text=f"when it was placed (revision {before}), {found.text}")
+
+
+async def _findings(
+    evidence: Evidence, tree: JsonObject, decision: Event | None, question: Question
+) -> PodFindings:
+    now = Instant(decision.stamp.time if decision is not None else 0)
+    return await evidence.run(
+        lambda views: pod_reasons.waiting(
+            evidence.rules,
+            views,
+            tree,
+            evidence.bounds,
+            now=now,
+            node=question.node,
+            help=question.help,
+        )
+    )
+
+
+def _outcome(tree: JsonObject) -> str:
+    if core.is_finished(tree):
+        return meta.phase(tree)
+    return "Terminating" if meta.is_deleting(tree) else "Scheduled"
+
+
+def _place_text(evidence: Evidence, events: Sequence[Event], pod: JsonObject) -> str:
+    node = core.node_name(pod)
+    if evidence.views.objects.event(ObjectKey(*api_resources.NODES, "", node)) is None:
+        return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
+    if meta.is_deleting(pod):
+        return f"ends on node {node}; its devices are free when it has"
+    if core.is_finished(pod):
+        return f"has ended on node {node}"
+    if [*lives.unready(evidence.views, events, pod)]:
+        return f"is bound to node {node} and cannot start there"
+    return f"runs on node {node}"

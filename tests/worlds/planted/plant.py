@@ -1,0 +1,93 @@
+"""A plant, and the judge of an answer to it: the JSON of the answer against what was planted."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.cluster import Cluster
+
+FIRST = 16
+"""Reasons of an answer, in the order in which they are read, among which a cause must stand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Words that must stand in one branch, and the revision of the event that made it so.
+
+    Of words with a bar between them one is enough.
+    """
+
+    words: tuple[str, ...]
+    revision: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plant:
+    """A world, the question, what the answer must say and what it must never say."""
+
+    cluster: Cluster
+    kind: str
+    name: str
+    causes: tuple[Cause, ...]
+    never: tuple[str, ...] = ()
+    namespace: str = "default"
+    ask: dict[str, Any] = field(default_factory=dict)
+
+
+Sow = Callable[[random.Random], Plant]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Branch:
+    text: str
+    revisions: frozenset[int]
+
+
+def problems(plant: Plant, answer: dict[str, Any]) -> list[str]:
+    """What is missing in the answer, or wrongly there."""
+    branches = list(_branches(answer))
+    lines = [branch.text for branch in branches]
+    missing = [
+        f"not said among the first {FIRST}: {cause}"
+        for cause in plant.causes
+        if not any(_says(branch, cause) for branch in branches[:FIRST])
+    ]
+    wrong = [
+        f"said wrongly: {words!r} in {line!r}"
+        for words in plant.never
+        for line in lines
+        if _has(line, words)
+    ]
+    return [*missing, *wrong, *(lines if missing or wrong else ())]
+
+
+def _branches(answer: dict[str, Any]) -> Iterator[_Branch]:
+    head = f"{answer['subject']} {answer['outcome']} {answer['text']}"
+    root = _Branch(text=head, revisions=frozenset())
+    yield root
+    for child in answer["reasons"].get("children", ()):
+        yield from _below(child, root)
+
+
+def _below(reason: dict[str, Any], above: _Branch) -> Iterator[_Branch]:
+    revision = reason.get("revision")
+    here = _Branch(
+        text=" / ".join((above.text, reason["text"], *reason.get("issues", ()))),
+        revisions=above.revisions | ({revision} if revision else set()),
+    )
+    yield here
+    for child in reason.get("children", ()):
+        yield from _below(child, here)
+
+
+def _says(branch: _Branch, cause: Cause) -> bool:
+    if cause.revision and cause.revision not in branch.revisions:
+        return False
+    return all(any(_has(branch.text, each) for each in word.split("|")) for word in cause.words)
+
+
+def _has(text: str, words: str) -> bool:
+    """Whether the words stand there as whole words: `gpu-1` is not in `gpu-10`."""
+    return re.search(rf"(?<![\w.-]){re.escape(words)}(?![\w-])", text) is not None
