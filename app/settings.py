@@ -403,6 +403,8 @@ def _parsed(kind: Any, text: str) -> object:
         return text
     if NoneType in get_args(kind):
         return Path(text) if text else None
+    if kind is Path and not text:
+        raise ValueError("the name of a folder or file, not empty")
     if kind is bool:
         if text.lower() not in _SWITCH:
             raise ValueError("`true` or `false`")

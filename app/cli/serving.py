@@ -7,11 +7,23 @@ import typer
 
 from app.cli import console
 
+
+def _folder(text: str) -> Path:
+    """The folder of `--data`. An empty one is an unset variable, not the working folder."""
+    if not text:
+        raise typer.BadParameter("must name a folder; it is empty")
+    return Path(text)
+
+
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder of the embedded server [default: .redra, REDRA_DATA]."),
+    typer.Option(
+        "--data",
+        parser=_folder,
+        metavar="<path>",
+        help="Folder of the embedded server [default: .redra, REDRA_DATA].",
+    ),
 ]
-
 
 GateOption = Annotated[
     list[str] | None,

@@ -24,6 +24,13 @@ EXAMPLES = ROOT / "examples" / "cluster"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
+@pytest.mark.parametrize("command", ["up", "histories", "import", "why"])
+def test_empty_data_folder_is_refused_and_is_not_the_working_folder(command: str) -> None:
+    code, out, error = redra(command, "--data", "")
+    assert (code, out) == (2, "")
+    assert "Invalid value for '--data': must name a folder; it is empty" in error
+
+
 def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").write_text("raise SystemExit(3)\n")

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared_data import shared_path
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
@@ -99,7 +97,7 @@ def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
 
 
 def test_page_for_incidents_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
-    (tmp_path / "recording").symlink_to(shared_path("histories/e-taints"))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     # The clone's package, whatever is installed: the commands run in another folder.
     check_page(
         DOCS / "how-to" / "incident.md",

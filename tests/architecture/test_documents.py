@@ -186,3 +186,19 @@ def test_compose_file_fits_the_program() -> None:
             read({}, environment=service["environment"])
         volumes |= {text.partition(":")[0] for text in service.get("volumes", ())}
     assert volumes == set(tree["volumes"])
+
+
+def test_index_of_examples_names_each_of_them() -> None:
+    folder = ROOT / "examples"
+    named = set(re.findall(r"^\| `([^`]+)` \|", (folder / "README.md").read_text(), re.M))
+    there = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "README.md"
+    }
+    assert [name for name in named if not (folder / name).exists()] == []
+    assert [
+        name
+        for name in sorted(there)
+        if not any(name == each or (each[-1] == "/" and name.startswith(each)) for each in named)
+    ] == []

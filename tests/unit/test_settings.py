@@ -42,6 +42,7 @@ def test_setting_is_read_as_what_it_holds(variable: str, text: str, value: objec
         ("POLL_SECONDS", "soon", "a number"),
         ("VERIFY_PROCESSES", "65", "64 or less"),
         ("TLS", "maybe", "`true` or `false`"),
+        ("DATA", "", "the name of a folder or file, not empty"),
         ("PROJECTOR", "thread", "one of `process`, `task`, `off`"),
     ],
 )
