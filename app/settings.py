@@ -301,6 +301,19 @@ class Settings:
     blast_examples_max: int = setting(5, ge=1, description="Examples of a kind on a printed page")
     blasts_at_once_max: int = setting(1, ge=1, description="Blast questions answered at a time")
 
+    # Differences
+    diff_events_max: int = setting(
+        500_000, ge=1, description="Events of one history that `redra diff` compares"
+    )
+    diff_explained_max: int = setting(
+        1_000, ge=0, description="Differences that are followed to where the reasons part"
+    )
+    diff_nodes_max: int = setting(
+        64, ge=0, description="Nodes up to which a difference is asked about on all of them"
+    )
+    diff_listed_max: int = setting(10_000, ge=1, description="Entries in a list of differences")
+    diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
+
     # Allocation and explanation
     summary_bytes_max: int = setting(4_096, ge=1024, description="Size of a decision's summary")
     summary_nodes_max: int = setting(

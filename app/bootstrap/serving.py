@@ -20,7 +20,8 @@ from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.server.limits import ApiLimits
 from app.bootstrap import garbage_collection, kubeconfigs
 from app.bootstrap.access import Door, open_door
-from app.bootstrap.explanations import blast_bounds, explain_bounds
+from app.bootstrap.answers.differences import diff_bounds
+from app.bootstrap.answers.explanations import blast_bounds, explain_bounds
 from app.bootstrap.histories import (
     default_history,
     folding_bounds,
@@ -377,4 +378,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         timeline=PageBounds(
             rows_max=settings.timeline_rows_max, scanned_max=settings.timeline_scanned_max
         ),
+        diffs_at_once_max=settings.diffs_at_once_max,
+        diff=diff_bounds(settings),
+        diff_events_max=settings.diff_events_max,
     )

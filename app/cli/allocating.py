@@ -278,7 +278,8 @@ def _devices(
             raise InputError("it holds no ResourceSlice", place=str(slices))
         inventory = Inventory.of_slices(found)
     else:
-        from app.bootstrap import explanations, process_settings, stores
+        from app.bootstrap import process_settings, stores
+        from app.bootstrap.answers import explanations
 
         settings = process_settings.settings(data=data)
 

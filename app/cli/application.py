@@ -12,6 +12,7 @@ from app.cli import (
     blasting,
     console,
     demonstrating,
+    diffing,
     explaining,
     fleet,
     forking,
@@ -48,6 +49,7 @@ for _module in (
     asking,
     allocating,
     demonstrating,
+    diffing,
     fleet,
     profiles,
 ):

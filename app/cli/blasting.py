@@ -39,7 +39,8 @@ def blast(
     """
     from app.analysis.blast import text
     from app.analysis.blast.radius import BlastRadius
-    from app.bootstrap import blasts, process_settings, stores
+    from app.bootstrap import process_settings, stores
+    from app.bootstrap.answers import blasts
 
     settings = process_settings.settings(data=data)
     changes = blasts.read_changes(settings, file or [], delete or [])

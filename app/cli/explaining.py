@@ -37,7 +37,8 @@ def why(
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
     from app.analysis.explain.questions import Question
-    from app.bootstrap import explanations, process_settings, stores
+    from app.bootstrap import process_settings, stores
+    from app.bootstrap.answers import explanations
 
     kind, slash, name = subject.partition("/")
     if not slash or not name:

@@ -114,6 +114,28 @@ async def test_fork_of_an_earlier_moment_lacks_what_came_later():
         assert await names(server) == ["default", "early", "night"]
 
 
+async def test_fork_is_compared_with_its_parent():
+    async with serving() as server:
+        await night(server, a="b")
+        await server.post(f"{ALL}/night/fork", {"name": "fork", "quirks": {"q3": False}})
+        await server.post(f"/h/fork{CONFIG_MAPS}", config_map("more"))
+        same = await server.get(f"{ALL}/night/diff?with=fork")
+        assert (same["outcome"], same["settings"]) == ("same", ["quirk q3: on → off"])
+        other = await server.get(f"{ALL}/night/diff?with=fork&by=objects")
+        (found,) = other["differences"]
+        assert (found["subject"], found["b"]) == ("configmaps/default/more", "exists")
+        for query, code in (
+            ("", 400),
+            ("with=none", 404),
+            ("with=fork&by=all", 400),
+            ("with=fork&within=x", 400),
+            ("with=fork&within=nan", 400),
+            ("with=fork&at=99999", 404),
+            ("with=fork&at=yesterday", 400),
+        ):
+            await server.get(f"{ALL}/night/diff?{query}", code)
+
+
 async def test_forked_history_stays_until_its_fork_is_gone():
     async with serving() as server:
         await night(server, a="b")

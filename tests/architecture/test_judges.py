@@ -51,6 +51,8 @@ JUDGES = {
         "tests.cluster",
         "app.domain.values.timestamps",
     ),
+    # What a known change does to a scripted cluster, pod by pod, and which change is the root.
+    "tests/simulation/expected_differences.py": (),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }

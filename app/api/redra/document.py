@@ -178,6 +178,20 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         models.Proposal,
         models.Blast,
     ),
+    (
+        "/histories/{history}/diff",
+        "get",
+        "What this history (A) and another one (B) decided differently",
+        (
+            ("with", "string", "The other history."),
+            ("withAt", "string", "Its moment; absent: that of this one."),
+            ("by", "string", "decisions (default), outcomes or objects."),
+            ("within", "number", "Seconds by which a decision may be earlier or later; 1."),
+            _AT,
+        ),
+        None,
+        models.Diff,
+    ),
     ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
 )
 

@@ -337,3 +337,17 @@ def problem_text(problem: ValidationError) -> str:
     found = problem.errors()[0]
     place = ".".join(str(step) for step in found["loc"])
     return f"{place}: {found['msg']}" if place else found["msg"]
+
+
+class Diff(Model):
+    """What two histories decided differently, or what differs at the end."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    a: dict[str, Any] = Field(description="History, revision and time of the first side")
+    b: dict[str, Any] = Field(description="The same of the second side")
+    common: int = Field(description="The last revision up to which both are the same; 0: none")
+    outcome: str = Field(description="same or different")
+    differences: list[dict[str, Any]] = Field(
+        description="Subjects with their class, both sides, where they part, causes and chain"
+    )

@@ -15,6 +15,7 @@ from app.api.kubernetes import paths, status
 from app.api.redra import document, models, views
 from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
+from app.api.redra.differences import DiffApi
 from app.api.redra.managing import ManagingApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
@@ -43,6 +44,7 @@ class RedraApi:
         self._authorizer = authorizer
         self._limits = limits
         self._blasts = BlastApi(histories, limits)
+        self._diffs = DiffApi(histories, limits)
         self._managing = ManagingApi(histories, limits)
         self.answers = Answers(histories, limits)
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
@@ -80,6 +82,9 @@ class RedraApi:
                 runtime = await self._histories.open(name)
                 self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
                 return await self._blasts.of_proposal(request, runtime)
+            case "GET", ["histories", name, "diff"]:
+                runtime = await self._histories.open(name)
+                return await self._diffs.answer(request, runtime, partial(self._check_all, actor))
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
@@ -127,14 +132,18 @@ class RedraApi:
         if what == "rename":
             return _answer(await self._history(await self._managing.rename(request, name)))
         if not self._authorizer.is_unlimited(actor):
-            runtime = await self._histories.open(name)
-            reader = self._authorizer.reader(runtime, actor)
-            reader.check_all(runtime.views.objects.resources())
+            self._check_all(actor, await self._histories.open(name))
         if what == "fork":
             made = await self._managing.fork(request, name, actor)
         else:
             made = await self._managing.copy(request, name)
         return _answer(await self._history(made), code=201)
+
+    def _check_all(self, actor: Actor, runtime: HistoryRuntime) -> None:
+        """Raise Forbidden for who may not read everything in a history."""
+        if not self._authorizer.is_unlimited(actor):
+            reader = self._authorizer.reader(runtime, actor)
+            reader.check_all(runtime.views.objects.resources())
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """What is known of a history without opening it."""

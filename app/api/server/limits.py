@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.analysis.blast.compare import BlastBounds
+from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.timeline_pages import PageBounds
 from app.domain.objects.schema.decode import Bounds
@@ -28,6 +29,8 @@ class ApiLimits:
     What happened in `chronicles_max` histories is kept in memory for pages; one question reads
     `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`.
+    `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
+    `diff_events_max` events of each history.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -56,6 +59,9 @@ class ApiLimits:
     findings_max: int = 100
     timeline: PageBounds = PageBounds()
     object_versions_max: int = 50
+    diffs_at_once_max: int = 1
+    diff: DiffBounds = DiffBounds()
+    diff_events_max: int = 500_000
 
     @property
     def body(self) -> Bounds:

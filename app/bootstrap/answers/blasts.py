@@ -9,7 +9,7 @@ from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.bootstrap import manifests
-from app.bootstrap.explanations import blast_bounds, views_at
+from app.bootstrap.answers.explanations import blast_bounds, views_at
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected

@@ -1,0 +1,235 @@
+"""Root causes first, and below each what follows from it.
+
+A cause is a change from outside, other switches, the end of a pod that an outsider wrote, or
+another difference that was there before. Each difference stands below the first of its causes
+that holds; the way up to the root is its chain.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+
+from app.analysis.diff import matching
+from app.analysis.diff.classes import Aspect, Class, Parted
+from app.analysis.diff.inputs import Change
+from app.analysis.diff.matching import Pair
+from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
+from app.domain.log import ObjectKey
+
+
+class RootKind(StrEnum):
+    """What a root is."""
+
+    SETTINGS = "settings"
+    CHANGE = "change"
+    END = "end"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A root cause: what, and where it stands in the order of time."""
+
+    kind: RootKind
+    name: str
+    text: str = ""
+    since: int = 0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Difference:
+    """One pod that is not the same: its classes, where the sides part, and why.
+
+    `roots` are the root causes among its causes, `parents` the other differences among them, those
+    that come first first.
+    """
+
+    pair: Pair
+    classes: tuple[Class, ...]
+    parted: Parted
+    parting: Parting | None = None
+    roots: list[Root] = field(default_factory=list)
+    parents: list["Difference"] = field(default_factory=list)
+    below: list["Difference"] = field(default_factory=list)
+
+    @property
+    def chain(self) -> list["Difference"]:
+        """The differences from which it follows, the nearest first."""
+        found: list[Difference] = []
+        here = self
+        while not here.roots and here.parents:
+            here = here.parents[0]
+            found.append(here)
+        return found
+
+    @property
+    def root(self) -> Root:
+        """The root at the end of its chain."""
+        last = (self, *self.chain)[-1]
+        return last.roots[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What can be a cause: changes from outside, and other switches."""
+
+    changes: Mapping[ObjectKey, Change]
+    switches: tuple[str, ...]
+    within: int
+
+
+def own_change(known: Known, pair: Pair, time: int | None = None) -> Change | None:
+    """The change of the pod itself, when it came before its course parted."""
+    for course in (pair.a, pair.b):
+        if course is None:
+            continue
+        change = known.changes.get(course.key)
+        if change is not None and (time is None or change.since <= time + known.within):
+            return change
+    return None
+
+
+def link(found: Sequence[Difference], known: Known) -> None:
+    """Fill in the roots and parents of all differences, which come in the order of time.
+
+    What parts at one instant is linked as soon as that is linked which it follows from; those that
+    wait for each other in a circle are taken in their order.
+    """
+    linking = _Linking(found, known)
+    for _, together in groupby(found, key=lambda difference: difference.parted.time):
+        waiting = list(together)
+        while waiting:
+            ready = [each for each in waiting if linking.is_ready(each)] or waiting[:1]
+            for difference in ready:
+                linking.link(difference)
+            waiting = [each for each in waiting if each not in ready]
+    for difference in found:
+        if not difference.roots:
+            difference.parents[0].below.append(difference)
+
+
+class _Linking:
+    """Which differences are linked already, and to what a cause refers."""
+
+    def __init__(self, found: Sequence[Difference], known: Known) -> None:
+        pairs = [difference.pair for difference in found]
+        self._places = {side: matching.by_uid(pairs, side) for side in ("a", "b")}
+        self._by_pair = {difference.pair: difference for difference in found}
+        self._found = found
+        self._known = known
+        self._linked: set[Difference] = set()
+
+    def is_ready(self, difference: Difference) -> bool:
+        """Whether what it follows from first is linked."""
+        first = next(iter(self._causes(difference)), None)
+        return not isinstance(first, Difference) or first in self._linked
+
+    def link(self, difference: Difference) -> None:
+        """Give it its roots, or the differences that it follows from."""
+        for cause in self._causes(difference):
+            match cause:
+                case Root():
+                    if not difference.parents:
+                        difference.roots.append(cause)
+                        break
+                case Difference():
+                    is_new = cause in self._linked and cause not in difference.parents
+                    if is_new and difference not in cause.chain:
+                        difference.parents.append(cause)
+        if not difference.roots and not difference.parents:
+            difference.roots.append(_fallback(self._known))
+        self._linked.add(difference)
+
+    def _causes(self, difference: Difference) -> Iterator[Root | Difference]:
+        """Its causes that were there by then, the first one first."""
+        time = difference.parted.time
+        change = own_change(self._known, difference.pair, time)
+        if change is not None:
+            yield root_of(change)
+            return
+        if difference.parted.aspect is Aspect.END:
+            yield _end(difference)
+            return
+        for cause in _causes(difference, self._found, self._known):
+            found: Root | Difference | None = None
+            if isinstance(cause, Root | Difference):
+                found = cause
+            elif isinstance(cause, ByPod):
+                pair = self._places[cause.side].get(cause.uid)
+                found = None if pair is None else self._by_pair[pair]
+            if isinstance(found, Difference) and found.parted.time > time:
+                continue
+            if found is not None and found is not difference:
+                yield found
+
+
+def root_of(change: Change) -> Root:
+    """A change from outside as a root."""
+    return Root(kind=RootKind.CHANGE, name=str(change.key), text=change.text, since=change.since)
+
+
+def settings_root(switches: Iterable[str]) -> Root:
+    """Other switches as a root."""
+    return Root(kind=RootKind.SETTINGS, name="settings", text="; ".join(switches))
+
+
+def _causes(
+    difference: Difference, found: Sequence[Difference], known: Known
+) -> Iterator[Cause | Root | Difference]:
+    """The causes of a difference, resolved where they are no pods."""
+    if difference.parted.aspect is Aspect.EXISTENCE:
+        yield from _of_existence(difference, found, known)
+    parting = difference.parting
+    for cause in () if parting is None else parting.causes:
+        match cause:
+            case ByObject(key=key) if key in known.changes:
+                change = known.changes[key]
+                if change.since <= difference.parted.time + known.within:
+                    yield root_of(change)
+            case BySettings() if known.switches:
+                yield settings_root(known.switches)
+            case ByOrder():
+                yield from found[:1] if found[0] is not difference else ()
+            case _:
+                yield cause
+
+
+def _of_existence(
+    difference: Difference, found: Sequence[Difference], known: Known
+) -> Iterator[Root | Difference]:
+    """Why a controller made a pod on one side only: its own object, or a pod that it replaces."""
+    course = difference.pair.a or difference.pair.b
+    assert course is not None, "a pair has at least one side"
+    if course.owner is None:
+        return
+    for key, change in known.changes.items():
+        is_above = course.key.name.startswith(f"{key.name}-") and key.resource != "pods"
+        if key.namespace == course.key.namespace and is_above and key.group:
+            yield root_of(change)
+    for other in found:
+        mine = other.pair.a or other.pair.b
+        if other is difference or mine is None or mine.owner is None:
+            continue
+        same = (mine.key.namespace, mine.owner.kind, mine.owner.name)
+        if same == (course.key.namespace, course.owner.kind, course.owner.name):
+            yield other
+
+
+def _end(difference: Difference) -> Root:
+    pair = difference.pair
+    course = pair.a or pair.b
+    assert course is not None, "a pair has at least one side"
+    return Root(
+        kind=RootKind.END,
+        name=str(course.key),
+        text="its end came at another time, or on one side only",
+        since=difference.parted.time,
+    )
+
+
+def _fallback(known: Known) -> Root:
+    """Nothing was found: other switches may have done anything, else it is not known."""
+    if known.switches:
+        return settings_root(known.switches)
+    return Root(kind=RootKind.UNKNOWN, name="unknown", text="no cause was found")

@@ -1,0 +1,166 @@
+"""The classes of differences, and where in time the two courses of a pod part."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.analysis.diff.courses import Course
+from app.analysis.diff.matching import Pair
+
+
+class Class(StrEnum):
+    """What is different for a pod, gravest first."""
+
+    ONLY_A = "only in A"
+    ONLY_B = "only in B"
+    EVICTED = "evicted"
+    SPARED = "spared"
+    UNSCHEDULABLE = "newly unschedulable"
+    PLACED = "newly placed"
+    MOVED = "moved"
+    LATER = "later"
+    EARLIER = "earlier"
+    SAID = "said otherwise"
+
+
+class Aspect(StrEnum):
+    """In what two courses part."""
+
+    EXISTENCE = "existence"
+    PLACEMENT = "placement"
+    EVICTION = "eviction"
+    END = "end"
+    MESSAGES = "messages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """Where two courses part first: in what, when, and on which side it happened then."""
+
+    aspect: Aspect
+    time: int
+    side: str
+
+
+def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
+    """Everything that is different, gravest first; nothing when all is the same."""
+    a, b = pair.a, pair.b
+    if a is None or b is None:
+        return (Class.ONLY_B if a is None else Class.ONLY_A,)
+    found = set(_fates(a, b))
+    if a.placed is not None and b.placed is not None:
+        is_same_place = (a.placed.node, a.placed.devices) == (b.placed.node, b.placed.devices)
+        if not is_same_place:
+            found.add(Class.MOVED)
+    for left, right in _instants(a, b):
+        if left != right and (left is None or right is None or abs(left - right) > within):
+            is_later = right is None or (left is not None and right > left)
+            found.add(Class.LATER if is_later else Class.EARLIER)
+    if not found and _said(a) != _said(b):
+        found.add(Class.SAID)
+    return tuple(each for each in Class if each in found)
+
+
+def parted(pair: Pair, within: int) -> Parted:
+    """Where the courses of a pair part first; it differs in something."""
+    found = list(_partings(pair, within))
+    order = list(Aspect)
+    # What was said differs wherever the state did; it counts where nothing else is different.
+    acts = [each for each in found if each.aspect is not Aspect.MESSAGES] or found
+    return min(acts, key=lambda each: (each.time, order.index(each.aspect)))
+
+
+def _fates(a: Course, b: Course) -> Iterator[Class]:
+    if b.evicted is not None and a.evicted is None:
+        yield Class.EVICTED
+    if a.evicted is not None and b.evicted is None:
+        yield Class.SPARED
+    if a.placed is not None and b.placed is None:
+        yield Class.UNSCHEDULABLE
+    if b.placed is not None and a.placed is None:
+        yield Class.PLACED
+
+
+def _instants(a: Course, b: Course) -> Iterator[tuple[int | None, int | None]]:
+    """The instants of what happened on both sides, and of the ends where both came to one alike."""
+    if a.placed is None or b.placed is None:
+        if a.placed is None and b.placed is None and a.evicted is None and b.evicted is None:
+            yield _end(a), _end(b)
+        return
+    yield a.placed.at.time, b.placed.at.time
+    if a.evicted is not None and b.evicted is not None:
+        yield a.evicted.at.time, b.evicted.at.time
+    elif a.evicted is None and b.evicted is None:
+        yield _end(a), _end(b)
+
+
+def _end(course: Course) -> int | None:
+    return None if course.ended is None else course.ended.time
+
+
+def _said(course: Course) -> list[str]:
+    """What failed attempts said, without repetition of the one before."""
+    said: list[str] = []
+    for refusal in course.refusals:
+        if not said or said[-1] != refusal.message:
+            said.append(refusal.message)
+    return said
+
+
+def _partings(pair: Pair, within: int) -> Iterator[Parted]:
+    a, b = pair.a, pair.b
+    if a is None or b is None:
+        course = a or b
+        assert course is not None, "a pair has at least one side"
+        side = "a" if b is None else "b"
+        yield Parted(aspect=Aspect.EXISTENCE, time=course.created.time, side=side)
+        return
+    left, right = a.placed, b.placed
+    places = [
+        None if each is None else (each.node, each.devices, each.at.time) for each in (left, right)
+    ]
+    times = (None if left is None else left.at.time, None if right is None else right.at.time)
+    if places[0] is None or places[1] is None or places[0][:2] != places[1][:2]:
+        yield from _first(Aspect.PLACEMENT, *times)
+    else:
+        yield from _first(Aspect.PLACEMENT, *times, within=within)
+    evicted = (
+        None if a.evicted is None else a.evicted.at.time,
+        None if b.evicted is None else b.evicted.at.time,
+    )
+    yield from _first(Aspect.EVICTION, *evicted, within=within)
+    if a.evicted is None and b.evicted is None:
+        yield from _first(Aspect.END, _end(a), _end(b), within=within)
+    elif a.evicted is None and _end(a) is not None:
+        yield from _ended_before(_end(a), evicted[1], "a", within)
+    elif b.evicted is None and _end(b) is not None:
+        yield from _ended_before(_end(b), evicted[0], "b", within)
+    for mine, other in zip(a.refusals, b.refusals, strict=False):
+        if mine.message != other.message:
+            yield Parted(aspect=Aspect.MESSAGES, time=mine.at.time, side="a")
+            return
+    more = a.refusals[len(b.refusals) :] or b.refusals[len(a.refusals) :]
+    if more:
+        side = "a" if len(a.refusals) > len(b.refusals) else "b"
+        yield Parted(aspect=Aspect.MESSAGES, time=more[0].at.time, side=side)
+
+
+def _ended_before(end: int | None, evicted: int | None, side: str, within: int) -> Iterator[Parted]:
+    """The end of a pod that went on to be evicted on the other side."""
+    if end is not None and evicted is not None and end < evicted - within:
+        yield Parted(aspect=Aspect.END, time=end, side=side)
+
+
+def _first(
+    aspect: Aspect, left: int | None, right: int | None, *, within: int = -1
+) -> Iterator[Parted]:
+    """The earlier of two instants that are not at the same time."""
+    if left is None and right is None:
+        return
+    if left is not None and right is not None and abs(left - right) <= within:
+        return
+    if right is None or (left is not None and left <= right):
+        assert left is not None
+        yield Parted(aspect=aspect, time=left, side="a")
+    else:
+        yield Parted(aspect=aspect, time=right, side="b")

@@ -1,0 +1,235 @@
+"""Two histories compared: the differences, where each begins, and what follows from what.
+
+`compare` is pure and heavy. It is a generator that gives way after each step, so that a server goes
+on answering.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.diff import causes, classes, inputs, matching, partings, testimony
+from app.analysis.diff.causes import Difference, Known
+from app.analysis.diff.classes import Aspect
+from app.analysis.diff.courses import Course, Courses
+from app.analysis.diff.matching import Pair
+from app.analysis.diff.partings import ByPod, Parting
+from app.analysis.diff.report import DiffReport
+from app.analysis.diff.sides import DiffBounds, Side, switches_of
+from app.analysis.diff.testimony import Query, Testimony
+from app.analysis.explain.pods import Steps
+from app.domain.log import Revision
+
+_BY_PREEMPTION = "PreemptionByScheduler"
+
+
+def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffReport]:
+    """The differences of two sides, decision by decision."""
+    sides = {"a": a, "b": b}
+    courses = {}
+    for name, side in sides.items():
+        courses[name] = Courses(side)
+        yield
+    pairs = matching.pairs(courses["a"].all(), courses["b"].all())
+    changes = inputs.changes(a, b, within=bounds.within)
+    yield
+    found = _differences(pairs, bounds)
+    known = Known(
+        changes={change.key: change for change in changes},
+        switches=switched(a, b),
+        within=bounds.within,
+    )
+    asked = [
+        difference
+        for difference in found
+        if difference.parted.aspect is not Aspect.END
+        and difference.pair.a is not None
+        and difference.pair.b is not None
+        and causes.own_change(known, difference.pair, difference.parted.time) is None
+    ][: bounds.explained_max]
+    told: dict[str, Mapping[int, Testimony]] = {}
+    for name, side in sides.items():
+        times = [side.instant(event.stamp.time) for event in side.events]
+        line = _Line(side=side, times=times, placed=_placements(found, name), within=bounds.within)
+        queries = [query for difference in asked for query in _queries(difference, name, line)]
+        told[name] = yield from testimony.hear(side, queries, bounds)
+    for difference in asked:
+        early, late = _numbers(difference)
+        heard = {name: told[name][early] for name in sides}
+        difference.parting = _parting(difference, heard, courses)
+        if not difference.parting.causes:
+            heard = {name: told[name].get(late, told[name][early]) for name in sides}
+            difference.parting = _parting(difference, heard, courses)
+    causes.link(found, known)
+    counts = Counter(each.value for difference in found for each in difference.classes[:1])
+    return DiffReport(
+        a=a,
+        b=b,
+        same=len(pairs) - len(found),
+        counts=counts,
+        switches=known.switches,
+        changes=tuple(changes),
+        differences=tuple(found),
+        unexplained=sum(each.root.kind is causes.RootKind.UNKNOWN for each in found),
+        listed_max=bounds.listed_max,
+    )
+
+
+def switched(a: Side, b: Side) -> tuple[str, ...]:
+    """The release, gates and quirks that differ, in words."""
+    left, right = switches_of(a), switches_of(b)
+    return tuple(
+        f"{name}: {left.get(name, 'none')} → {right.get(name, 'none')}"
+        for name in {**left, **right}
+        if left.get(name) != right.get(name)
+    )
+
+
+def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[Difference]:
+    found = []
+    for pair in pairs:
+        told = classes.classes_of(pair, bounds.within)
+        if told:
+            parted = classes.parted(pair, bounds.within)
+            found.append(Difference(pair=pair, classes=told, parted=parted))
+    return sorted(found, key=_order)
+
+
+def _order(difference: Difference) -> tuple[int, int, int]:
+    """In the order of time, and at one instant in that of the log."""
+    parted = difference.parted
+    course = difference.pair.side(parted.side)
+    revision = 0
+    if course is not None:
+        match parted.aspect:
+            case Aspect.PLACEMENT if course.placed is not None:
+                revision = course.placed.decided
+            case Aspect.EVICTION if course.evicted is not None:
+                revision = course.evicted.at.revision
+            case _:
+                revision = course.created.revision
+    return (parted.time, revision, difference.pair.number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """One side by time: the instants of its events, and the placements that differ.
+
+    `placed` are pairs of instant and the revision as of which it was decided.
+    """
+
+    side: Side
+    times: Sequence[int]
+    placed: Sequence[tuple[int, Revision]]
+    within: int
+
+    def as_of(self, course: Course, aspect: Aspect, time: int) -> tuple[Revision, Revision]:
+        """The revisions at which this side stood when the courses parted, the earlier one first.
+
+        That of the pod's own attempt, if there was one then. Otherwise two: before the side placed
+        at that instant what the other side placed elsewhere or never, and after all that counts as
+        the same instant. The first shows what those placements rest on as well, the second that
+        they were in the way.
+        """
+        own: list[tuple[int, Revision]] = []
+        if aspect is Aspect.EVICTION:
+            if course.evicted is not None:
+                at = course.evicted.at
+                own.append((at.time, Revision(at.revision - 1)))
+        else:
+            own += [(each.at.time, each.decided) for each in course.refusals]
+            if course.placed is not None:
+                own.append((course.placed.at.time, course.placed.decided))
+        near = [each for each in own if abs(each[0] - time) <= self.within]
+        if near:
+            revision = min(near, key=lambda each: abs(each[0] - time))[1]
+            return revision, revision
+        before = [decided for at, decided in self.placed if time - self.within <= at <= time]
+        return min((self._at(time), *before)), self._at(time + self.within)
+
+    def _at(self, time: int) -> Revision:
+        """The last revision up to an instant."""
+        place = bisect_right(self.times, time)
+        return self.side.events[place - 1].revision if place else self.side.common
+
+
+def _placements(found: Sequence[Difference], name: str) -> list[tuple[int, Revision]]:
+    courses = [difference.pair.side(name) for difference in found]
+    return [
+        (course.placed.at.time, course.placed.decided)
+        for course in courses
+        if course is not None and course.placed is not None
+    ]
+
+
+def _numbers(difference: Difference) -> tuple[int, int]:
+    """The numbers of the queries about a difference: the earlier moment, and the later one."""
+    number = 2 * difference.pair.number
+    return number, number + 1
+
+
+def _queries(difference: Difference, name: str, line: _Line) -> Iterator[Query]:
+    """What a side is asked about a difference."""
+    pair, parted = difference.pair, difference.parted
+    course = pair.side(name)
+    first = pair.side(parted.side)
+    assert course is not None, "only pods of both sides are asked about"
+    assert first is not None, "only pods of both sides are asked about"
+    both = (first, pair.side("b" if parted.side == "a" else "a"))
+    placed = [each.placed for each in both if each is not None and each.placed is not None]
+    early, late = line.as_of(course, parted.aspect, parted.time)
+    query = Query(
+        number=_numbers(difference)[0],
+        revision=early,
+        pod=course.key,
+        nodes=tuple(dict.fromkeys(each.node for each in placed)),
+        devices=frozenset(given.device for each in placed for given in each.devices),
+        asks_nodes=parted.aspect is not Aspect.EVICTION,
+    )
+    yield query
+    if late != early:
+        yield replace(query, number=_numbers(difference)[1], revision=late)
+
+
+def _parting(
+    difference: Difference, told: Mapping[str, Testimony], courses: Mapping[str, Courses]
+) -> Parting:
+    pair, parted = difference.pair, difference.parted
+    first = pair.side(parted.side)
+    other = pair.side("b" if parted.side == "a" else "a")
+    assert first is not None, "only pods of both sides are asked about"
+    assert other is not None, "only pods of both sides are asked about"
+    placed = [each.placed for each in (first, other) if each.placed is not None]
+    if parted.aspect is Aspect.EVICTION:
+        assert first.evicted is not None, "it was evicted on the side that was first"
+        place = (first.key.namespace, first.key.name)
+        preemptor = courses[parted.side].preemptors.get(place)
+        if first.evicted.reason == _BY_PREEMPTION and preemptor is not None:
+            return _preempted(preemptor, parted.side, courses[parted.side])
+        devices = [given.device for each in placed for given in each.devices]
+        node = placed[0].node if placed else ""
+        return partings.of_eviction(told, list(dict.fromkeys(devices)), node)
+    nodes = list(dict.fromkeys(each.node for each in placed))
+    starts = (pair.a and pair.a.placed, pair.b and pair.b.placed)
+    return partings.of_placement(
+        told,
+        nodes,
+        (
+            starts[0].start if starts[0] else None,
+            starts[1].start if starts[1] else None,
+        ),
+    )
+
+
+def _preempted(place: tuple[str, str], side: str, courses: Courses) -> Parting:
+    """It went for another pod."""
+    text = f"evicted for {'/'.join(place)}"
+    found = [
+        course.uid for course in courses.all() if (course.key.namespace, course.key.name) == place
+    ]
+    return Parting(
+        a=text if side == "a" else "",
+        b=text if side == "b" else "",
+        causes=tuple(ByPod(side, uid) for uid in found),
+    )

@@ -1,0 +1,257 @@
+"""What became of each pod in one history: attempts, placement, eviction, end."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from app.analysis.diff.sides import Side
+from app.domain.controllers.scheduling.binding_cycle import placements
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.values import api_resources, condition_types, well_known
+from app.domain.values.fields import core, decision_body, dra, meta
+from app.domain.values.fields.meta import Owner
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+_SUCCESSES = frozenset((placements.ASSUMED, placements.RESERVED, "Scheduled", "WaitingForBinding"))
+"""Outcomes of the scheduler's decisions that give a pod its node."""
+
+
+class Moment(NamedTuple):
+    """An event: its revision, and its instant in the time of the comparison."""
+
+    revision: Revision
+    time: Instant
+
+
+class Given(NamedTuple):
+    """A device that a pod has: by entry of the pod or name of a shared claim, and request."""
+
+    claim: str
+    request: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A failed attempt: when, as of which revision it was made, and what it said."""
+
+    at: Moment
+    decided: Revision
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A binding: when, as of which revision it was decided, where, and with which devices.
+
+    `start` is the place among the nodes at which the scheduler began; None where nothing tells.
+    """
+
+    at: Moment
+    decided: Revision
+    node: str
+    devices: tuple[Given, ...] = ()
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disruption:
+    """An eviction: when, and the reason and message of its condition."""
+
+    at: Moment
+    reason: str
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Course:
+    """One pod. `ordinal` counts the pods that had its name before it."""
+
+    key: ObjectKey
+    uid: str
+    ordinal: int
+    owner: Owner | None
+    base: str
+    created: Moment
+    refusals: list[Refusal] = field(default_factory=list)
+    placed: Placement | None = None
+    evicted: Disruption | None = None
+    ended: Moment | None = None
+    phase: str = ""
+
+    @property
+    def name(self) -> str:
+        """`namespace/name`, with the count where the name was used before."""
+        place = f"{self.key.namespace}/{self.key.name}"
+        return f"{place} (the {self.ordinal + 1}th of that name)" if self.ordinal else place
+
+    @property
+    def outcome(self) -> str:
+        """What the pod is at the end."""
+        if self.evicted is not None:
+            return "evicted"
+        if self.ended is not None:
+            return "gone" if self.placed is None else "ended"
+        return "waits" if self.placed is None else "runs"
+
+
+class Courses:
+    """The pods of one side by uid, with who holds which claim."""
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self.by_uid: dict[str, Course] = {}
+        self._ordinals: dict[ObjectKey, int] = defaultdict(int)
+        self._decided: set[str] = set()
+        self._successes: dict[str, Event] = {}
+        self._claims: dict[str, dict[ObjectKey, JsonView]] = defaultdict(dict)
+        self._users: dict[ObjectKey, frozenset[str]] = {}
+        self._allocated: dict[ObjectKey, Revision] = {}
+        self._refused: dict[str, str] = {}
+        self.preemptors: dict[tuple[str, str], tuple[str, str]] = {}
+        starts = sorted(side.start, key=lambda event: event.key.resource == "pods")
+        for event in starts:
+            self._take(event)
+        for event in side.events:
+            self._take(event)
+
+    def all(self) -> Sequence[Course]:
+        """Every pod, in the order in which they came."""
+        return list(self.by_uid.values())
+
+    def _take(self, event: Event) -> None:
+        if event.type is EventType.DECISION_RECORDED:
+            self._take_decision(event)
+        elif not event.is_about_object:
+            return
+        elif event.key.resource == "resourceclaims":
+            self._take_claim(event)
+        elif (event.key.group, event.key.resource) == api_resources.PODS:
+            self._take_pod(event)
+
+    def _moment(self, event: Event) -> Moment:
+        return Moment(event.revision, self._side.instant(event.stamp.time))
+
+    def _take_decision(self, event: Event) -> None:
+        decision = decision_body.read(event.object)
+        if decision.resource != "pods" or decision.controller != "scheduling":
+            return
+        self._decided.add(decision.inputs.uid)
+        summary = decision_body.summary_of(event.object)
+        for victim in summary.preemption.victims:
+            namespace, _, name = victim.rpartition("/")
+            self.preemptors[namespace, name] = decision.place
+        uid = decision.inputs.uid
+        if decision.outcome in _SUCCESSES:
+            # A binding that takes time has several decisions; the first one chose.
+            self._successes.setdefault(uid, event)
+            return
+        self._successes.pop(uid, None)
+        course = self.by_uid.get(uid)
+        if course is not None and course.placed is None:
+            course.refusals.append(
+                Refusal(
+                    at=self._moment(event),
+                    decided=Revision(event.revision - 1),
+                    message=summary.message,
+                )
+            )
+
+    def _take_claim(self, event: Event) -> None:
+        key, tree = event.key, event.object
+        is_gone = event.type is EventType.OBJECT_DELETED
+        users = frozenset() if is_gone else frozenset(each.uid for each in dra.consumers(tree))
+        for uid in self._users.get(key, frozenset()) - users:
+            self._claims[uid].pop(key, None)
+        for uid in users:
+            self._claims[uid][key] = tree
+        self._users[key] = users
+        if is_gone or dra.allocation(tree) is None:
+            self._allocated.pop(key, None)
+        else:
+            self._allocated.setdefault(key, event.revision)
+
+    def _take_pod(self, event: Event) -> None:
+        tree, uid = event.object, event.uid
+        course = self.by_uid.get(uid)
+        if course is None:
+            course = self.by_uid[uid] = Course(
+                key=event.key,
+                uid=uid,
+                ordinal=self._ordinals[event.key],
+                owner=meta.controller(tree),
+                base=_base(event.key.name, tree),
+                created=self._moment(event),
+            )
+            self._ordinals[event.key] += 1
+        if core.node_name(tree) and course.placed is None:
+            course.placed = self._placement(event)
+        if course.placed is None:
+            self._take_refusal(course, event)
+        disruption = meta.condition(tree, condition_types.DISRUPTION_TARGET)
+        if disruption is not None and disruption.status == "True" and course.evicted is None:
+            course.evicted = Disruption(
+                at=self._moment(event), reason=disruption.reason, message=disruption.message
+            )
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if (is_gone or core.is_finished(tree)) and course.ended is None:
+            course.ended = self._moment(event)
+            course.phase = "removed" if not core.is_finished(tree) else meta.phase(tree)
+
+    def _take_refusal(self, course: Course, event: Event) -> None:
+        """A refusal that only a condition tells of, as in recordings from elsewhere."""
+        if course.uid in self._decided:
+            return
+        condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
+        if condition is None or condition.status != "False":
+            return
+        said = f"{condition.message} {condition.last_transition_time}"
+        if self._refused.get(course.uid) == said:
+            return
+        self._refused[course.uid] = said
+        course.refusals.append(
+            Refusal(
+                at=self._moment(event),
+                decided=Revision(event.revision - 1),
+                message=condition.message,
+            )
+        )
+
+    def _placement(self, event: Event) -> Placement:
+        claims = self._claims.get(event.uid, {})
+        decision = self._successes.get(event.uid)
+        first = min(
+            (
+                self._allocated[key]
+                for key in claims
+                if self._allocated.get(key, Revision(0)) > self._side.common
+            ),
+            default=event.revision,
+        )
+        start: int | None = None
+        if decision is not None:
+            first = min(first, decision.revision)
+            start = decision_body.read(decision.object).inputs.start
+        return Placement(
+            at=self._moment(event),
+            decided=Revision(first - 1),
+            node=core.node_name(event.object),
+            devices=tuple(sorted(_given(claims, event.uid))),
+            start=start,
+        )
+
+
+def _given(claims: dict[ObjectKey, JsonView], pod: str) -> Iterator[Given]:
+    for key, tree in claims.items():
+        owned = any(owner.uid == pod for owner in meta.owners(tree))
+        name = meta.annotation(tree, well_known.POD_CLAIM_NAME) if owned else ""
+        for result in dra.results(tree):
+            yield Given(name or (key.name if not owned else ""), result.request, result.text)
+
+
+def _base(name: str, tree: JsonView) -> str:
+    """What the names of its like begin with; the name itself where nothing was drawn."""
+    drawn = meta.metadata(tree).get("generateName")
+    return drawn if isinstance(drawn, str) and drawn else name

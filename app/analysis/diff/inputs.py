@@ -1,0 +1,277 @@
+"""What outsiders wrote on one side and not, or otherwise, on the other: where differences begin.
+
+An outsider is who is neither a controller nor a kubelet. A write is what it changed, so that what
+controllers had done to the object before makes no difference. Kinds that no decision reads, such as
+ConfigMaps and Leases, are left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from app.analysis.diff.courses import Moment
+from app.analysis.diff.sides import Side
+from app.analysis.replay import facts
+from app.analysis.replay.authors import UNNAMED, Authors, acting
+from app.analysis.replay.writers import CONTROLLER_PREFIX
+from app.domain.controllers import registry
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.values import api_groups, api_resources, well_known
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+
+_GROUPS = frozenset(
+    (
+        api_groups.APPS,
+        api_groups.BATCH,
+        api_groups.POLICY,
+        api_groups.RESOURCE,
+        api_groups.SCHEDULING,
+        api_groups.STORAGE,
+    )
+)
+"""Groups whose objects decisions read."""
+
+_CORE = frozenset(
+    (
+        "limitranges",
+        "namespaces",
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "resourcequotas",
+    )
+)
+"""Resources of the core group that decisions read."""
+
+_KUBELET_PREFIX = "system:node:"
+
+_CONTROLLERS = frozenset(registry.actor_of(name).user for name in registry.NAMES)
+
+_METADATA = ("annotations", "labels")
+
+_ADDED_VOLUME = "kube-api-access-"
+"""How the drawn names of the volumes begin that admission adds to pods."""
+
+_STATUS_OF_INPUTS = frozenset((api_resources.NODES,))
+"""Kinds of which the status is not a consequence, but what the scheduler reads."""
+
+_NODE_STATUS = ("allocatable", "conditions")
+
+
+class Verb(StrEnum):
+    """How the outsiders' writes to one object differ."""
+
+    ONLY_A = "only in A"
+    ONLY_B = "only in B"
+    EARLIER = "earlier in B"
+    LATER = "later in B"
+    OTHERWISE = "otherwise in B"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write: what it did, in words that are equal for equal writes."""
+
+    at: Moment
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The outsiders' writes to one object that differ: from `since` on, in the comparison's time.
+
+    `a` and `b` are the first writes that differ, None where that side has none.
+    """
+
+    key: ObjectKey
+    verb: Verb
+    since: int
+    a: Write | None
+    b: Write | None
+
+    @property
+    def text(self) -> str:
+        """The change in words."""
+        match self.a, self.b:
+            case None, Write(what=what):
+                return f"{self.verb.value}: {what}"
+            case Write(what=what), None:
+                return f"{self.verb.value}: {what}"
+            case Write(what=left), Write(what=right) if left == right:
+                return f"{self.verb.value}: {left}"
+            case Write(what=left), Write(what=right):
+                return f"A: {left}; B: {right}"
+            case _:
+                return self.verb.value
+
+
+def changes(a: Side, b: Side, *, within: int) -> list[Change]:
+    """The objects to which outsiders wrote differently, in the order of the first such write."""
+    left, right = _writes(a), _writes(b)
+    found = [
+        change
+        for key in {**left, **right}
+        if (change := _change(key, left.get(key, ()), right.get(key, ()), within)) is not None
+    ]
+    return sorted(found, key=lambda change: (change.since, str(change.key)))
+
+
+def _change(
+    key: ObjectKey, left: Sequence[Write], right: Sequence[Write], within: int
+) -> Change | None:
+    while left and right and left[0].what == right[0].what:
+        if abs(left[0].at.time - right[0].at.time) > within:
+            break
+        left, right = left[1:], right[1:]
+    if not left and not right:
+        return None
+    a, b = next(iter(left), None), next(iter(right), None)
+    since = min(write.at.time for write in (a, b) if write is not None)
+    if a is None or b is None:
+        verb = Verb.ONLY_A if b is None else Verb.ONLY_B
+    elif a.what == b.what:
+        verb = Verb.LATER if b.at.time > a.at.time else Verb.EARLIER
+    elif b.what in (write.what for write in left):
+        # The other side has more before it.
+        verb, b = Verb.ONLY_A, None
+    elif a.what in (write.what for write in right):
+        verb, a = Verb.ONLY_B, None
+    else:
+        verb = Verb.OTHERWISE
+    return Change(key=key, verb=verb, since=since, a=a, b=b)
+
+
+def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
+    """What outsiders wrote, by object."""
+    authors = Authors(acting(side.events))
+    objects: dict[ObjectKey, JsonObject] = {event.key: event.object for event in side.start}
+    found: dict[ObjectKey, list[Write]] = defaultdict(list)
+    for event in side.events:
+        if not event.is_about_object:
+            continue
+        key = event.key
+        before = objects.get(key)
+        if before is not None and meta.uid(before) != event.uid:
+            before = None
+        author = authors.of(event, before)
+        if event.type is EventType.OBJECT_DELETED:
+            objects.pop(key, None)
+        else:
+            objects[key] = event.object
+        if not _is_read(key) or not _is_outsider(author):
+            continue
+        if author == UNNAMED and (meta.controller(event.object) or _is_bookkeeping(event, before)):
+            # The source names nobody, and nobody but controllers makes such a write.
+            continue
+        what = "; ".join(_what(event, before))
+        if what:
+            moment = Moment(event.revision, side.instant(event.stamp.time))
+            found[key].append(Write(at=moment, what=what))
+    return found
+
+
+def _is_read(key: ObjectKey) -> bool:
+    return key.group in _GROUPS or (key.group == api_groups.CORE and key.resource in _CORE)
+
+
+def _is_outsider(user: str) -> bool:
+    return not (user in _CONTROLLERS or user.startswith((CONTROLLER_PREFIX, _KUBELET_PREFIX)))
+
+
+def _is_bookkeeping(event: Event, before: JsonObject | None) -> bool:
+    """Whether a write changed annotations alone."""
+    if before is None or event.type is not EventType.OBJECT_UPDATED:
+        return False
+    old, new = _content_of(event.key, before), _content(event)
+    paths = [path for path, _, _ in facts.changes(old, new)]
+    return bool(paths) and all(path.startswith("metadata.annotations") for path in paths)
+
+
+def _what(event: Event, before: JsonObject | None) -> Iterator[str]:
+    """What one write did; nothing for one that decisions do not read."""
+    if event.type is EventType.OBJECT_DELETED:
+        if before is None or not meta.is_deleting(before):
+            yield "deleted"
+        return
+    if before is None:
+        yield "created"
+        yield from _fields({}, _content(event))
+        return
+    if meta.is_deleting(event.object) and not meta.is_deleting(before):
+        yield "deleted"
+    yield from _fields(_content_of(event.key, before), _content(event))
+
+
+def _fields(old: JsonObject, new: JsonObject) -> Iterator[str]:
+    for path, was, now in facts.changes(old, new):
+        if old:
+            yield f"{path}: {_listed(was, now)}"
+        else:
+            yield f"{path}={_shown(now)}"
+
+
+def _listed(was: Any, now: Any) -> str:
+    """A change of a value; of a list of named entries only the entries that differ."""
+    left, right = _by_name(was), _by_name(now)
+    if left is None or right is None:
+        return f"{_shown(was)} → {_shown(now)}"
+    parts = [f"without {name}" for name in left if name not in right]
+    parts += [f"with {_shown(entry)}" for name, entry in right.items() if name not in left]
+    parts += [
+        f"{name} {_shown(entry)} → {_shown(right[name])}"
+        for name, entry in left.items()
+        if name in right and entry != right[name]
+    ]
+    return ", ".join(parts) or "in another order"
+
+
+def _by_name(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, list):
+        return None
+    named = {str(entry.get("name")): entry for entry in value if isinstance(entry, dict)}
+    return named if len(named) == len(value) and named else None
+
+
+def _content(event: Event) -> JsonObject:
+    return _content_of(event.key, event.object)
+
+
+def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
+    """What an outsider says of an object: all but identity, bookkeeping and consequences."""
+    metadata = meta.metadata(tree)
+    found: JsonObject = {}
+    for part in _METADATA:
+        kept = dict(metadata.get(part) or {})
+        kept.pop(well_known.LAST_APPLIED, None)
+        if kept:
+            found[f"metadata.{part}"] = kept
+    for name, value in tree.items():
+        if name in ("apiVersion", "kind", "metadata", "status"):
+            continue
+        found[name] = _without_drawn(value)
+    if key.resource == "pods" and isinstance(found.get("spec"), dict):
+        found["spec"] = {name: each for name, each in found["spec"].items() if name != "nodeName"}
+    if (key.group, key.resource) in _STATUS_OF_INPUTS:
+        status = meta.status(tree)
+        found["status"] = {part: facts.masked(status.get(part)) for part in _NODE_STATUS}
+    return found
+
+
+def _without_drawn(value: Any) -> Any:
+    """A value without what the API server put into it: times, and drawn names of volumes."""
+    if isinstance(value, dict):
+        return {name: _without_drawn(item) for name, item in value.items() if name != "timeAdded"}
+    if isinstance(value, list):
+        return [_without_drawn(item) for item in value]
+    if isinstance(value, str) and value.startswith(_ADDED_VOLUME):
+        return _ADDED_VOLUME
+    return value
+
+
+def _shown(value: Any) -> str:
+    return canonical_json(value).decode()

@@ -1,0 +1,65 @@
+"""Which pod of one side is which of the other.
+
+Pods of one name are paired in their order. What is left has drawn names, and is paired in order
+among those with the same namespace, controller and base of the name: the third pod of a ReplicaSet
+is the third one on the other side.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from app.analysis.diff.courses import Course
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pair:
+    """One pod on both sides; None where it does not exist."""
+
+    number: int
+    a: Course | None
+    b: Course | None
+
+    @property
+    def name(self) -> str:
+        """`namespace/name` in the first side that has it."""
+        course = self.a or self.b
+        assert course is not None, "a pair has at least one side"
+        return course.name
+
+    def side(self, which: str) -> Course | None:
+        """The course on side `a` or `b`."""
+        return self.a if which == "a" else self.b
+
+
+def pairs(left: Iterable[Course], right: Iterable[Course]) -> list[Pair]:
+    """Every pod of both sides once, those of the first in its order, then what is only beyond."""
+    others = {(course.key, course.ordinal): course for course in right}
+    matched: list[tuple[Course, Course | None]] = []
+    for course in left:
+        matched.append((course, others.pop((course.key, course.ordinal), None)))
+    rest: dict[Hashable, list[Course]] = defaultdict(list)
+    for course in others.values():
+        rest[_kin(course)].append(course)
+    found: list[Pair] = []
+    for mine, other in matched:
+        if other is None and (kin := rest.get(_kin(mine))) and mine.base != mine.key.name:
+            other = kin.pop(0)
+        found.append(Pair(number=len(found), a=mine, b=other))
+    for kin in rest.values():
+        found += (Pair(number=len(found) + n, a=None, b=other) for n, other in enumerate(kin))
+    return found
+
+
+def _kin(course: Course) -> Hashable:
+    owner = course.owner
+    return (
+        course.key.namespace,
+        course.base,
+        (owner.kind, owner.name) if owner is not None else None,
+    )
+
+
+def by_uid(found: Sequence[Pair], which: str) -> dict[str, Pair]:
+    """The pairs by the uid that their pod has on one side."""
+    return {course.uid: pair for pair in found if (course := pair.side(which)) is not None}

@@ -1,0 +1,175 @@
+"""Two histories compared by what is there at the end: pods and their places, or all objects."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.analysis import meanings
+from app.analysis.diff import matching
+from app.analysis.diff.courses import Course, Courses
+from app.analysis.diff.report import head_json, place_text
+from app.analysis.diff.sides import DiffBounds, Side
+from app.analysis.explain.pods import Steps
+from app.analysis.replay import facts
+from app.domain.log import EventType, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.objects.schema.structural import Schemas
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+
+TEXT_MAX = 200
+"""Characters of a value that is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One subject that is not the same at the end, with both sides in words."""
+
+    subject: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndReport:
+    """What differs at the end; `same` counts what does not."""
+
+    a: Side
+    b: Side
+    what: str
+    same: int
+    entries: tuple[Entry, ...]
+    listed_max: int
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs."""
+        return not self.entries
+
+    def to_json(self) -> JsonObject:
+        """The whole answer."""
+        return {
+            **head_json(self.a, self.b),
+            "outcome": "same" if self.is_same else "different",
+            "by": self.what,
+            "same": self.same,
+            "different": len(self.entries),
+            "differences": [
+                {"subject": each.subject, "a": each.a, "b": each.b}
+                for each in self.entries[: self.listed_max]
+            ],
+            "leftOut": max(0, len(self.entries) - self.listed_max),
+        }
+
+
+def pods(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[EndReport]:
+    """The pods of which the outcome, the node or a device is another one."""
+    left = Courses(a)
+    yield
+    right = Courses(b)
+    yield
+    pairs = matching.pairs(left.all(), right.all())
+    entries = [
+        Entry(subject=f"pods/{pair.name}", a=place_text(pair.a), b=place_text(pair.b))
+        for pair in pairs
+        if _end(pair.a) != _end(pair.b)
+    ]
+    return EndReport(
+        a=a,
+        b=b,
+        what="outcomes",
+        same=len(pairs) - len(entries),
+        entries=tuple(entries),
+        listed_max=bounds.listed_max,
+    )
+
+
+def objects(
+    a: Side, b: Side, schemas: Schemas, bounds: DiffBounds = DiffBounds()
+) -> Steps[EndReport]:
+    """The objects that mean something else at the end, or exist on one side only.
+
+    Uids, times, versions and who owns which field make no difference; Events are left out.
+    """
+    left = _kept(a)
+    yield
+    right = _kept(b)
+    yield
+    entries: list[Entry] = []
+    same: Counter[bool] = Counter()
+    for number, key in enumerate({**left, **right}):
+        if number % 512 == 0:
+            yield
+        node = meanings.node_of(schemas, key)
+        mine, other = (_meaning(side.get(key), node) for side in (left, right))
+        same[mine == other] += 1
+        if mine != other:
+            entries += _entries(key, mine, other)
+    return EndReport(
+        a=a,
+        b=b,
+        what="objects",
+        same=same[True],
+        entries=tuple(entries),
+        listed_max=bounds.listed_max,
+    )
+
+
+def _end(course: Course | None) -> object:
+    if course is None:
+        return None
+    placed = course.placed
+    return course.outcome, None if placed is None else (placed.node, placed.devices)
+
+
+def _kept(side: Side) -> Mapping[ObjectKey, JsonObject]:
+    """The objects that exist at the end."""
+    found = {event.key: event.object for event in side.start}
+    for event in side.events:
+        if not event.is_about_object:
+            continue
+        if event.type is EventType.OBJECT_DELETED:
+            found.pop(event.key, None)
+        else:
+            found[event.key] = event.object
+    return {key: tree for key, tree in found.items() if key.resource != "events"}
+
+
+_IDENTITY = frozenset(("uid", "ownerReferences", "selfLink"))
+
+
+def _meaning(tree: JsonObject | None, node: Any) -> Any:
+    if tree is None:
+        return None
+    found = facts.masked(meanings.of(tree, node))
+    metadata = {
+        name: value for name, value in meta.metadata(found).items() if name not in _IDENTITY
+    }
+    return _without_uids({**found, "metadata": metadata})
+
+
+def _without_uids(tree: Any) -> Any:
+    """Without the uids by which objects name others."""
+    if isinstance(tree, dict):
+        return {name: _without_uids(value) for name, value in tree.items() if name != "uid"}
+    if isinstance(tree, list):
+        return [_without_uids(item) for item in tree]
+    return tree
+
+
+def _entries(key: ObjectKey, mine: Any, other: Any) -> Iterator[Entry]:
+    if mine is None or other is None:
+        there, gone = "exists", "does not exist"
+        is_in_a = mine is not None
+        yield Entry(subject=str(key), a=there if is_in_a else gone, b=gone if is_in_a else there)
+        return
+    parts = list(facts.changes(mine, other))
+    left = "; ".join(f"{path}={_shown(was)}" for path, was, _ in parts)
+    right = "; ".join(f"{path}={_shown(now)}" for path, _, now in parts)
+    yield Entry(subject=str(key), a=left, b=right)
+
+
+def _shown(value: Any) -> str:
+    text = canonical_json(value).decode()
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"

@@ -1,0 +1,322 @@
+"""Where the reasons of both sides part, and what stands behind that: typed causes, not sentences.
+
+Both sides are asked at the moment at which the first of them did what the other did not do: about
+the nodes in the order of the scheduler, their requests, their devices. The first node or device of
+which they say something else is where they part. What is behind it is found by comparing facts: who
+holds the device, its taints, what its slice says, what is bound to the node.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
+from app.analysis.explain.trees import NodeReason
+from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.explanation import DeviceReason, RequestReason
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+
+
+@dataclass(frozen=True, slots=True)
+class ByPod:
+    """A pod, by its uid on one side, is in another place there, or somewhere else in time."""
+
+    side: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByObject:
+    """An object is another one, or is not there, on one of the sides."""
+
+    key: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class BySettings:
+    """The release, a gate or a quirk is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByOrder:
+    """The scheduler began at another node, because it had made other attempts before."""
+
+
+Cause: TypeAlias = ByPod | ByObject | BySettings | ByOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """The place where the reasons part, what both sides say there, and the causes behind it."""
+
+    node: str = ""
+    device: str = ""
+    a: str = ""
+    b: str = ""
+    causes: tuple[Cause, ...] = ()
+
+
+_Taints: TypeAlias = frozenset[tuple[str, str]]
+
+_Said: TypeAlias = tuple[RequestReason, DeviceReason]
+
+Sides: TypeAlias = Mapping[str, Testimony]
+"""What the sides say, by `a` and `b`."""
+
+
+def of_placement(
+    told: Sides,
+    nodes: Sequence[str],
+    starts: tuple[int | None, int | None],
+) -> Parting:
+    """Where the reasons for a placement part.
+
+    `nodes` are those that were chosen, that of the side which placed first in front; `starts` the
+    places among the nodes at which the schedulers began.
+    """
+    for parting in _partings(told, nodes):
+        if parting.causes:
+            return parting
+    causes = _around(told, nodes)
+    place = nodes[0] if nodes else ""
+    said = {side: _node_text(told[side].nodes.get(place)) for side in told}
+    if not causes and None not in starts and starts[0] != starts[1]:
+        causes = (ByOrder(),)
+    return Parting(node=place, a=said["a"], b=said["b"], causes=causes)
+
+
+def of_eviction(told: Sides, devices: Sequence[str], node: str) -> Parting:
+    """Why a pod is evicted on one side only: taints of its devices, or its node."""
+    for device in devices:
+        facts = {side: told[side].devices.get(device) for side in told}
+        left, right = facts["a"], facts["b"]
+        if left is None or right is None:
+            if left is not right:
+                return Parting(
+                    device=device,
+                    a=_taints_text(left),
+                    b=_taints_text(right),
+                    causes=tuple(_slices(told, device)),
+                )
+            continue
+        a, b = left.taints | left.rules, right.taints | right.rules
+        if a != b:
+            causes = tuple(_taints(told, device, a, b))
+            return Parting(
+                device=device, a=_taints_text(left), b=_taints_text(right), causes=causes
+            )
+    known = [told[side].node_facts.get(node) for side in ("a", "b")]
+    if known[0] is not None and known[1] is not None and known[0].content != known[1].content:
+        cause = ByObject(ObjectKey(*api_resources.NODES, "", node))
+        return Parting(node=node, a="", b="", causes=(cause,))
+    return Parting(node=node)
+
+
+def _partings(told: Sides, nodes: Sequence[str]) -> Iterator[Parting]:
+    yield from _of_pod(told)
+    others = [name for name in told["a"].nodes if name not in nodes]
+    others += [name for name in told["b"].nodes if name not in nodes and name not in others]
+    for node in (*nodes, *others):
+        left, right = told["a"].nodes.get(node), told["b"].nodes.get(node)
+        if left is None and right is None:
+            continue
+        yield from _of_node(told, node, left, right)
+        yield from _of_devices(told, node, left, right)
+
+
+def _of_pod(told: Sides) -> Iterator[Parting]:
+    """What differs before any node is asked: the pod itself, and its claims."""
+    left, right = told["a"], told["b"]
+    words = {side: told[side].text or "nodes are asked" for side in told}
+    for entry in {**left.claims, **right.claims}:
+        mine, other = left.claims.get(entry), right.claims.get(entry)
+        if mine is None or other is None:
+            continue
+        if mine.is_there != other.is_there:
+            yield Parting(a=words["a"], b=words["b"], causes=(ByObject(mine.key),))
+        elif bool(mine.users) != bool(other.users):
+            side, users = ("a", mine.users) if mine.users else ("b", other.users)
+            text = {"a": "free to choose", "b": "free to choose"}
+            text[side] = f"claim {mine.key.name} is allocated already"
+            causes = tuple(ByPod(side, uid) for uid in sorted(users))
+            yield Parting(a=text["a"], b=text["b"], causes=causes)
+        elif mine.content != other.content:
+            key = mine.key
+            if mine.template:
+                resource = api_resources.RESOURCE_CLAIM_TEMPLATES
+                key = ObjectKey(*resource, key.namespace, mine.template)
+            text = {"a": mine.content.decode(), "b": other.content.decode()}
+            yield Parting(a=text["a"], b=text["b"], causes=(ByObject(key),))
+
+
+def _of_node(
+    told: Sides, node: str, left: NodeReason | None, right: NodeReason | None
+) -> Iterator[Parting]:
+    """What a node says before devices are asked."""
+    is_early = [reason is None or reason.explained is None for reason in (left, right)]
+    if not any(is_early) or _node_text(left) == _node_text(right):
+        return
+    facts = {side: told[side].node_facts.get(node) for side in told}
+    mine, other = facts["a"], facts["b"]
+    causes: list[Cause] = []
+    if mine is None or other is None or mine.content != other.content:
+        causes.append(ByObject(ObjectKey(*api_resources.NODES, "", node)))
+    if mine is not None and other is not None:
+        causes += _pods(mine.pods, other.pods)
+    yield Parting(
+        node=node,
+        a=_node_text(left),
+        b=_node_text(right),
+        causes=tuple(causes) or (BySettings(),),
+    )
+
+
+def _of_devices(
+    told: Sides, node: str, left: NodeReason | None, right: NodeReason | None
+) -> Iterator[Parting]:
+    """The first devices that one side could have and the other could not."""
+    mine, other = _by_device(left), _by_device(right)
+    for place in {**mine, **other}:
+        device = place[1]
+        a, b = mine.get(place), other.get(place)
+        facts = {side: told[side].devices.get(device) for side in told}
+        can = (_is_open(a, facts["a"]), _is_open(b, facts["b"]))
+        if None in can or can[0] == can[1]:
+            continue
+        yield Parting(
+            node=node,
+            device=device,
+            a=_device_text(a, facts["a"]),
+            b=_device_text(b, facts["b"]),
+            causes=tuple(_of_device(told, device, facts["a"], facts["b"], a, b)),
+        )
+
+
+def _is_open(said: _Said | None, facts: DeviceFacts | None) -> bool | None:
+    """Whether a side could have the device; None where it was not looked at."""
+    if facts is None:
+        return False
+    if said is None:
+        return None
+    return _kind(said) is None
+
+
+def _of_device(
+    told: Sides,
+    device: str,
+    left: DeviceFacts | None,
+    right: DeviceFacts | None,
+    a: _Said | None,
+    b: _Said | None,
+) -> Iterator[Cause]:
+    """What is behind a difference about one device: what the side without it says of it."""
+    if left is None or right is None:
+        yield from _slices(told, device)
+        return
+    kind = _kind(a) or _kind(b)
+    pools = [told[side].pools.get(pool_of(device)) for side in ("a", "b")]
+    match kind:
+        case Kind.ALLOCATED | Kind.TAKEN:
+            yield from _pods(left.holders, right.holders)
+        case Kind.TAINT if left.taints != right.taints:
+            yield from _taints(told, device, left.taints, right.taints)
+        case Kind.SELECTOR | Kind.SELECTOR_ERROR:
+            names = {**told["a"].classes, **told["b"].classes}
+            for name in names:
+                if told["a"].classes.get(name) != told["b"].classes.get(name):
+                    yield ByObject(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
+        case Kind.COUNTERS if pools[0] is not None and pools[1] is not None:
+            yield from _pods(pools[0].holders, pools[1].holders)
+        case Kind.CAPACITY:
+            yield from _pods(left.holders, right.holders)
+        case _:
+            pass
+    if left.content != right.content:
+        yield from _slices(told, device)
+    yield BySettings()
+
+
+def _kind(said: _Said | None) -> Kind | None:
+    return None if said is None or said[1].cause is None else said[1].cause.kind
+
+
+def _by_device(
+    reason: NodeReason | None,
+) -> dict[tuple[str, str], _Said]:
+    """What is said of each device, by request and device."""
+    if reason is None:
+        return {}
+    return {
+        (request.request, device.device): (request, device)
+        for _, request in reason.requests()
+        for device in request.devices
+    }
+
+
+def _slices(told: Sides, device: str) -> Iterator[Cause]:
+    pool = pool_of(device)
+    names = {
+        name
+        for side in told.values()
+        if (facts := side.pools.get(pool)) is not None
+        for name in facts.slices
+    }
+    for name in sorted(names):
+        yield ByObject(ObjectKey(*api_resources.RESOURCE_SLICES, "", name))
+
+
+def _taints(told: Sides, device: str, left: _Taints, right: _Taints) -> Iterator[Cause]:
+    rules = {rule for _, rule in left ^ right}
+    for rule in sorted(rules):
+        if rule:
+            yield ByObject(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule))
+        else:
+            yield from _slices(told, device)
+
+
+def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
+    """Those that are on one side only."""
+    for uid in sorted(right - left):
+        yield ByPod("b", uid)
+    for uid in sorted(left - right):
+        yield ByPod("a", uid)
+
+
+def _around(told: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:
+    """Pods and nodes that scores see differently where every verdict is the same."""
+    causes: list[Cause] = []
+    for node in nodes:
+        facts = [told[side].node_facts.get(node) for side in ("a", "b")]
+        if facts[0] is None or facts[1] is None:
+            continue
+        causes += _pods(facts[0].pods, facts[1].pods)
+        if facts[0].content != facts[1].content:
+            causes.append(ByObject(ObjectKey(*api_resources.NODES, "", node)))
+    return tuple(causes)
+
+
+def _node_text(reason: NodeReason | None) -> str:
+    if reason is None:
+        return "not asked"
+    return reason.text or "would take it"
+
+
+def _device_text(said: _Said | None, facts: DeviceFacts | None) -> str:
+    if facts is None:
+        return "not published"
+    if said is None:
+        return "not looked at"
+    if said[1].chosen:
+        return "chosen"
+    if said[1].cause is not None:
+        return said[1].cause.text
+    return said[1].note or "free"
+
+
+def _taints_text(facts: DeviceFacts | None) -> str:
+    if facts is None:
+        return "not published"
+    found = sorted(facts.taints | facts.rules)
+    taints = [f"{text} by rule {rule}" if rule else text for text, rule in found]
+    return f"tainted {', '.join(taints)}" if taints else "not tainted"

@@ -1,0 +1,191 @@
+"""The answer of a comparison, as values and as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.analysis.diff.causes import Difference, Root
+from app.analysis.diff.classes import Class
+from app.analysis.diff.courses import Course
+from app.analysis.diff.inputs import Change
+from app.analysis.diff.sides import Side
+from app.domain.log import doubts
+from app.domain.log.doubts import Doubt
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffReport:
+    """What is different, and what follows from what.
+
+    `same` counts the pods of which everything is the same, `counts` the others by their gravest
+    class. `switches` and `changes` are what was given to the two histories differently;
+    `unexplained` counts the differences for which no cause was found.
+    """
+
+    a: Side
+    b: Side
+    same: int
+    counts: Mapping[str, int]
+    switches: tuple[str, ...]
+    changes: tuple[Change, ...]
+    differences: tuple[Difference, ...]
+    unexplained: int
+    listed_max: int
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no decision differs."""
+        return not self.differences
+
+    def roots(self) -> list[tuple[Root, list[Difference]]]:
+        """The roots with the differences right below each, in the order of time.
+
+        Changes and switches from which nothing follows are not among them.
+        """
+        found: dict[Root, list[Difference]] = {}
+        for difference in self.differences:
+            if difference.roots:
+                found.setdefault(difference.roots[0], []).append(difference)
+        return sorted(found.items(), key=lambda item: item[1][0].parted.time)
+
+    def idle(self) -> list[Change]:
+        """The changes from which nothing follows."""
+        roots = {root.name for difference in self.differences for root in difference.roots}
+        return [change for change in self.changes if str(change.key) not in roots]
+
+    def to_json(self) -> JsonObject:
+        """The whole answer; each difference names those that it follows from."""
+        return {
+            **head_json(self.a, self.b),
+            "outcome": "same" if self.is_same else "different",
+            "pods": {
+                "same": self.same,
+                "different": len(self.differences),
+                "classes": {each.value: self.counts[each] for each in Class if self.counts[each]},
+            },
+            "unexplained": self.unexplained,
+            "settings": list(self.switches),
+            "changes": [_change(change, self.a) for change in self.changes[: self.listed_max]],
+            "differences": [
+                _difference(each, self.a) for each in self.differences[: self.listed_max]
+            ],
+            "leftOut": max(0, len(self.differences) - self.listed_max),
+            "certainty": doubts.certainty(self.doubts),
+            "doubts": msgspec.to_builtins(self.doubts),
+        }
+
+
+def head_json(a: Side, b: Side) -> JsonObject:
+    """Which two histories, up to where, and from where on."""
+    return {
+        "a": _side(a),
+        "b": _side(b),
+        "common": a.common,
+        "shiftSeconds": b.shift / 1_000_000,
+    }
+
+
+def _side(side: Side) -> JsonObject:
+    return {
+        "history": side.name,
+        "revision": side.revision,
+        "time": _time(side.until),
+        "eventsAfter": side.left_out,
+    }
+
+
+def devices_text(course: Course) -> str:
+    """The devices that a pod has, in words."""
+    if course.placed is None:
+        return ""
+    return ", ".join(given.device for given in course.placed.devices)
+
+
+def place_text(course: Course | None) -> str:
+    """What became of a pod, in a few words."""
+    if course is None:
+        return "does not exist"
+    if course.placed is None:
+        last = course.refusals[-1].message if course.refusals else ""
+        return f"{course.outcome}{f': {last}' if last else ''}"
+    devices = devices_text(course)
+    with_devices = f" with {devices}" if devices else ""
+    return f"{course.outcome} on {course.placed.node}{with_devices}"
+
+
+def course_json(course: Course | None) -> JsonObject | None:
+    """One side of a difference."""
+    if course is None:
+        return None
+    placed, evicted, ended = course.placed, course.evicted, course.ended
+    return {
+        "name": course.key.name,
+        "uid": course.uid,
+        "outcome": course.outcome,
+        "text": place_text(course),
+        "createdRevision": course.created.revision,
+        "created": _time(course.created.time),
+        "node": placed.node if placed is not None else "",
+        "devices": [given.device for given in placed.devices] if placed is not None else [],
+        "placed": _time(placed.at.time) if placed is not None else "",
+        "placedRevision": placed.at.revision if placed is not None else 0,
+        "decidedAt": placed.decided if placed is not None else 0,
+        "refusals": len(course.refusals),
+        "lastRefusal": course.refusals[-1].message if course.refusals else "",
+        "evicted": _time(evicted.at.time) if evicted is not None else "",
+        "evictedRevision": evicted.at.revision if evicted is not None else 0,
+        "evictedFor": f"{evicted.reason}: {evicted.message}" if evicted is not None else "",
+        "ended": _time(ended.time) if ended is not None else "",
+        "endedAs": course.phase,
+    }
+
+
+def _difference(difference: Difference, a: Side) -> JsonObject:
+    pair, parting = difference.pair, difference.parting
+    found: JsonObject = {
+        "subject": f"pods/{pair.name}",
+        "class": difference.classes[0].value,
+        "classes": [each.value for each in difference.classes],
+        "aspect": difference.parted.aspect.value,
+        "time": _time(difference.parted.time),
+        "first": difference.parted.side,
+        "a": course_json(pair.a),
+        "b": course_json(pair.b),
+        "root": difference.root.name,
+        "rootKind": difference.root.kind.value,
+        "causes": [*(root.name for root in difference.roots), *_names(difference.parents)],
+        "chain": [*_names(difference.chain), difference.root.name],
+        "consequences": list(_names(difference.below)),
+    }
+    if parting is not None:
+        found["parting"] = {
+            "node": parting.node,
+            "device": parting.device,
+            "a": parting.a,
+            "b": parting.b,
+        }
+    return found
+
+
+def _names(differences: Sequence[Difference]) -> Iterator[str]:
+    return (f"pods/{each.pair.name}" for each in differences)
+
+
+def _change(change: Change, a: Side) -> JsonObject:
+    return {
+        "object": str(change.key),
+        "change": change.verb.value,
+        "text": change.text,
+        "time": _time(change.since),
+        "revisionA": change.a.at.revision if change.a is not None else 0,
+        "revisionB": change.b.at.revision if change.b is not None else 0,
+    }
+
+
+def _time(time: int) -> str:
+    return timestamps.micro_text(Instant(time)) if time > 0 else ""

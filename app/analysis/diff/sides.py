@@ -1,0 +1,80 @@
+"""The two sides of a comparison, as values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from app.analysis.views import compiler_of, features_of
+from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.log import Event, Revision
+from app.domain.objects.profile import GATES, Profile
+from app.domain.values.timestamps import SECOND, Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One history from the revision on that both have in common.
+
+    `start` are the last events of the objects that exist at `common`, `events` what came after, in
+    order, up to `revision` and `until`; `left_out` counts those after that. `shift` is what has to
+    be taken from its instants so that they are those of the other side.
+    """
+
+    name: str
+    profile: Profile
+    options: Options
+    start: Sequence[Event] = ()
+    common: Revision = Revision(0)
+    events: Sequence[Event] = ()
+    revision: Revision = Revision(0)
+    until: Instant = Instant(0)
+    shift: int = 0
+    left_out: int = 0
+
+    @property
+    def rules(self) -> Rules:
+        """What its scheduler decides by."""
+        return Rules(
+            gates=self.profile,
+            features=features_of(self.profile),
+            compiler=compiler_of(self.profile),
+            quirks=registry.quirks_of(self.profile, self.options),
+            allocator_quirks=registry.allocator_quirks_of(self.profile, self.options),
+            binding_timeout=self.options.binding_timeout,
+        )
+
+    def instant(self, time: Instant) -> Instant:
+        """An instant of this side in the time of the comparison."""
+        return Instant(time - self.shift)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffBounds:
+    """How much is looked at.
+
+    Decisions `within` so many microseconds of each other are at the same time. `explained_max`
+    differences are followed to their causes, each on `nodes_max` nodes beside the two that were
+    chosen. Lists hold `listed_max` entries; all are counted.
+    """
+
+    within: int = SECOND
+    explained_max: int = 1_000
+    nodes_max: int = 64
+    listed_max: int = 10_000
+
+
+def switches_of(side: Side) -> Mapping[str, str]:
+    """The release, gates and quirks that apply, as options of the command line name them."""
+    profile = side.profile
+    quirks = registry.quirks_of(profile, side.options)
+    allocator = registry.allocator_quirks_of(profile, side.options)
+    return {
+        "profile": profile.patch or profile.version,
+        **{f"gate {gate}": str(profile.enabled(gate)).lower() for gate in GATES},
+        **{
+            f"quirk {each.name}": "on" if getattr(values, each.name) else "off"
+            for values in (quirks, allocator)
+            for each in fields(values)
+        },
+    }

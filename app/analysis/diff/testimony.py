@@ -1,0 +1,306 @@
+"""What one side says about a pod at one moment: its nodes' reasons, and the facts behind them.
+
+Questions are answered in the order of their revisions while the side's events are folded once; the
+functions are generators that give way after each step.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.analysis.diff.sides import DiffBounds, Side
+from app.analysis.explain import node_answers, unasked
+from app.analysis.explain.pods import Steps
+from app.analysis.explain.trees import NodeReason, node_reason
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key as key_of_claim
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.devices import pools, taints
+from app.domain.devices.taints import TaintRule
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey, Revision
+from app.domain.log.chain import canonical_json
+from app.domain.values import api_resources
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+STEP_MAX = 512
+"""Events folded before others may run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What a side is asked: about this pod as of a revision, its nodes and these devices.
+
+    Without `asks_nodes` the facts alone are wanted. `nodes` are asked in any case, the others up to
+    a bound.
+    """
+
+    number: int
+    revision: Revision
+    pod: ObjectKey | None
+    nodes: tuple[str, ...] = ()
+    devices: frozenset[str] = frozenset()
+    asks_nodes: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """A node's object as decisions read it, and the uids of the pods that are bound to it."""
+
+    content: bytes
+    pods: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFacts:
+    """A device: who holds it, what it is published as, and its taints.
+
+    `holders` are uids of pods, and keys of claims that no pod uses; `taints` pairs of text and
+    rule, the rule empty for taints of the driver. They are what the scheduler sees; `rules` are all
+    rules that select the device, with what they say, as the eviction controller sees them.
+    """
+
+    holders: frozenset[str]
+    slice: str
+    content: bytes
+    taints: frozenset[tuple[str, str]]
+    rules: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolFacts:
+    """A pool: its newest generation, why it cannot be used, and who holds devices of it."""
+
+    generation: int
+    problem: str
+    slices: frozenset[str]
+    holders: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFacts:
+    """A claim of a pod: whether it exists, what it asks for, who has it allocated already.
+
+    `template` names the ResourceClaimTemplate that it was made from, if it was.
+    """
+
+    key: ObjectKey
+    is_there: bool
+    content: bytes = b""
+    users: frozenset[str] = frozenset()
+    template: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Testimony:
+    """What a side says. `text` is why no node was asked, empty where they were.
+
+    `claims` are the pod's claims by entry, `classes` what the DeviceClasses that they name select.
+    """
+
+    revision: Revision
+    is_there: bool = False
+    text: str = ""
+    nodes: dict[str, NodeReason] = field(default_factory=dict)
+    node_facts: dict[str, NodeFacts] = field(default_factory=dict)
+    devices: dict[str, DeviceFacts] = field(default_factory=dict)
+    pools: dict[str, PoolFacts] = field(default_factory=dict)
+    claims: dict[str, ClaimFacts] = field(default_factory=dict)
+    classes: dict[str, bytes] = field(default_factory=dict)
+
+
+def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict[int, Testimony]]:
+    """The answers of a side, by the number of the query."""
+    views = LiveViews(side.profile)
+    for event in side.start:
+        views.fold(event)
+    views.show_as_of(side.common)
+    rules = side.rules
+    found: dict[int, Testimony] = {}
+    events = iter(side.events)
+    following = next(events, None)
+    for query in sorted(queries, key=lambda query: (query.revision, query.number)):
+        number = 0
+        while following is not None and following.revision <= query.revision:
+            views.fold(following)
+            following = next(events, None)
+            number += 1
+            if number % STEP_MAX == 0:
+                yield
+        found[query.number] = yield from _answer(views, rules, query, bounds)
+        yield
+    return found
+
+
+def _answer(views: LiveViews, rules: Rules, query: Query, bounds: DiffBounds) -> Steps[Testimony]:
+    told = Testimony(revision=query.revision)
+    tree = None if query.pod is None else views.objects.get(query.pod)
+    told.is_there = tree is not None
+    if tree is not None and not core.node_name(tree):
+        told.claims = dict(_claims(views, tree))
+        told.classes = dict(_classes(views, told.claims.values()))
+        if query.asks_nodes:
+            yield from _ask(views, rules, tree, query, bounds, told)
+    elif tree is not None:
+        told.text = f"it is bound to node {core.node_name(tree)} already"
+    nodes = {*query.nodes, *told.nodes}
+    told.node_facts = dict(_node_facts(views, nodes))
+    devices = set(query.devices)
+    for reason in told.nodes.values():
+        devices |= {device.device for _, request in reason.requests() for device in request.devices}
+    told.devices, told.pools = _device_facts(views, devices)
+    return told
+
+
+def _ask(
+    views: LiveViews,
+    rules: Rules,
+    tree: JsonObject,
+    query: Query,
+    bounds: DiffBounds,
+    told: Testimony,
+) -> Steps[None]:
+    told.text = unasked.cause(views, tree, rules)
+    if told.text:
+        return
+    count = sum(1 for _ in views.objects.keys(*api_resources.NODES))
+    asked: Sequence[str] = ("",) if count <= bounds.nodes_max else query.nodes
+    for node in asked:
+        try:
+            answers = node_answers.ask_nodes(rules, views, tree, now=Instant(0), node=node)
+            for answer in answers:
+                if answer is not None:
+                    told.nodes[answer.node] = node_reason(answer, effort_steps=0)
+                yield
+        except ClaimsNotReady as problem:
+            told.text = str(problem)
+            return
+
+
+def _claims(views: LiveViews, tree: JsonObject) -> Iterator[tuple[str, ClaimFacts]]:
+    pod = pods.facts(tree)
+    for entry in pods.named_claims(pod):
+        key = key_of_claim(pod.namespace, entry.name or "")
+        claim = views.objects.get(key)
+        users: frozenset[str] = frozenset()
+        if claim is not None and dra.allocation(claim) is not None:
+            users = frozenset(each.uid for each in dra.consumers(claim))
+        yield (
+            entry.entry.name,
+            ClaimFacts(
+                key=key,
+                is_there=claim is not None,
+                content=b"" if claim is None else canonical_json(meta.spec(claim)),
+                users=users,
+                template=entry.entry.template,
+            ),
+        )
+
+
+def _classes(views: LiveViews, claims: Iterable[ClaimFacts]) -> Iterator[tuple[str, bytes]]:
+    """The DeviceClasses that claims name."""
+    for claim in claims:
+        for request in dra.requests(views.objects.get(claim.key) or {}):
+            asks = (request.exactly, *request.first_available)
+            for name in (ask.device_class_name for ask in asks if ask is not None):
+                tree = views.objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
+                yield name, b"" if tree is None else canonical_json(meta.spec(tree))
+
+
+def _node_facts(views: LiveViews, names: Iterable[str]) -> Iterator[tuple[str, NodeFacts]]:
+    wanted = set(names)
+    bound: dict[str, set[str]] = {name: set() for name in wanted}
+    for key in views.objects.keys(*api_resources.PODS) if wanted else ():
+        tree = views.objects.get(key) or {}
+        node = core.node_name(tree)
+        if node in wanted and not core.is_finished(tree):
+            bound[node].add(meta.uid(tree))
+    for name in sorted(wanted):
+        node_tree = views.objects.get(ObjectKey(*api_resources.NODES, "", name))
+        content = b""
+        if node_tree is not None:
+            ready = [(each.type, each.status) for each in meta.conditions(node_tree)]
+            read = [meta.labels(node_tree), meta.spec(node_tree), core.allocatable(node_tree)]
+            content = canonical_json([*read, ready])
+        yield name, NodeFacts(content=content, pods=frozenset(bound[name]))
+
+
+def _device_facts(
+    views: LiveViews, names: Iterable[str]
+) -> tuple[dict[str, DeviceFacts], dict[str, PoolFacts]]:
+    wanted = {_id_of(name) for name in names}
+    places = {(driver, pool) for driver, pool, _ in wanted}
+    users = _users(views)
+    rules = list(_rules(views))
+    devices: dict[str, DeviceFacts] = {}
+    found: dict[str, PoolFacts] = {}
+    for pool in sorted(places):
+        newest = pools.newest(views.inventory.slices_of(pool))
+        holders: set[str] = set()
+        for published in newest:
+            for device in published.devices:
+                held = _holders(views, device.id, users)
+                holders |= held
+                if device.id in wanted:
+                    devices["/".join(device.id)] = DeviceFacts(
+                        holders=held,
+                        slice=published.key,
+                        content=canonical_json(device.tree),
+                        taints=frozenset((taint.text, taint.rule) for taint in device.taints),
+                        rules=frozenset(
+                            (rule.taint.text, rule.name)
+                            for rule in rules
+                            if rule.matches(device.id, without_selector=False)
+                        ),
+                    )
+        surveyed = views.inventory.pool(pool)
+        found["/".join(pool)] = PoolFacts(
+            generation=max((each.generation for each in newest), default=0),
+            problem="" if surveyed is None else surveyed.problem,
+            slices=frozenset(each.key for each in views.inventory.slices_of(pool)),
+            holders=frozenset(holders),
+        )
+    return devices, found
+
+
+def _id_of(device: str) -> DeviceId:
+    """The parts of `driver/pool/device`; the name of a pool may have slashes of its own."""
+    driver, _, rest = device.partition("/")
+    pool, _, name = rest.rpartition("/")
+    return driver, pool, name
+
+
+def _rules(views: LiveViews) -> Iterator[TaintRule]:
+    for key in views.objects.keys(*api_resources.DEVICE_TAINT_RULES):
+        try:
+            yield taints.rule_of(views.objects.get(key) or {})
+        except InputError:
+            # As the views do: what cannot be read concerns no device.
+            continue
+
+
+def _users(views: LiveViews) -> Mapping[str, frozenset[str]]:
+    """Who uses each claim, by its name as holders are named: pods by uid, else the claim itself."""
+    found: dict[str, frozenset[str]] = {}
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
+        tree = views.objects.get(key) or {}
+        users = {each.uid for each in dra.consumers(tree)}
+        users |= {owner.uid for owner in meta.owners(tree) if owner.kind == "Pod"}
+        found[f"{key.namespace}/{key.name}"] = frozenset(users) or frozenset((str(key),))
+    return found
+
+
+def _holders(
+    views: LiveViews, device: DeviceId, users: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    names = views.allocated.holders(device)
+    return frozenset(uid for name in names for uid in users.get(name, frozenset((name,))))
+
+
+def pool_of(device: str) -> str:
+    """`driver/pool` of a device."""
+    return device.rpartition("/")[0]

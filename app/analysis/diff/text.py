@@ -1,0 +1,112 @@
+"""A comparison as a page: root causes first, below each what follows from it."""
+
+from collections.abc import Sequence
+
+from app.analysis.diff.causes import Difference, Root, RootKind
+from app.analysis.diff.classes import Aspect
+from app.analysis.diff.inputs import Change
+from app.analysis.diff.outcomes import EndReport
+from app.analysis.diff.report import DiffReport, place_text
+from app.analysis.explain import pages
+from app.analysis.explain.reasons import Reason
+from app.analysis.recordings import uncertainty
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+
+LINES_MAX = 400
+"""Lines of a page; the JSON has everything."""
+
+TEXT_MAX = 160
+"""Characters of what was changed, of what each side says."""
+
+
+def page(report: DiffReport, width: int) -> list[str]:
+    """The lines of the page."""
+    a, b = report.a, report.b
+    head = f"A: {a.name} at revision {a.revision}; B: {b.name} at revision {b.revision}"
+    if a.common:
+        head += f"; the same up to revision {a.common}"
+    reasons = [_root(root, below, report) for root, below in report.roots()]
+    if report.switches and not any(root.kind is RootKind.SETTINGS for root, _ in report.roots()):
+        reasons.append(Reason(text=f"settings, without a consequence: {_switches(report)}"))
+    reasons += [Reason(text=f"{_changed(change)}: nothing follows") for change in report.idle()]
+    notes = [_counts(report)]
+    if b.shift:
+        notes.append(f"times of B are compared {b.shift / 1_000_000:.3f} seconds earlier")
+    for letter, side in (("A", a), ("B", b)):
+        if side.left_out:
+            moment = timestamps.micro_text(side.until)
+            events = "1 more event" if side.left_out == 1 else f"{side.left_out} more events"
+            notes.append(f"{letter} has {events}, after {moment}: not compared")
+    if report.unexplained:
+        notes.append(f"no cause was found for {report.unexplained} of them")
+    notes += uncertainty.lines(report.doubts)
+    return pages.page(head, reasons, notes=notes, width=width, lines_max=LINES_MAX)
+
+
+def end_page(report: EndReport) -> list[str]:
+    """The lines for what differs at the end."""
+    a, b = report.a, report.b
+    lines = [
+        f"A: {a.name} at revision {a.revision}; B: {b.name} at revision {b.revision}",
+        f"{report.same} are the same, {len(report.entries)} differ",
+    ]
+    for entry in report.entries[:LINES_MAX]:
+        lines += [entry.subject, f"  A: {entry.a}", f"  B: {entry.b}"]
+    if len(report.entries) > LINES_MAX:
+        lines.append(f"… {len(report.entries) - LINES_MAX} more; -o json has all of them")
+    return lines
+
+
+def _counts(report: DiffReport) -> str:
+    if report.is_same:
+        return f"every decision is the same: {report.same} pods"
+    classes = ", ".join(f"{count} {name}" for name, count in report.counts.items() if count)
+    return f"{report.same} pods are the same, {len(report.differences)} differ: {classes}"
+
+
+def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason:
+    match root.kind:
+        case RootKind.SETTINGS:
+            text = f"settings: {_switches(report)}"
+        case RootKind.CHANGE:
+            text = pages.shortened(f"{root.name} {root.text}", TEXT_MAX)
+        case RootKind.END:
+            text = f"{root.name}: {root.text}"
+        case RootKind.UNKNOWN:
+            text = root.text
+    return Reason(text=text, children=tuple(_difference(each) for each in below))
+
+
+def _difference(difference: Difference) -> Reason:
+    pair, parting = difference.pair, difference.parting
+    classes = ", ".join(each.value for each in difference.classes)
+    when = timestamps.micro_text(Instant(difference.parted.time))
+    text = f"pod {pair.name}: {classes}, from {when} on"
+    children: list[Reason] = []
+    if pair.a is not None and pair.b is not None:
+        children.append(Reason(text=f"A: {_place(difference, 'a')}"))
+        children.append(Reason(text=f"B: {_place(difference, 'b')}"))
+    if parting is not None and (parting.a or parting.b):
+        place = parting.device or parting.node or "the pod"
+        a, b = (pages.shortened(said, TEXT_MAX) for said in (parting.a, parting.b))
+        children.append(Reason(text=f"they part at {place}: in A {a}; in B {b}"))
+    children += [_difference(each) for each in difference.below]
+    return Reason(text=text, children=tuple(children))
+
+
+def _place(difference: Difference, side: str) -> str:
+    course = difference.pair.side(side)
+    text = place_text(course)
+    is_about_time = difference.parted.aspect in (Aspect.PLACEMENT, Aspect.END)
+    if course is not None and course.placed is not None and is_about_time:
+        text += f", bound at {timestamps.micro_text(Instant(course.placed.at.time))}"
+    return text
+
+
+def _switches(report: DiffReport) -> str:
+    return pages.shortened("; ".join(report.switches), TEXT_MAX)
+
+
+def _changed(change: Change) -> str:
+    return pages.shortened(f"{change.key} {change.text}", TEXT_MAX)

@@ -1,0 +1,76 @@
+"""`/redra/v1/histories/<history>/diff`: what two histories decided differently."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import anyio
+import msgspec
+
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Request, Response
+from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.domain.values.timestamps import SECOND
+from app.service import diffing
+from app.service.diffing import By, Comparison, Ending
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+_WITHIN_MAX = 86_400.0
+
+
+class DiffApi:
+    """Answers the questions, a bounded number at a time; others wait for their turn."""
+
+    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
+
+    async def answer(
+        self,
+        request: Request,
+        runtime: HistoryRuntime,
+        check: Callable[[HistoryRuntime], None],
+    ) -> Response:
+        """The answer for two histories; `check` raises for one that the reader may not read.
+
+        Raises Rejected.
+        """
+        other_name = request.parameter("with")
+        if not other_name:
+            raise BadRequest("the parameter with is missing")
+        by = request.parameter("by") or By.DECISIONS.value
+        if by not in list(By):
+            raise BadRequest(f'by must be one of {", ".join(By)}, not "{by[:64]}"')
+        other = await self._histories.open(other_name)
+        for each in (runtime, other):
+            check(each)
+        moment = request.parameter("at")
+        sides = (
+            Ending(history=runtime.info, moment=moment),
+            Ending(history=other.info, moment=request.parameter("withAt") or moment),
+        )
+        comparison = Comparison(
+            by=By(by),
+            schemas=runtime.rules.schemas,
+            bounds=replace(self._limits.diff, within=int(_within(request) * SECOND)),
+            events_max=self._limits.diff_events_max,
+        )
+        async with self._turns:
+            try:
+                report = await diffing.compare_histories(runtime.log, *sides, comparison)
+            except RevisionTooLarge as problem:
+                raise NotFound(str(problem)) from problem
+        return Response(msgspec.json.encode(report.to_json()))
+
+
+def _within(request: Request) -> float:
+    """The seconds by which the same decision may be earlier or later."""
+    text = request.parameter("within") or "1"
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _WITHIN_MAX:
+        raise BadRequest(f'within must be a number of seconds, not "{text[:64]}"')
+    return seconds

@@ -1,0 +1,1 @@
+"""Questions about histories, answered for the command line: why, blast radius, differences."""

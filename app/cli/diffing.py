@@ -1,0 +1,79 @@
+"""`redra diff`: what two histories decided differently, and where that begins."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+
+
+class By(StrEnum):
+    """What is compared."""
+
+    DECISIONS = "decisions"
+    OBJECTS = "objects"
+    OUTCOMES = "outcomes"
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("diff")(diff)
+
+
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A[@MOMENT]", help="A history, to its end.")],
+    b: Annotated[str, typer.Argument(metavar="B[@MOMENT]", help="The history to compare it with.")],
+    at: Annotated[
+        str,
+        typer.Option(help="Compare up to this revision or instant; by default to the earlier end."),
+    ] = "",
+    by: Annotated[
+        By,
+        typer.Option(
+            help="decisions: each pod, with causes; outcomes: where each pod is at the end; "
+            "objects: what exists at the end."
+        ),
+    ] = By.DECISIONS,
+    within: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds by which the same decision may be earlier or later."),
+    ] = 1.0,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Compare two histories decision by decision: a fork and its parent, two recordings, two forks.
+
+    Root causes come first: other settings, and what outsiders wrote differently. Below each stand
+    the pods that follow from it (moved, newly unschedulable, newly placed, evicted, spared, earlier
+    or later), with the node or device at which the reasons of both sides part, and below these what
+    follows from them. Exits with 0 when nothing differs, and with 1 when something does.
+    """
+    from app.analysis.diff import text
+    from app.analysis.diff.outcomes import EndReport
+    from app.analysis.diff.report import DiffReport
+    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap.answers import differences
+    from app.service import diffing
+
+    settings = process_settings.settings(data=data)
+    garbage_collection.expect_large_heap()
+
+    async def run() -> DiffReport | EndReport:
+        async with stores.open_store(settings) as store:
+            chosen = diffing.By(by.value)
+            return await differences.diff(store, settings, a, b, at, chosen, within)
+
+    report = console.run(run)
+    if output is Output.JSON:
+        console.say_json(report.to_json())
+    elif isinstance(report, DiffReport):
+        for line in text.page(report, console.width()):
+            console.say(line)
+    else:
+        for line in text.end_page(report):
+            console.say(line)
+    if not report.is_same:
+        raise typer.Exit(1)

@@ -1,0 +1,215 @@
+"""Reads two histories for a comparison: from where they part on, up to moments that fit."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeVar
+
+from anyio import lowlevel
+
+from app.analysis.diff import compare, outcomes
+from app.analysis.diff.outcomes import EndReport
+from app.analysis.diff.report import DiffReport
+from app.analysis.diff.sides import DiffBounds, Side
+from app.analysis.explain.pods import Steps
+from app.domain.controllers import registry
+from app.domain.errors import InputError
+from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision
+from app.domain.objects import profile as profiles
+from app.domain.objects.profile import RULES_GATE
+from app.domain.objects.schema.structural import Schemas
+from app.domain.values import json_tree
+from app.domain.values.timestamps import Instant
+from app.ports import EventLog
+from app.service import moments, recorded_doubts
+
+_PAGE = 5_000
+
+Found = TypeVar("Found")
+
+
+class By(StrEnum):
+    """What is compared."""
+
+    DECISIONS = "decisions"
+    OBJECTS = "objects"
+    OUTCOMES = "outcomes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What to compare, and how much of it. `events_max` bounds the events of one side.
+
+    `schemas` say which spellings of a value mean the same.
+    """
+
+    by: By
+    schemas: Schemas
+    bounds: DiffBounds = DiffBounds()
+    events_max: int = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """One side of a comparison: the history, and the moment up to which it is compared, if any."""
+
+    history: HistoryInfo
+    moment: str = ""
+
+
+async def compare_histories(
+    log: EventLog, a: Ending, b: Ending, comparison: Comparison
+) -> DiffReport | EndReport:
+    """The differences of two histories. Raises InputError, RevisionTooLarge."""
+    is_timed = comparison.by is By.DECISIONS
+    left, right = await read_sides(log, a, b, events_max=comparison.events_max, together=is_timed)
+    bounds = comparison.bounds
+    match comparison.by:
+        case By.OUTCOMES:
+            return await drive(outcomes.pods(left, right, bounds))
+        case By.OBJECTS:
+            return await drive(outcomes.objects(left, right, comparison.schemas, bounds))
+        case By.DECISIONS:
+            report = await drive(compare.compare(left, right, bounds))
+            found = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
+            return replace(report, doubts=tuple(dict.fromkeys((*found[0], *found[1]))))
+
+
+async def read_sides(
+    log: EventLog, a: Ending, b: Ending, *, events_max: int, together: bool = True
+) -> tuple[Side, Side]:
+    """Both sides. Raises InputError for histories that are too long, RevisionTooLarge.
+
+    With `together`, and where neither side has a moment, both are read up to the earlier of their
+    ends. Histories that have no event in common and no time either are compared from their
+    beginnings.
+    """
+    infos = {info.id: info for info in await log.histories()}
+    ends = [await _end(log, each) for each in (a, b)]
+    common = _common(a.history, b.history, infos)
+    common = Revision(min(common, *(revision for revision, _ in ends)))
+    firsts = [await _first(log, each.history) for each in (a, b)]
+    shift = 0
+    is_apart = ends[0][1] < firsts[1] or ends[1][1] < firsts[0]
+    if not common and is_apart:
+        shift = firsts[1] - firsts[0]
+    if together and not a.moment and not b.moment:
+        ends = await _together(log, (a, b), ends, shift)
+    left = await _read(log, a.history, common, *ends[0], events_max=events_max)
+    right = await _read(log, b.history, common, *ends[1], events_max=events_max)
+    return left, replace(right, shift=shift)
+
+
+async def drive(steps: Steps[Found]) -> Found:
+    """Do all steps, giving way after each."""
+    try:
+        while True:
+            next(steps)
+            await lowlevel.checkpoint()
+    except StopIteration as done:
+        result: Found = done.value
+        return result
+
+
+async def _end(log: EventLog, ending: Ending) -> tuple[Revision, Instant]:
+    """The revision and the instant up to which a side is compared."""
+    info = ending.history
+    if not ending.moment:
+        head = await log.head(info.id)
+        return head.revision, head.time
+    revision = await moments.find_revision(log, info, ending.moment)
+    return revision, await moments.find_time(log, info, ending.moment, revision)
+
+
+async def _together(
+    log: EventLog,
+    sides: tuple[Ending, Ending],
+    ends: list[tuple[Revision, Instant]],
+    shift: int,
+) -> list[tuple[Revision, Instant]]:
+    """The ends brought to the earlier instant of the two."""
+    until = min(ends[0][1], ends[1][1] - shift)
+    found: list[tuple[Revision, Instant]] = []
+    for side, end, moved in zip(sides, ends, (0, shift), strict=True):
+        instant = Instant(until + moved)
+        if instant < end[1]:
+            found.append((await log.revision_at(side.history.id, instant), instant))
+        else:
+            found.append(end)
+    return found
+
+
+async def _first(log: EventLog, info: HistoryInfo) -> Instant:
+    events = await log.read(info.id, after=Revision(0), limit=1)
+    return events[0].stamp.time if events else Instant(0)
+
+
+def _common(a: HistoryInfo, b: HistoryInfo, infos: dict[HistoryId, HistoryInfo]) -> Revision:
+    """The last revision up to which both read the same events."""
+    left, right = _line(a, infos), _line(b, infos)
+    shared = [min(left[each], right[each]) for each in left if each in right]
+    return max(shared, default=Revision(0))
+
+
+def _line(info: HistoryInfo, infos: dict[HistoryId, HistoryInfo]) -> dict[HistoryId, Revision]:
+    """The histories whose events one reads, with the last revision that it reads there."""
+    found: dict[HistoryId, Revision] = {info.id: Revision(2**62)}
+    until = Revision(2**62)
+    here: HistoryInfo | None = info
+    while here is not None and here.is_fork and here.parent is not None:
+        until = Revision(min(until, here.parent_revision))
+        found[here.parent] = until
+        here = infos.get(here.parent)
+    return found
+
+
+async def _read(
+    log: EventLog,
+    info: HistoryInfo,
+    common: Revision,
+    revision: Revision,
+    until: Instant,
+    *,
+    events_max: int,
+) -> Side:
+    if revision - common > events_max:
+        raise InputError(
+            f"history {info.name} has {revision - common} events to compare, more than "
+            f"{events_max}",
+            cure="name an earlier moment with --at, or raise REDRA_DIFF_EVENTS_MAX",
+        )
+    start = await _objects(log, info, common) if common else []
+    events: list[Event] = []
+    after = common
+    while page := await log.read(info.id, after=after, limit=_PAGE, until=revision):
+        events += page
+        after = page[-1].revision
+    settings = dict(info.settings)
+    if info.is_recorded:
+        has_rules = any(
+            event.key.resource == "devicetaintrules" for part in (start, events) for event in part
+        )
+        gates = dict(json_tree.mapping(settings, "gates"))
+        if has_rules:
+            # A cluster that served rules had their gate on.
+            gates.setdefault(RULES_GATE, True)
+            settings["gates"] = gates
+    return Side(
+        name=info.name,
+        profile=profiles.from_settings(settings),
+        options=registry.options_from(settings),
+        start=start,
+        common=common,
+        events=events,
+        revision=revision,
+        until=until,
+        left_out=(await log.head(info.id)).revision - revision,
+    )
+
+
+async def _objects(log: EventLog, info: HistoryInfo, revision: Revision) -> list[Event]:
+    found: list[Event] = []
+    after: ObjectKey | None = None
+    while page := await log.objects_at(info.id, revision, after=after, limit=_PAGE):
+        found += page
+        after = page[-1].key
+    return found

@@ -1,0 +1,87 @@
+"""Comparisons of recordings: with themselves read in another way, and of their forks."""
+
+import pytest
+
+from app.analysis.diff import outcomes
+from app.analysis.diff.compare import compare
+from app.analysis.diff.report import DiffReport
+from app.analysis.diff.sides import DiffBounds, Side
+from app.analysis.edits import Delete
+from app.bootstrap.rules import rules_for
+from app.domain.controllers.registry import Options
+from app.domain.log import EventType
+from app.domain.objects.profile import RULES_GATE, Profile
+from app.domain.values.timestamps import SECOND, Instant
+from app.service import diffing
+from app.service.replays.reconciling import Timeline
+from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
+from tests.conformance.test_forks_of_recordings import recorded
+from tests.shared_data import shared_path
+
+RULE = "evict-worker-2"
+
+
+def side(name: str, line: Timeline) -> Side:
+    return Side(
+        name=name,
+        profile=line.rules.profile,
+        options=Options(),
+        events=line.events,
+        revision=line.head.revision,
+        until=line.now,
+    )
+
+
+async def compared(a: Side, b: Side, within: int = SECOND) -> DiffReport:
+    return await diffing.drive(compare(a, b, DiffBounds(within=within)))
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_audit_log_and_watches_of_one_cluster_decide_the_same(name: str) -> None:
+    sides = []
+    for way in ("audit", "watch"):
+        found = await import_paths([shared_path("histories", name) / part for part in WAYS[way]])
+        last = found.events[-1]
+        sides.append(
+            Side(
+                name=way,
+                profile=Profile(version="1.36", gates={RULES_GATE: True}),
+                options=Options(),
+                events=found.events,
+                revision=last.revision,
+                until=last.stamp.time,
+            )
+        )
+    # Watch streams tell of whole seconds.
+    report = await compared(*sides, within=2 * SECOND)
+    assert [each.pair.name for each in report.differences] == []
+    assert report.same > 2
+
+
+async def test_pods_are_spared_in_a_fork_without_the_rule() -> None:
+    recording = await recorded("e-taints")
+    (made,) = [
+        event.revision
+        for event in await recording.events(recording.info)
+        if event.key.name == RULE and event.type is EventType.OBJECT_CREATED
+    ]
+    with_rule = await recording.fork(made)
+    recording = await recorded("e-taints")
+    without = await recording.fork(made, Delete(name=f"devicetaintrule/{RULE}"))
+    for line in (with_rule, without):
+        line.advance(Instant(line.now + 600 * SECOND))
+    a, b = side("with", with_rule), side("without", without)
+    report = await compared(a, b)
+    assert report.counts["spared"] > 1
+    assert {each.root.name for each in report.differences} == {
+        f"devicetaintrules.resource.k8s.io/{RULE}"
+    }
+    again = await compared(b, a)
+    assert again.counts["evicted"] == report.counts["spared"]
+    ends = await diffing.drive(outcomes.pods(a, b))
+    spared = {f"pods/{each.pair.name}" for each in report.differences}
+    assert spared <= {entry.subject for entry in ends.entries}
+    schemas = rules_for(Profile(version="1.36")).schemas
+    objects = await diffing.drive(outcomes.objects(a, b, schemas))
+    (rule,) = [each for each in objects.entries if each.subject.endswith(f"/{RULE}")]
+    assert (rule.a, rule.b) == ("exists", "does not exist")

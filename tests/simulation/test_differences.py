@@ -1,0 +1,134 @@
+"""Differences of two runs of a script are those that the judge says, with the roots it planted."""
+
+import os
+import random
+from collections import Counter
+
+import pytest
+
+from app.analysis.diff.compare import compare
+from app.analysis.diff.report import DiffReport
+from app.analysis.diff.sides import Side
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.registry import Options
+from tests.cluster import Cluster
+from tests.simulation import scripted
+from tests.simulation.expected_differences import (
+    Fate,
+    Planted,
+    Play,
+    Script,
+    draw,
+    expected,
+    plant,
+)
+
+SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "").split()] or range(16)
+ACTS = 30
+
+
+def side(name: str, cluster: Cluster, script: Script) -> Side:
+    events = cluster.line.events
+    return Side(
+        name=name,
+        profile=cluster.profile,
+        options=Options(quirks=ControllerQuirks(c2=script.c2)),
+        events=events,
+        revision=events[-1].revision,
+        until=events[-1].stamp.time,
+    )
+
+
+def differences(a: Side, b: Side) -> DiffReport:
+    steps = compare(a, b)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        return done.value
+
+
+def devices(cluster: Cluster) -> dict[str, str]:
+    """The device that each pod got, read from the claims alone."""
+    found: dict[str, str] = {}
+    for event in cluster.line.events:
+        if event.key.resource == "resourceclaims" and event.is_about_object:
+            status = event.object.get("status", {})
+            for consumer in status.get("reservedFor", ()):
+                (result,) = status["allocation"]["devices"]["results"]
+                found.setdefault(consumer["name"], result["device"])
+    return found
+
+
+def is_as_played(cluster: Cluster, fates: dict[str, Fate]) -> bool:
+    """Whether the pods got the devices that the judge gives them.
+
+    Now and then the scheduler's queue tries one of several waiting pods later than another: its
+    order depends on back-off, of which the judge knows nothing.
+    """
+    return devices(cluster) == {name: fate.device for name, fate in fates.items() if fate.device}
+
+
+def world(seed: int) -> tuple[Script, Script, list[Planted]]:
+    drawn = random.Random(seed)
+    before = draw(drawn, parts=3, acts=ACTS)
+    return before, *plant(drawn, before)
+
+
+def test_every_difference_is_found_with_its_root() -> None:
+    judged: Counter[str] = Counter()
+    chains: Counter[int] = Counter()
+    left_out = 0
+    for seed in SEEDS:
+        before, after, planted = world(seed)
+        wanted = expected(before, after, planted)
+        clusters = [scripted.run(script) for script in (before, after)]
+        if not all(map(is_as_played, clusters, [Play(s).run() for s in (before, after)])):
+            left_out += 1
+            continue
+        report = differences(side("a", clusters[0], before), side("b", clusters[1], after))
+        found = {}
+        for each in report.to_json()["differences"]:
+            classes = [name for name in each["classes"] if name != "said otherwise"]
+            name = each["subject"].removeprefix("pods/default/")
+            if classes:
+                found[name] = (classes, each["root"])
+                judged[classes[0]] += 1
+                chains[len(each["chain"])] += 1
+                part = name.split("-")[1]
+                assert all(link.split("-")[1] == part for link in each["chain"][:-1])
+            assert each["chain"][-1] == each["root"]
+            # What is said counts the nodes of all parts, so it depends on what was done to any.
+            assert each["root"] in {change.root for change in planted}, f"seed {seed}: {each}"
+        assert found == wanted, f"seed {seed}"
+        assert report.unexplained == 0
+    assert left_out <= len(SEEDS) // 8
+    assert sum(judged.values()) > 2 * len(SEEDS)
+    assert chains[1] > 0
+    assert sum(chains[length] for length in chains if length > 1) > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_runs_of_one_script_are_the_same(seed: int) -> None:
+    before, _, _ = world(seed)
+    first, second = (side(name, scripted.run(before), before) for name in "ab")
+    report = differences(first, second)
+    assert report.is_same
+    assert report.same > 5
+    assert report.changes == ()
+
+
+def test_a_change_without_consequence_is_named_all_the_same() -> None:
+    told = 0
+    for seed in range(200):
+        drawn = random.Random(seed)
+        before = draw(drawn, parts=1, acts=12)
+        after, planted = plant(drawn, before)
+        if [change.what for change in planted] != ["republish"]:
+            continue
+        told += 1
+        a, b = (side(name, scripted.run(s), s) for name, s in (("a", before), ("b", after)))
+        report = differences(a, b)
+        assert report.is_same
+        assert [str(change.key) for change in report.idle()] == [planted[0].root]
+    assert told > 3
