@@ -8,6 +8,7 @@ import typer
 
 from app.adapters.history import catalogue
 from app.analysis import profiles
+from app.analysis.lint.linting import FAMILIES as LINT_FAMILIES
 from app.analysis.metrics import FAMILIES
 from app.cli.application import root
 from app.domain.objects.profile import FIXED
@@ -95,6 +96,32 @@ def metrics_page() -> str:
         labels = ", ".join(family.labels)
         lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.help} |")
     return "\n".join(lines) + "\n"
+
+
+def lint_page() -> str:
+    """Every rule of the linter."""
+    lines = [
+        "# Lint rules",
+        "",
+        "What `redra lint` looks for, by family. An error does not work, a warning works otherwise",
+        "than its author will expect, a note is worth knowing. `docs/how-to/lint.md` tells how to",
+        "use it in CI.",
+        "",
+    ]
+    for family, rules in LINT_FAMILIES.items():
+        lines += [f"## {family}", ""]
+        for rule in rules:
+            lines += [
+                f"### {rule.id}",
+                "",
+                f"{rule.severity.value.capitalize()}. {rule.means}",
+                "",
+                f"- Cure: {rule.cure}",
+                f"- Reads: {rule.reads}",
+                f"- Reference: {rule.reference}",
+                "",
+            ]
+    return "\n".join(lines[:-1]) + "\n"
 
 
 def profiles_page() -> str:
@@ -195,6 +222,7 @@ def pages() -> dict[str, str]:
         "metrics.md": metrics_page(),
         "profiles.md": profiles_page(),
         "formats.md": formats_page(),
+        "lint.md": lint_page(),
     }
 
 

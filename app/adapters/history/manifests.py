@@ -5,22 +5,20 @@ server refuses is refused here in its words. A captured object is only surveyed:
 release does not know is reported, because whoever edited the text may have meant another version.
 """
 
-from collections.abc import Iterable
-
 import msgspec
 
 from app.adapters.history import kinds
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError, Rejected
-from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.records import Loss, Quality, Record, join_losses
 from app.domain.objects import registry
+from app.domain.objects.reader import UnknownCluster
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.values import api_groups, json_tree, well_known
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -30,32 +28,6 @@ _replace = msgspec.structs.replace
 
 OLDER_FORMS = ("only one of `sharedCounters` or `devices` is allowed",)
 """Rules that releases before 1.35 did not have; a manifest of their time is taken as it is."""
-
-
-class _UnknownCluster:
-    """A reader of a cluster of which nothing is known: a manifest is judged alone.
-
-    Its namespace is taken to allow what it may allow; whether it does is not in the manifest.
-    """
-
-    revision = Revision(0)
-
-    def get(self, key: ObjectKey) -> JsonObject | None:
-        if key.resource != "namespaces":
-            return None
-        return {"metadata": {"name": key.name, "labels": {well_known.ADMIN_ACCESS: "true"}}}
-
-    def event(self, key: ObjectKey) -> Event | None:
-        return None
-
-    def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
-        return ()
-
-    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
-        return ()
-
-    def by_uid(self, uid: str) -> ObjectKey | None:
-        return None
 
 
 def admitted(
@@ -76,7 +48,7 @@ def admitted(
         raise InputError(problem.message, place=record.place, cure="correct the manifest") from (
             problem
         )
-    found = rules.validate_create(kind, stored, rules.context(_UnknownCluster(), now))
+    found = rules.validate_create(kind, stored, rules.context(UnknownCluster(), now))
     errors = [error for error in found if error.detail not in OLDER_FORMS]
     if errors:
         text = "; ".join(str(error) for error in errors[:3])

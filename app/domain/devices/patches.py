@@ -112,16 +112,7 @@ def merge(
     device: Device, patches: Iterable[SlicePatch], classes: Mapping[str, ClassFilter]
 ) -> tuple[Device, tuple[PatchProblem, ...]]:
     """The device with all matching patches applied, and the patches that failed on it."""
-    matching: list[SlicePatch] = []
-    problems: list[PatchProblem] = []
-    for patch in sorted(patches, key=lambda found: found.precedence):
-        if not patch.names(device.id):
-            continue
-        matches, problem = _selects(device, patch, classes)
-        if problem:
-            problems.append(PatchProblem(patch=patch.name, device=device.id, problem=problem))
-        elif matches:
-            matching.append(patch)
+    matching, problems = choosing(device, patches, classes)
     if not matching:
         return device, tuple(problems)
     attributes = dict(device.attributes)
@@ -145,6 +136,23 @@ def merge(
         patches=tuple(applied),
     )
     return changed, tuple(problems)
+
+
+def choosing(
+    device: Device, patches: Iterable[SlicePatch], classes: Mapping[str, ClassFilter]
+) -> tuple[list[SlicePatch], list[PatchProblem]]:
+    """The patches that choose a device, the winning ones first, and those that failed on it."""
+    matching: list[SlicePatch] = []
+    problems: list[PatchProblem] = []
+    for patch in sorted(patches, key=lambda found: found.precedence):
+        if not patch.names(device.id):
+            continue
+        matches, problem = _selects(device, patch, classes)
+        if problem:
+            problems.append(PatchProblem(patch=patch.name, device=device.id, problem=problem))
+        elif matches:
+            matching.append(patch)
+    return matching, problems
 
 
 def _apply(

@@ -1,0 +1,106 @@
+"""A rule, and a finding: a rule that is broken at a place."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.domain.values.json_tree import JsonObject
+
+
+class Severity(StrEnum):
+    """How grave a finding is.
+
+    `ERROR` does not work: a device or pool is never allocated, a pod never placed, or everything is
+    evicted. `WARNING` works otherwise than its author will expect. `NOTE` is worth knowing.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """0 for the gravest."""
+        return tuple(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a rule is broken: an object and a field of it, and where the object was read.
+
+    `field` is a path in the form of the storage version. `line` is 0 where the source has no
+    lines, `revision` 0 outside of histories.
+    """
+
+    object: str
+    field: str = ""
+    source: str = ""
+    line: int = 0
+    revision: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        if self.revision:
+            where = f"{where}@{self.revision}" if where else f"revision {self.revision}"
+        what = f"{self.object} {self.field}".strip()
+        return f"{where}: {what}" if where else what
+
+    def to_json(self) -> JsonObject:
+        """The parts that are known."""
+        parts = {
+            "object": self.object,
+            "field": self.field,
+            "source": self.source,
+            "line": self.line,
+            "revision": self.revision,
+        }
+        return {name: part for name, part in parts.items() if part}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A broken rule: where, why, and what to do."""
+
+    rule: "Rule"
+    place: Place
+    message: str
+    related: tuple[Place, ...] = ()
+
+    @property
+    def severity(self) -> Severity:
+        """That of its rule."""
+        return self.rule.severity
+
+    def to_json(self) -> JsonObject:
+        """For programs."""
+        return {
+            "rule": self.rule.id,
+            "severity": self.severity.value,
+            "place": self.place.to_json(),
+            "message": self.message,
+            "cure": self.rule.cure,
+            "related": [place.to_json() for place in self.related],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What must hold. `means` says what follows where it does not, `reference` where that is from.
+
+    `reads` names the kinds that the rule looks at.
+    """
+
+    id: str
+    severity: Severity
+    reads: str
+    means: str
+    cure: str
+    reference: str
+
+    def at(self, place: Place, message: str, related: Iterable[Place] = ()) -> Finding:
+        """The rule is broken there."""
+        return Finding(rule=self, place=place, message=message, related=tuple(related))
+
+
+RELATED_MAX = 8
+"""Further places that one finding names; the message has the number of all."""

@@ -1,0 +1,123 @@
+"""All rules, and what they say of the objects of some sources."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from app.analysis.lint import (
+    counters,
+    devices,
+    nodes,
+    objects,
+    patches,
+    pools,
+    requests,
+    revisions,
+    selectors,
+    sizes,
+    taints,
+)
+from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.selectors import Choices
+from app.analysis.lint.subjects import Subject, Subjects
+from app.domain.errors import InputError
+from app.domain.objects.rules import Rules
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+FAMILIES = {
+    "Objects": objects.RULES,
+    "Pools": pools.RULES,
+    "Counters": counters.RULES,
+    "Devices": devices.RULES,
+    "Nodes": nodes.RULES,
+    "Selectors": selectors.RULES,
+    "Requests": requests.RULES,
+    "Taints": taints.RULES,
+    "Patches": patches.RULES,
+    "Sizes": sizes.RULES,
+    "Changes over time": revisions.RULES,
+}
+"""The rules by family, in the order of the reference page."""
+
+RULES = {rule.id: rule for family in FAMILIES.values() for rule in family}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintReport:
+    """The findings, the gravest first, and how many objects were looked at."""
+
+    findings: tuple[Finding, ...]
+    objects: int
+
+    def counts(self) -> dict[Severity, int]:
+        """Findings by severity."""
+        counted = Counter(finding.severity for finding in self.findings)
+        return {severity: counted[severity] for severity in Severity}
+
+    def fails_on(self, threshold: Severity) -> bool:
+        """Whether a finding is as grave as the threshold."""
+        return any(finding.severity.rank <= threshold.rank for finding in self.findings)
+
+    def to_json(self) -> JsonObject:
+        """For programs."""
+        return {
+            "objects": self.objects,
+            "counts": {severity.value: count for severity, count in self.counts().items()},
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def admit(
+    written: Iterable[Subject], rules: Rules, now: Instant
+) -> tuple[list[Subject], list[Finding]]:
+    """Manifests as a server would store them, and why it would refuse them.
+
+    Slices that are refused are left out: nobody sees their devices.
+    """
+    subjects: list[Subject] = []
+    findings: list[Finding] = []
+    for each in written:
+        admitted, problems = objects.admit(each, rules, now)
+        findings += problems
+        is_refused = any(problem.severity is Severity.ERROR for problem in problems)
+        if not (is_refused and admitted.kind == "ResourceSlice"):
+            subjects.append(admitted)
+    return subjects, findings
+
+
+def lint(
+    subjects: Subjects, *, before: Iterable[Finding] = (), ignored: Collection[str] = ()
+) -> LintReport:
+    """What all rules say of the subjects; `before` are findings made while they were read."""
+    choices = Choices(subjects=subjects)
+    findings = [
+        *before,
+        *objects.check(subjects),
+        *pools.check(subjects),
+        *counters.check(subjects),
+        *devices.check(subjects),
+        *nodes.check(subjects),
+        *selectors.check(subjects, choices),
+        *requests.check(subjects, choices),
+        *taints.check(subjects),
+        *patches.check(subjects),
+        *sizes.check(subjects),
+    ]
+    kept = [finding for finding in findings if finding.rule.id not in ignored]
+    kept.sort(key=lambda each: each.severity.rank)
+    return LintReport(findings=tuple(kept), objects=len(subjects.objects))
+
+
+def check_rules(names: Iterable[str]) -> frozenset[str]:
+    """The names as they are. Raises InputError for one that no rule has."""
+    for name in names:
+        if name not in RULES:
+            raise InputError(f"there is no rule {name!r}", cure=f"choose from {', '.join(RULES)}")
+    return frozenset(names)
+
+
+def rules_of(findings: Iterable[Finding]) -> tuple[Rule, ...]:
+    """The rules of findings, each once, in the order of the reference page."""
+    used = {finding.rule.id for finding in findings}
+    return tuple(rule for rule in RULES.values() if rule.id in used)

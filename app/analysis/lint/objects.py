@@ -1,0 +1,151 @@
+"""Rules about single objects: what the API refuses or drops, and names that stand for two."""
+
+from collections.abc import Iterator
+
+from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.subjects import Subject, Subjects
+from app.domain.errors import Rejected
+from app.domain.log import ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.field_errors import FieldError, FieldErrorType
+from app.domain.objects.reader import UnknownCluster
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema import conversion
+from app.domain.objects.write import admission
+from app.domain.objects.write.commands import FieldValidation, WriteOptions
+from app.domain.values import api_groups
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+INVALID = Rule(
+    id="object-invalid",
+    severity=Severity.ERROR,
+    reads="all kinds of resource.k8s.io, Node",
+    means="The API server of the release refuses the object; a driver that publishes it publishes "
+    "nothing.",
+    cure="Correct the field as the message says.",
+    reference="docs/parity/objects.md 3 to 10",
+)
+UNKNOWN_FIELD = Rule(
+    id="field-unknown",
+    severity=Severity.WARNING,
+    reads="all kinds of resource.k8s.io, Node",
+    means="The release does not know the field in this version and drops it, so what it says is "
+    "lost without an error.",
+    cure="Write the field as the object's apiVersion has it, or write the apiVersion that has it.",
+    reference="docs/parity/objects.md 12 and 13",
+)
+SELECTOR_INVALID = Rule(
+    id="selector-invalid",
+    severity=Severity.ERROR,
+    reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlicePatch",
+    means="The CEL expression does not compile; the API server refuses the object.",
+    cure="Try the expression with `redra cel`; it shows where compilation fails.",
+    reference="docs/parity/allocator.md 11.1",
+)
+SELECTOR_TOO_COSTLY = Rule(
+    id="selector-too-costly",
+    severity=Severity.ERROR,
+    reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlicePatch",
+    means="The estimated cost of the CEL expression exceeds the limit; the API server refuses the "
+    "object.",
+    cure="Avoid nested loops over attributes; compare single attributes instead.",
+    reference="docs/parity/allocator.md 11.6",
+)
+DUPLICATE = Rule(
+    id="object-duplicate",
+    severity=Severity.WARNING,
+    reads="all kinds",
+    means="The sources hold two objects of one kind, namespace and name: applied, the later one "
+    "replaces the earlier.",
+    cure="Rename one of them; ResourceSlices best get their names by generateName.",
+    reference="docs/parity/objects.md 2",
+)
+RULES = (INVALID, UNKNOWN_FIELD, SELECTOR_INVALID, SELECTOR_TOO_COSTLY, DUPLICATE)
+
+EXPRESSION = ".cel.expression"
+_WARN = WriteOptions(field_validation=FieldValidation.WARN)
+
+
+def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[Finding]]:
+    """The object as the API server would store it, and why it would not.
+
+    An object that cannot be converted comes back as it is.
+    """
+    kind, group, version = _kind_of(subject.tree)
+    if kind is None:
+        return subject, []
+    try:
+        if (group, version) not in kind.group_versions:
+            conversion.check_version(kind, group, version)
+        stored, dropped = admission.admit(
+            kind, group, version, subject.tree, options=_WARN, rules=rules, now=now
+        )
+    except Rejected as problem:
+        return subject, [INVALID.at(subject.at(), problem.message)]
+    admitted = Subject(
+        kind=kind.kind,
+        tree=stored,
+        source=subject.source,
+        line=subject.line,
+        revision=subject.revision,
+    )
+    notes = [
+        UNKNOWN_FIELD.at(admitted.at(_quoted(text)), f"{text} in {version}") for text in dropped
+    ]
+    return admitted, [*notes, *_refusals(admitted, kind, rules, now)]
+
+
+def _refusals(subject: Subject, kind: Kind, rules: Rules, now: Instant) -> Iterator[Finding]:
+    context = rules.context(UnknownCluster(), now)
+    for error in rules.validate_create(kind, subject.tree, context):
+        yield _rule_of(error).at(subject.at(error.path), error.text)
+
+
+def _rule_of(error: FieldError) -> Rule:
+    if error.path.endswith(EXPRESSION):
+        if error.type is FieldErrorType.FORBIDDEN:
+            return SELECTOR_TOO_COSTLY
+        if error.type is FieldErrorType.INVALID:
+            return SELECTOR_INVALID
+    return INVALID
+
+
+def _kind_of(tree: JsonObject) -> tuple[Kind | None, str, str]:
+    version_text, name = tree.get("apiVersion"), tree.get("kind")
+    if not isinstance(version_text, str) or not isinstance(name, str):
+        return None, "", ""
+    group, version = registry.split_api_version(version_text)
+    kind = registry.find_kind(group, version, name)
+    if kind is None and group == api_groups.RESOURCE:
+        kind = next(
+            (
+                each
+                for each in registry.find_name(name)
+                if each.kind == name and each.group == group
+            ),
+            None,
+        )
+    return kind, group, version
+
+
+def _quoted(text: str) -> str:
+    """The path in a message such as `unknown field "spec.x"`."""
+    parts = text.split('"')
+    return parts[1] if len(parts) > 2 else ""
+
+
+def check(subjects: Subjects) -> Iterator[Finding]:
+    """Names that stand for two objects of the sources."""
+    first: dict[ObjectKey, Subject] = {}
+    for subject in subjects.objects:
+        namespace, name = meta.place(subject.tree)
+        if not name:
+            continue
+        key = ObjectKey("", subject.kind, namespace, name)
+        if key in first:
+            message = f"{subject.text} is there already"
+            yield DUPLICATE.at(subject.at("metadata.name"), message, [first[key].at()])
+        first.setdefault(key, subject)

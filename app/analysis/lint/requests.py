@@ -1,0 +1,122 @@
+"""Rules about claims that can never be satisfied by the devices of the sources."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.lint.devices import qualified
+from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.selectors import Choices, of_ask
+from app.analysis.lint.subjects import Ask, Claim, Subjects
+from app.domain.allocation.requests import DEVICES_MAX
+from app.domain.devices.model import Device
+from app.domain.values import quantity
+from app.domain.values.quantity import QuantityError
+
+TOO_MANY = Rule(
+    id="claim-asks-for-too-many",
+    severity=Severity.ERROR,
+    reads="ResourceClaim, ResourceClaimTemplate",
+    means=f"The requests ask for more than {DEVICES_MAX} devices together: the API stores the "
+    "claim, and every attempt to allocate it ends with an error.",
+    cure="Ask for fewer devices, or spread them over several claims.",
+    reference="docs/parity/allocator.md 3",
+)
+EXCEEDS = Rule(
+    id="request-exceeds-devices",
+    severity=Severity.WARNING,
+    reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
+    means="A request asks for more devices than match its selectors in all pools.",
+    cure="Ask for fewer devices, or publish more.",
+    reference="docs/parity/allocator.md 4",
+)
+CAPACITY = Rule(
+    id="capacity-never-enough",
+    severity=Severity.WARNING,
+    reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
+    means="A request asks for a capacity that no matching device has, or for more of it than any "
+    "has: the claim is never allocated.",
+    cure="Correct the name (with the domain that the slices publish) or the amount.",
+    reference="docs/parity/allocator.md 8.2",
+)
+CONSTRAINT = Rule(
+    id="constraint-never-holds",
+    severity=Severity.WARNING,
+    reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
+    means="No device that matches a request has the attribute of a constraint: a device without it "
+    "never satisfies the constraint, so the claim is never allocated.",
+    cure="Name an attribute that the slices of all drivers concerned publish, with its domain.",
+    reference="docs/parity/allocator.md 6",
+)
+RULES = (TOO_MANY, EXCEEDS, CAPACITY, CONSTRAINT)
+
+
+def check(subjects: Subjects, choices: Choices) -> Iterator[Finding]:
+    """All rules on all claims and templates."""
+    for claim in subjects.claims:
+        yield from _sum(claim)
+        for ask in claim.asks():
+            choice = choices.of_ask(ask)
+            if choice is not None and choice.devices:
+                yield from _count(ask, choice.devices)
+                yield from _capacity(ask, choice.devices)
+        yield from _constraints(claim, choices)
+
+
+def _sum(claim: Claim) -> Iterator[Finding]:
+    smallest: dict[str, int] = {}
+    for ask in claim.asks():
+        smallest[ask.main] = min(ask.wanted, smallest.get(ask.main, ask.wanted))
+    total = sum(smallest.values())
+    if total > DEVICES_MAX:
+        place = claim.subject.at(f"{claim.path}.requests")
+        yield TOO_MANY.at(place, f"{total} devices are asked for, {DEVICES_MAX} is the most")
+
+
+def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[Finding]:
+    if ask.wanted <= len(devices) or any(device.allow_multiple for device in devices):
+        return
+    place = ask.owner.at(f"{ask.path}.count")
+    yield of_ask(ask, EXCEEDS).at(
+        place, f"{ask.wanted} devices are asked for and {len(devices)} match"
+    )
+
+
+def _capacity(ask: Ask, devices: Sequence[Device]) -> Iterator[Finding]:
+    for name, value in ask.form.capacity.requests.items():
+        try:
+            wanted = quantity.from_json(value).nanos
+        except QuantityError:
+            continue  # `object-invalid` says so
+        there = [device.capacity[name].value for device in devices if name in device.capacity]
+        place = ask.owner.at(f"{ask.path}.capacity.requests[{name}]")
+        if not there:
+            yield of_ask(ask, CAPACITY).at(
+                place, f"none of the {len(devices)} matching devices has {name}"
+            )
+        elif all(amount.nanos < wanted for amount in there):
+            most = max(there, key=lambda amount: amount.nanos)
+            yield of_ask(ask, CAPACITY).at(
+                place, f"{value} of {name} is asked for, {most} is the most"
+            )
+
+
+def _constraints(claim: Claim, choices: Choices) -> Iterator[Finding]:
+    for index, constraint in enumerate(claim.form.constraints):
+        name = constraint.match_attribute or constraint.distinct_attribute
+        field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+        for ask in claim.asks() if name else ():
+            named = constraint.requests
+            if named and ask.main not in named and ask.name not in named:
+                continue
+            choice = choices.of_ask(ask)
+            if choice is None or not choice.devices:
+                continue
+            if not any(_has(device, name) for device in choice.devices):
+                yield CONSTRAINT.at(
+                    claim.subject.at(f"{claim.path}.constraints[{index}].{field}"),
+                    f"none of the {len(choice.devices)} devices for request {ask.name} has {name}",
+                )
+                break
+
+
+def _has(device: Device, name: str) -> bool:
+    return any(qualified(device.id[0], attribute) == name for attribute in device.attributes)

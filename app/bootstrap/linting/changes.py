@@ -1,0 +1,123 @@
+"""Changes of objects as recordings, bundles and stored histories tell of them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.adapters.history import opening
+from app.adapters.history.archives import Unpacked
+from app.adapters.history.formats.bundle import BundleReader
+from app.adapters.history.limits import ImportLimits
+from app.adapters.history.reading import Notes, ReadOptions
+from app.adapters.history.sources import Finder
+from app.analysis.lint.subjects import TOLD, Subject
+from app.bootstrap.stores import Store, find_history, find_revision
+from app.domain.errors import Rejected
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.records import CHANGES, Op
+from app.domain.objects import registry
+from app.domain.objects.schema import conversion
+from app.domain.values import api_groups
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+MANIFESTS = (".yaml", ".yml", ".json")
+"""Endings of files with objects as people write them."""
+
+PAGE = 5_000
+"""Events that are read from a stored history at once."""
+
+
+@dataclass(kw_only=True, frozen=True, slots=True)
+class Change:
+    """An object after a change, or before its deletion."""
+
+    key: ObjectKey
+    subject: Subject
+    time: Instant
+    is_deletion: bool
+
+
+def is_recording(path: Path, options: ReadOptions) -> bool:
+    """Whether a file, or some file of a folder, is more than manifests: a log or an archive."""
+    notes = Notes(keep_going=True, refusals_max=0)
+    with Unpacked(options.limits, notes) as unpacked:
+        files = Finder(options, notes, unpacked).find([path])
+    if any(file.format in opening.LOGS for file in files):
+        return True
+    return path.is_file() and path.suffix not in MANIFESTS
+
+
+def of_recording(path: Path, options: ReadOptions) -> Iterator[Change]:
+    """The changes that a recording tells of. Raises InputError."""
+    with opening.open_history([path], options) as history:
+        for record in history.records():
+            if record.op not in CHANGES or record.object is None or record.kind not in TOLD:
+                continue
+            line = int(record.position) if record.position.isdigit() else 0
+            subject = Subject(kind=record.kind, tree=record.object, source=record.source, line=line)
+            time = record.settled_at or record.observed_at or Instant(0)
+            yield Change(
+                key=record.key,
+                subject=subject,
+                time=time,
+                is_deletion=record.op is Op.DELETED,
+            )
+
+
+def of_bundle(path: Path, limits: ImportLimits) -> Iterator[Change]:
+    """The changes of a native bundle. Raises InputError, ChainBroken."""
+    reader = BundleReader(path, limits)
+    reader.check()
+    for events in reader.batches():
+        yield from _of_events(events, path.name)
+
+
+async def of_history(store: Store, name: str, moment: str) -> list[Change]:
+    """The changes of a stored history up to `moment` (empty: its end)."""
+    info = await find_history(store, name)
+    until = await find_revision(store, info, moment, option="--at")
+    changes: list[Change] = []
+    after = Revision(0)
+    while after < until:
+        events = await store.log.read(info.id, after=after, limit=PAGE, until=until)
+        if not events:
+            break
+        changes += _of_events(events, name)
+        after = events[-1].revision
+    return changes
+
+
+def _of_events(events: Iterable[Event], name: str) -> Iterator[Change]:
+    for event in events:
+        if not event.is_about_object or event.key.group not in (api_groups.RESOURCE, ""):
+            continue
+        kind = registry.find(event.key.group, event.key.resource)
+        if kind is None or kind.kind not in TOLD:
+            continue
+        tree: JsonObject = {
+            **event.object,
+            "apiVersion": event.object.get("apiVersion", kind.storage_api_version),
+            "kind": kind.kind,
+        }
+        yield Change(
+            key=event.key,
+            subject=Subject(kind=kind.kind, tree=tree, source=name, revision=int(event.revision)),
+            time=event.stamp.time,
+            is_deletion=event.type is EventType.OBJECT_DELETED,
+        )
+
+
+def converted(subject: Subject) -> Subject:
+    """The subject in its storage version; as it is where that cannot be."""
+    kind = next(
+        (each for each in registry.find_name(subject.kind) if each.kind == subject.kind), None
+    )
+    version = subject.tree.get("apiVersion")
+    if kind is None or not isinstance(version, str) or version == kind.storage_api_version:
+        return subject
+    try:
+        tree = conversion.convert(subject.tree, kind, version, kind.storage_api_version)
+    except Rejected:
+        return subject
+    return replace(subject, tree=tree)

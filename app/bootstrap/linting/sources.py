@@ -1,0 +1,202 @@
+"""Sources of `redra lint`: manifests with their lines, recordings and histories with revisions."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from app.adapters.clock import SystemClock
+from app.adapters.history import kinds, opening
+from app.adapters.history.field_lines import FieldLines
+from app.adapters.history.limits import ImportLimits
+from app.adapters.history.reading import ReadOptions
+from app.analysis.lint import linting
+from app.analysis.lint.findings import Finding, Place
+from app.analysis.lint.linting import LintReport
+from app.analysis.lint.revisions import PoolsOverTime
+from app.analysis.lint.subjects import TOLD, Subject, Subjects
+from app.bootstrap import manifests
+from app.bootstrap.history_settings import history_settings
+from app.bootstrap.linting import changes
+from app.bootstrap.linting.changes import Change
+from app.bootstrap.recordings import import_limits
+from app.bootstrap.rules import rules_for
+from app.bootstrap.stores import Store
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.objects import profile as profiles
+from app.domain.objects import registry
+from app.domain.objects.rules import Rules
+from app.domain.values import api_groups
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.settings import Settings
+
+PAGE = 5_000
+"""Events that are read from a stored history at once."""
+
+
+@dataclass(kw_only=True, eq=False)
+class _Sources:
+    """What is read: manifests one after the other, histories as their last state."""
+
+    rules: Rules
+    now: Instant
+    limits: ImportLimits
+    written: list[Subject] = field(default_factory=list)
+    subjects: list[Subject] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    prefixes: dict[tuple[str, int, str], str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> ReadOptions:
+        """How recordings are read."""
+        return ReadOptions(now=self.now, rules=self.rules, limits=self.limits)
+
+    def read_manifests(self, path: Path) -> None:
+        """The objects of a file; `-` is standard input. Raises InputError."""
+        for place, document in manifests.read_documents(path, self.limits):
+            source, _, line = place.rpartition(":")
+            for prefix, tree in _objects(document):
+                kind = tree.get("kind")
+                if kind not in TOLD or not _is_ours(tree):
+                    continue
+                subject = Subject(kind=str(kind), tree=_placed(tree), source=source, line=int(line))
+                self.prefixes[(source, int(line), subject.text)] = prefix
+                self.written.append(subject)
+
+    def read_changes(self, told: Iterable[Change]) -> None:
+        """The last state of each object, and what was broken on the way."""
+        states: dict[ObjectKey, Subject] = {}
+        over_time = PoolsOverTime()
+        for change in told:
+            subject = changes.converted(change.subject)
+            is_slice = subject.kind == "ResourceSlice"
+            if change.is_deletion:
+                states.pop(change.key, None)
+                if is_slice:
+                    over_time.forget(subject, change.time)
+            else:
+                states[change.key] = subject
+                if is_slice:
+                    over_time.see(subject, change.time)
+        self.subjects += states.values()
+        self.findings += over_time.findings()
+
+    def report(self, ignored: Sequence[str]) -> LintReport:
+        """What the rules say of all that was read; fields of files get their lines."""
+        names = linting.check_rules(ignored)
+        admitted, refusals = linting.admit(self.written, self.rules, self.now)
+        subjects = Subjects.of((*admitted, *self.subjects))
+        report = linting.lint(subjects, before=(*refusals, *self.findings), ignored=names)
+        lines = _Lines(self.prefixes)
+        findings = tuple(
+            replace(
+                finding,
+                place=lines.of(finding.place),
+                related=tuple(lines.of(place) for place in finding.related),
+            )
+            for finding in report.findings
+        )
+        return replace(report, findings=findings)
+
+
+class _Lines:
+    """Lines of fields in the files that have findings; each file is read once more."""
+
+    def __init__(self, prefixes: dict[tuple[str, int, str], str]) -> None:
+        self._prefixes = prefixes
+        self._files: dict[str, FieldLines | None] = {}
+
+    def of(self, place: Place) -> Place:
+        """The place with the line of its field, where its source is a file of manifests."""
+        prefix = self._prefixes.get((place.source, place.line, place.object))
+        if prefix is None:
+            return place
+        if place.source not in self._files:
+            path = Path(place.source)
+            content = path.read_bytes() if path.is_file() else None
+            self._files[place.source] = None if content is None else FieldLines(content)
+        lines = self._files[place.source]
+        if lines is None:
+            return place
+        return replace(place, line=lines.line(place.line, prefix + place.field))
+
+
+def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]) -> LintReport:
+    """What the rules say of files, folders, recordings and bundles. Raises InputError."""
+    sources = _sources(settings)
+    linting.check_rules(ignored)
+    for path in paths:
+        if str(path) != manifests.STANDARD_INPUT and not path.exists():
+            raise InputError("there is no such file", place=str(path))
+        if str(path) == manifests.STANDARD_INPUT:
+            sources.read_manifests(path)
+        elif opening.is_bundle(path):
+            sources.read_changes(changes.of_bundle(path, sources.limits))
+        elif changes.is_recording(path, sources.options):
+            sources.read_changes(changes.of_recording(path, sources.options))
+        else:
+            files = _files(path)
+            if not files:
+                raise InputError("it holds no YAML or JSON file", place=str(path))
+            for file in files:
+                sources.read_manifests(file)
+    return sources.report(ignored)
+
+
+async def lint_history(
+    store: Store, settings: Settings, name: str, moment: str, ignored: Sequence[str]
+) -> LintReport:
+    """What the rules say of a history, up to `moment` (empty: its end)."""
+    sources = _sources(settings)
+    sources.read_changes(await changes.of_history(store, name, moment))
+    return sources.report(ignored)
+
+
+def _sources(settings: Settings) -> _Sources:
+    profile = profiles.from_settings(history_settings(settings))
+    return _Sources(
+        rules=rules_for(profile), now=SystemClock().now(), limits=import_limits(settings)
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.suffix in changes.MANIFESTS
+    ]
+
+
+def _objects(document: object) -> Iterator[tuple[str, JsonObject]]:
+    """The objects of a document with the path at which they stand in it."""
+    if not isinstance(document, dict):
+        return
+    items = kinds.list_items(document)
+    if items is None:
+        yield "", document
+        return
+    for index, item in enumerate(items):
+        yield f"items[{index}].", item
+
+
+def _placed(tree: JsonObject) -> JsonObject:
+    """The object in the namespace into which it would be applied."""
+    metadata, kind = tree.get("metadata"), str(tree.get("kind"))
+    if (
+        not isinstance(metadata, dict)
+        or metadata.get("namespace")
+        or not kinds.is_namespaced(api_groups.RESOURCE, kind)
+    ):
+        return tree
+    return {**tree, "metadata": {**metadata, "namespace": kinds.DEFAULT_NAMESPACE}}
+
+
+def _is_ours(tree: JsonObject) -> bool:
+    version = tree.get("apiVersion")
+    if not isinstance(version, str):
+        return True
+    group, _ = registry.split_api_version(version)
+    return group in (api_groups.RESOURCE, api_groups.CORE)

@@ -1,0 +1,91 @@
+"""`redra lint`: what is wrong with slices, classes, claims and rules before anybody uses them."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from app.analysis.lint.linting import LintReport
+
+
+class LintOutput(StrEnum):
+    """The forms of a report."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+class Threshold(StrEnum):
+    """The least grave finding with which the command fails."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("lint")(lint)
+
+
+def lint(
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="SOURCE…", help="Files, folders, recordings; - reads stdin."),
+    ] = None,
+    history: Annotated[str, typer.Option(help="A history that is looked at instead.")] = "",
+    at: Annotated[str, typer.Option(help="Revision or instant of the history.")] = "",
+    fail_on: Annotated[
+        Threshold, typer.Option(help="The least grave finding that ends with exit code 1.")
+    ] = Threshold.ERROR,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="Leave a rule out; repeatable.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Kubernetes version whose API is asked.")
+    ] = None,
+    data: DataOption = None,
+    output: Annotated[
+        LintOutput, typer.Option("--output", "-o", help="Form of the report.")
+    ] = LintOutput.TEXT,
+) -> None:
+    """Check ResourceSlices, DeviceClasses, claims, templates and DeviceTaintRules by rules.
+
+    For authors of drivers and of manifests, and for CI: each finding has its place, reason and
+    cure. All sources are looked at together, so that selectors meet the devices of other files. Of
+    a recording or history the last state counts, and how its pools changed. The page of lint rules
+    has all rules.
+    """
+    from app.analysis.lint import texts
+    from app.analysis.lint.findings import Severity
+    from app.bootstrap import process_settings, stores
+    from app.bootstrap.linting import sources as linting
+
+    if bool(sources) == bool(history):
+        raise InputError("nothing, or too much, is named", cure="give SOURCE… or --history NAME")
+    settings = process_settings.settings(data=data, profile=profile)
+    if sources:
+        report = linting.lint_files(settings, sources, ignore or [])
+    else:
+
+        async def read() -> "LintReport":
+            async with stores.open_store(settings) as store:
+                return await linting.lint_history(store, settings, history, at, ignore or [])
+
+        report = console.run(read)
+    if output is LintOutput.JSON:
+        console.say_json(report.to_json())
+    elif output is LintOutput.SARIF:
+        console.say_json(texts.sarif(report))
+    else:
+        for line in texts.lines(report):
+            console.say(line)
+    if report.fails_on(Severity(fail_on.value)):
+        raise typer.Exit(1)

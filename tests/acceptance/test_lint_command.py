@@ -1,0 +1,180 @@
+"""`redra lint` as CI and authors of drivers meet it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.analysis.lint.linting import RULES
+from tests.command_line import EXAMPLES, database_running, redra
+from tests.shared_data import shared_path
+
+BROKEN = """\
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceSlice
+metadata:
+  name: board
+spec:
+  driver: board.example.com
+  pool: {name: board, generation: 1, resourceSliceCount: 2}
+  allNodes: true
+  devices:
+  - name: a
+    basic:
+      attributes:
+        model: {string: x}
+  - name: b
+    basic:
+      attributes:
+        model:
+          int: 3
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: board}
+  spec:
+    selectors:
+    - cel:
+        expression: device.driver == "bord.example.com"
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    path = tmp_path / "broken.yaml"
+    path.write_text(BROKEN)
+    return path
+
+
+def test_findings_have_the_line_of_their_field(broken: Path) -> None:
+    code, out, _ = redra("lint", broken, "-o", "json")
+    found = {each["rule"]: each["place"]["line"] for each in json.loads(out)["findings"]}
+    assert code == 1
+    assert found == {
+        "pool-incomplete": 7,
+        "attribute-type-differs": 17,
+        "class-matches-nothing": 29,
+    }
+
+
+@pytest.mark.parametrize(
+    ("threshold", "ignored", "expected"),
+    [
+        ("error", [], 1),
+        ("error", ["pool-incomplete"], 0),
+        ("warning", ["pool-incomplete"], 1),
+        ("note", ["pool-incomplete", "attribute-type-differs", "class-matches-nothing"], 0),
+    ],
+)
+def test_exit_code_is_that_of_the_gravest(
+    broken: Path, threshold: str, ignored: list[str], expected: int
+) -> None:
+    options = [word for rule in ignored for word in ("--ignore", rule)]
+    assert redra("lint", broken, "--fail-on", threshold, *options)[0] == expected
+
+
+def test_examples_are_clean_but_for_notes() -> None:
+    code, out, error = redra("lint", EXAMPLES, "--fail-on", "warning")
+    assert (code, error) == (0, ""), out
+
+
+def test_text_says_place_reason_and_cure(broken: Path) -> None:
+    _, out, _ = redra("lint", broken)
+    assert f"error pool-incomplete: {broken}:7: ResourceSlice/board" in out
+    assert f"  cure: {RULES['pool-incomplete'].cure}" in out
+    assert out.endswith("2 objects: 1 error, 2 warnings, 0 notes\n")
+
+
+def test_standard_input_is_read() -> None:
+    code, out, _ = redra("lint", "-", "-o", "json", stdin=BROKEN)
+    assert code == 1
+    assert {each["place"]["source"] for each in json.loads(out)["findings"]} == {"standard input"}
+
+
+def test_sarif_has_what_its_schema_requires(broken: Path) -> None:
+    """The parts that SARIF 2.1.0 requires, and the references within the log."""
+    _, out, _ = redra("lint", broken, "-o", "sarif")
+    log = json.loads(out)
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "redra"
+    assert [rule["id"] for rule in driver["rules"]] == list(RULES)
+    assert len(run["results"]) == 3
+    for result in run["results"]:
+        assert result["message"]["text"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        assert physical["artifactLocation"]["uri"] == broken.as_posix()
+        assert physical["region"]["startLine"] >= 1
+    with_related = [each for each in run["results"] if "relatedLocations" in each]
+    assert all(each["id"] >= 1 for result in with_related for each in result["relatedLocations"])
+
+
+def test_object_that_the_api_refuses_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "slice.yaml"
+    tree = yaml.safe_load(BROKEN.partition("---")[0])
+    tree["spec"]["pool"]["resourceSliceCount"] = 0
+    path.write_text(yaml.safe_dump(tree))
+    _, out, _ = redra("lint", path, "-o", "json")
+    (finding,) = json.loads(out)["findings"]
+    assert finding["rule"] == "object-invalid"
+    assert finding["place"]["field"] == "spec.pool.resourceSliceCount"
+    assert finding["message"] == "Invalid value: 0: must be greater than zero"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["lint"], "nothing, or too much, is named"),
+        (["lint", "gone.yaml"], "there is no such file"),
+        (["lint", "examples/cluster", "--ignore", "no-such-rule"], "there is no rule"),
+        (["lint", "examples/cluster", "--history", "x"], "nothing, or too much, is named"),
+    ],
+)
+def test_bad_questions_are_refused_in_one_sentence(words: list[str], message: str) -> None:
+    code, out, error = redra(*words)
+    assert (code, out) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_recording_is_looked_at_over_time() -> None:
+    code, out, _ = redra("lint", shared_path("histories", "c-multihost-tpu"), "-o", "json")
+    findings = json.loads(out)["findings"]
+    spells = [each for each in findings if each["rule"] == "pool-incomplete-for"]
+    assert code == 0
+    assert "was incomplete 3 times" in spells[0]["message"]
+
+
+@pytest.mark.parametrize("name", ["a-quickstart", "b-mig-partitions"])
+def test_recordings_of_sound_drivers_have_notes_at_most(name: str) -> None:
+    code, out, _ = redra("lint", shared_path("histories", name), "--fail-on", "warning")
+    assert code == 0, out
+
+
+@pytest.mark.database
+def test_history_and_its_bundle_say_what_the_recording_says(tmp_path: Path) -> None:
+    recording, data = shared_path("histories", "j-api-versions"), tmp_path / "data"
+    bundle = tmp_path / "versions.zip"
+    with database_running(data):
+        assert redra("import", recording, "--history", "versions", data=data)[0] == 0
+        assert redra("export", "versions", "-o", bundle, data=data)[0] == 0
+        answers = [
+            redra("lint", "--history", "versions", "-o", "json", data=data),
+            redra("lint", bundle, "-o", "json"),
+            redra("lint", recording, "-o", "json"),
+        ]
+    rules = [
+        [(each["rule"], each["message"]) for each in json.loads(out)["findings"]]
+        for _, out, _ in answers
+    ]
+    assert rules[0] == rules[1] == rules[2] != []
+    first = json.loads(answers[0][1])["findings"][0]
+    assert first["place"]["revision"] > 0
