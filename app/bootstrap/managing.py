@@ -1,6 +1,7 @@
-"""Histories as wholes, at the command line: made, renamed, copied, deleted."""
+"""Histories as wholes, at the command line: made, renamed, copied, deleted, their controllers
+switched."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from app.analysis.edits import Edit
 from app.bootstrap import history_settings, manifests
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
+from app.domain.controllers import registry, switching
 from app.domain.errors import AlreadyExists, InputError, Rejected
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects.access.rules import AUTHENTICATED, MASTERS
+from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
@@ -23,6 +26,8 @@ from app.settings import Settings
 
 FORKER = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED), agent="redra fork")
 """Who edits in a fork that is made at the command line."""
+
+SWITCHER = Actor(user=FORKER.user, groups=FORKER.groups, agent="redra controllers")
 
 BY = "redra histories delete"
 """Who deleted, in tombstones of this program's commands."""
@@ -134,6 +139,41 @@ async def delete(store: Store, infos: list[HistoryInfo]) -> list[Tombstone]:
     return [
         await store.log.delete_history(info.id, at=store.ports.clock.now(), by=BY) for info in infos
     ]
+
+
+def check_controllers(words: Mapping[str, bool]) -> Mapping[str, bool]:
+    """The switches. Raises InputError for a name that is no controller."""
+    for name in words:
+        if name not in registry.NAMES:
+            raise InputError(
+                f"there is no controller {name!r}", cure=f"choose from {', '.join(registry.NAMES)}"
+            )
+    return words
+
+
+async def switch(
+    store: Store, settings: Settings, name: str, words: Mapping[str, bool]
+) -> list[tuple[str, str]]:
+    """Switch controllers and tell the state of each. Raises InputError for a recording."""
+    info = await find_history(store, name)
+    if words and info.is_recorded:
+        raise InputError(
+            f"no controller runs on {name}, which is a recording",
+            cure=f"fork it: `redra fork {name} --history NEW`",
+        )
+    async with open_histories(store, settings) as histories:
+        runtime = await histories.open(name)
+        if words:
+            before = switching.switched_off(runtime.views.objects)
+            off = {each for each in {*before, *words} if not words.get(each, each not in before)}
+            patch = PatchObject(
+                key=switching.PLACE,
+                version="v1",
+                type=PatchType.MERGE,
+                body=switching.annotation_patch(off),
+            )
+            await runtime.submit(patch, actor=SWITCHER, verb="patch")
+        return switching.states(info, runtime.views.objects)
 
 
 def tombstone_json(tombstone: Tombstone) -> JsonObject:

@@ -33,6 +33,7 @@ from app.bootstrap.recording.attaching import Attachments
 from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.allocation.reasons.summary import SummaryBounds
+from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter
@@ -52,14 +53,21 @@ def supervise(
     settings: Settings,
     *,
     only: tuple[str, ...] = (),
+    without: Sequence[str] = (),
     with_controllers: bool = True,
     with_projector: bool,
     meter: Meter | None = None,
 ) -> None:
     """Start the controllers, and perhaps projector and meter, of histories opened from now on.
 
-    An imported recording is not worked on: its controllers have decided already.
+    An imported recording is not worked on: its controllers have decided already. `only` names the
+    controllers that run in this process, `without` those that do not.
     """
+    chosen = supervisor.check_names(only)
+    if without:
+        left = chosen or frozenset(registry.NAMES)
+        chosen = left - supervisor.check_names(without, option="--without")
+        with_controllers = with_controllers and bool(chosen)
     setting = WorkerSetting(
         leases=store.leases,
         # Host and number of the process come again in containers; the uid does not.
@@ -73,7 +81,7 @@ def supervise(
         summary=SummaryBounds(
             bytes_max=settings.summary_bytes_max, nodes_max=settings.summary_nodes_max
         ),
-        only=supervisor.check_names(only),
+        only=chosen,
     )
 
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
@@ -115,8 +123,10 @@ async def serve(
     ready: Callable[[str, Path], None],
     note: Callable[[str], None],
     attached: Sequence[Wanted] = (),
+    without: Sequence[str] = (),
 ) -> None:
     """`redra up`: store, histories, API, workers and recorders, until a signal to stop."""
+    supervisor.check_names(without, option="--without")
     garbage_collection.expect_large_heap()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
@@ -132,6 +142,7 @@ async def serve(
             histories,
             store,
             settings,
+            without=without,
             with_controllers=workers,
             with_projector=workers and settings.projector == "task",
             meter=telemetry,
@@ -150,14 +161,7 @@ async def serve(
         server = _Server(_server_config(application, door, settings))
         take_connections(listener)
         url = _url(door, listener)
-        kubeconfig = kubeconfigs.publish(
-            settings.data,
-            kubeconfigs.Access(
-                url=url, authority=door.authority, token=door.token, client=door.client
-            ),
-            is_shared=store.is_shared,
-            note=note,
-        )
+        kubeconfig = _publish(url, door, store, settings, note)
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
@@ -251,6 +255,16 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _publish(
+    url: str, door: Door, store: Store, settings: Settings, note: Callable[[str], None]
+) -> Path:
+    """Write the kubeconfig of this server; returns its path."""
+    access = kubeconfigs.Access(
+        url=url, authority=door.authority, token=door.token, client=door.client
+    )
+    return kubeconfigs.publish(settings.data, access, is_shared=store.is_shared, note=note)
 
 
 async def _stop_on_signal(server: _Server, end_watches: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ from app.cli import (
     asking,
     blasting,
     console,
+    controlling,
     demonstrating,
     diffing,
     explaining,
@@ -54,6 +55,7 @@ for _module in (
     diffing,
     fleet,
     profiles,
+    controlling,
 ):
     _module.register(root)
 

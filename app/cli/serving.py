@@ -1,5 +1,6 @@
 """`redra up`, `redra work`: the processes that stay."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -60,6 +61,22 @@ QuirkOption = Annotated[
 ]
 
 
+NewProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Kubernetes version that a new default history imitates; one that is there keeps its "
+        "own."
+    ),
+]
+WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME,…",
+        help="Run all controllers but these, in all histories; for a real one in their place.",
+    ),
+]
+
+
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.command("up")(up)
@@ -73,13 +90,8 @@ def up(
     ] = None,
     data: DataOption = None,
     workers: Annotated[bool, typer.Option(help="Run the controllers in this process.")] = True,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            help="Kubernetes version that a new default history imitates; one that is there keeps "
-            "its own."
-        ),
-    ] = None,
+    without: WithoutOption = None,
+    profile: NewProfileOption = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
     tls: Annotated[
@@ -132,10 +144,20 @@ def up(
 
     async def serve() -> None:
         await serving.serve(
-            settings, workers=workers, ready=announce, note=console.note, attached=attached
+            settings,
+            workers=workers,
+            ready=announce,
+            note=console.note,
+            attached=attached,
+            without=_names(without or ()),
         )
 
     console.run(serve)
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """The names in texts of names separated by commas."""
+    return [name.strip() for text in texts for name in text.split(",")]
 
 
 def work(

@@ -1,8 +1,9 @@
 """Which loops run for a history in this process, owned by one task group.
 
 `only` restricts them to named controllers (`redra work --only eviction`); a history's settings can
-switch controllers off. Each has its own lease, so processes share the work of a history by
-controller, and a process that dies is followed by another after the life of its leases.
+switch controllers off for good, and its objects while it goes on (`switching`). Each has its own
+lease, so processes share the work of a history by controller, and a process that dies is followed
+by another after the life of its leases.
 """
 
 import logging
@@ -19,6 +20,7 @@ from app.domain.errors import InputError
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
 from app.workers.loop import ControllerLoop, LoopBounds
+from app.workers.switches import Switches
 
 RESTART_SECONDS = 1.0
 """The first pause before a controller that failed begins again; it doubles."""
@@ -41,13 +43,13 @@ class WorkerSetting:
     only: frozenset[str] = frozenset()
 
 
-def check_names(names: Sequence[str]) -> frozenset[str]:
+def check_names(names: Sequence[str], *, option: str = "--only") -> frozenset[str]:
     """The names as a set. Raises InputError for one that is no controller."""
     for name in names:
         if name not in registry.NAMES:
             raise InputError(
                 f"there is no controller {name!r}",
-                place="--only",
+                place=option,
                 cure=f"choose from {', '.join(registry.NAMES)}",
             )
     return frozenset(names)
@@ -82,10 +84,24 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
 
 
 async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
-    """Run all loops of a history until cancelled."""
+    """Run all loops of a history until cancelled, each while it is switched on."""
+    switches = Switches(runtime)
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(switches.watch, setting.bounds.poll_seconds)
         for loop in loops_of(runtime, setting):
-            tasks.start_soon(_keep_running, loop, runtime, name=f"{runtime.info.name}:{loop.name}")
+            name = f"{runtime.info.name}:{loop.name}"
+            tasks.start_soon(_run_while_on, loop, runtime, switches, name=name)
+
+
+async def _run_while_on(loop: ControllerLoop, runtime: HistoryRuntime, switches: Switches) -> None:
+    """Run the loop whenever it is switched on; it ends between two writes, as at a shutdown."""
+    while True:
+        await switches.wait_until(loop.name, is_on=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_keep_running, loop, runtime)
+            await switches.wait_until(loop.name, is_on=False)
+            tasks.cancel_scope.cancel()
+        runtime.troubles.pop(loop.name, None)
 
 
 async def _keep_running(loop: ControllerLoop, runtime: HistoryRuntime) -> None:

@@ -60,3 +60,28 @@ def test_everything_is_deleted_only_when_that_is_said(data: Path) -> None:
     assert (code, out) == (0, "the schema is at base\n")
     assert names(data) == []
     assert redra("migrate", "base", data=data)[0] == 0, "nothing is lost"
+
+
+def test_controllers_are_switched_and_the_switch_stands_in_the_log(data: Path) -> None:
+    assert redra("histories", "create", "one", data=data)[0] == 0
+
+    def states(*switches: str) -> dict[str, str]:
+        code, out, error = redra("controllers", "one", *switches, "-o", "json", data=data)
+        assert code == 0, error
+        return json.loads(out)["controllers"]
+
+    assert (states()["scheduling"], states()["claims"]) == ("on", "on")
+    assert states("scheduling=off", "claims=off")["scheduling"] == "off"
+    assert states("claims=on")["claims"] == "on"
+    assert states()["scheduling"] == "off"
+    code, out, _ = redra("log", "one", data=data)
+    assert code == 0
+    assert sum("redra controllers" in line for line in out.splitlines()) == 2
+    assert redra("verify", "one", data=data)[0] == 0
+    code, _, error = redra("controllers", "one", "scheduler=off", data=data)
+    assert (code, "there is no controller 'scheduler'" in error) == (2, True)
+    code, _, error = redra("controllers", "one", "scheduling", data=data)
+    assert (code, "is not NAME=on or NAME=off" in error) == (2, True)
+    assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
+    code, _, error = redra("controllers", "kept", "scheduling=off", data=data)
+    assert (code, "which is a recording" in error) == (2, True)

@@ -111,6 +111,20 @@ async def test_view_of_the_past_is_of_that_revision():
         assert (await server.get(f"{HISTORY}/views/activity"))["revision"] == 3
 
 
+async def test_controllers_of_a_history_are_told_with_what_switched_them():
+    async with serving() as server:
+        path = "/api/v1/namespaces/kube-system"
+        off = {"metadata": {"annotations": {"redra.dev/controllers-off": "scheduling, claims"}}}
+        await server.patch(path, off)
+        items = (await server.get(f"{HISTORY}/controllers"))["items"]
+        states = {item["name"]: item["state"] for item in items}
+        assert [name for name, state in states.items() if state == "off"] == [
+            "claims",
+            "scheduling",
+        ]
+        assert states["eviction"] == "on"
+
+
 async def test_decisions_can_be_read():
     async with serving() as server:
         assert await server.get(f"{HISTORY}/decisions") == {"items": [], "next": 0}

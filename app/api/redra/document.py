@@ -86,6 +86,14 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         None,
         models.DecisionList,
     ),
+    (
+        "/histories/{history}/controllers",
+        "get",
+        "Which controllers run",
+        (),
+        None,
+        models.ControllerList,
+    ),
     ("/histories/{history}/views", "get", "The views that can be read", (), None, models.ViewList),
     (
         "/histories/{history}/views/{view}",

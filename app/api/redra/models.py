@@ -115,6 +115,21 @@ class View(Model):
     columns: list[Column]
 
 
+class Controller(Model):
+    """One controller of a history."""
+
+    name: str
+    state: str = Field(description="on, off, off (settings), off (release) or recorded")
+
+
+class ControllerList(Model):
+    """All controllers. The annotation `redra.dev/controllers-off` of the namespace `kube-system`
+    switches them, by the Kubernetes API of the history.
+    """
+
+    items: list[Controller]
+
+
 class ViewList(Model):
     """All views."""
 

@@ -19,6 +19,7 @@ from app.api.redra.differences import DiffApi
 from app.api.redra.managing import ManagingApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
+from app.domain.controllers import switching
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, Event, HistoryInfo, Revision
 from app.domain.log.chain import stamp_json
@@ -207,6 +208,13 @@ class RedraApi:
             found.append(_decision(row))
         return _answer(models.DecisionList(items=found, next=0))
 
+    async def _controllers(self, asked: Asked) -> Response:
+        """The state of each controller, for whom may read the object that switches them."""
+        asked.reader().check(switching.PLACE)
+        found = switching.states(asked.runtime.info, asked.runtime.views.objects)
+        items = [models.Controller(name=name, state=state) for name, state in found]
+        return _answer(models.ControllerList(items=items))
+
     async def _view_list(self, _: Asked) -> Response:
         items = [
             models.View(
@@ -269,6 +277,7 @@ _Read = Callable[[RedraApi, Asked], Awaitable[Response | Stream]]
 _PARTS: dict[tuple[str, int], _Read] = {
     ("events", 0): RedraApi._events,
     ("decisions", 0): RedraApi._decisions,
+    ("controllers", 0): RedraApi._controllers,
     ("views", 0): RedraApi._view_list,
     ("views", 1): RedraApi._view,
     ("why", 0): RedraApi._why,

@@ -1,0 +1,52 @@
+"""`redra controllers`: which controllers of a history run, and switching them while it goes on."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("controllers")(controllers)
+
+
+def controllers(
+    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    switches: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=on|off]…", help="What to switch.")
+    ] = None,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Tell which controllers of a history run, and switch them, while a server runs or not.
+
+    The switch is the annotation redra.dev/controllers-off of the namespace kube-system: it stands
+    in the log with its moment, holds for every server of the history, and clients may set it too.
+    A controller that is switched on again begins with what is there.
+    """
+    from app.bootstrap import managing, process_settings, stores
+
+    settings = process_settings.settings(data=data)
+    words = managing.check_controllers(dict(_switch(text) for text in switches or ()))
+
+    async def run() -> list[tuple[str, str]]:
+        async with stores.open_store(settings) as store:
+            return await managing.switch(store, settings, history, words)
+
+    states = console.run(run)
+    if output is Output.JSON:
+        console.say_json({"history": history, "controllers": dict(states)})
+        return
+    console.table(("CONTROLLER", "STATE"), states)
+
+
+def _switch(text: str) -> tuple[str, bool]:
+    name, equals, state = text.partition("=")
+    if not equals or state not in ("on", "off"):
+        raise InputError(f"{text!r} is not NAME=on or NAME=off")
+    return name, state == "on"
