@@ -71,7 +71,11 @@ bench: install ## Measure, as ratios and rates, with the machine noted
 docs: install ## Make the generated reference pages
 	@$(BIN)/python -m docs.generate
 
+site: install ## Build the pages of docs as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 clean: ## Remove the virtual environment and every cache
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .redra build dist
 
-.PHONY: help install demo test test-fast check format fuzz conformance bench docs clean crash simulate mutants
+.PHONY: help install demo test test-fast check format fuzz conformance bench docs site clean crash simulate mutants
