@@ -65,6 +65,14 @@ def views_page() -> str:
         "`timestamptz`. `history` is the number of a history, which the table `histories` gives",
         "its name; `docs/how-to/incident.md` tells how to connect.",
         "",
+        "The views `log` and `losses` show events, with the name of the history in `history`:",
+        "`log` all of a history's own, `losses` gaps and those that a recording holds in part.",
+        "`losses` has `revision`, `time`, `type`, `group`, `resource`, `namespace`, `name`, the",
+        "`quality` of the object, `losses` as a list, and whether it leaves the content",
+        "`unsure`. A gap without a name is one of its kind, one without a resource of all",
+        "kinds. Joined by `revision` it tells of each row whether the event behind it was",
+        "recorded whole. Kinds that were never recorded have no event: `redra sql` notes them.",
+        "",
     ]
     for projection in all_projections():
         for table in projection.tables():

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from app.adapters.postgres import queries
 from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.queries import Found
+from app.analysis.recordings import uncertainty
 from app.bootstrap.stores import Store, database_bounds, open_store, reader_address
+from app.service import recorded_doubts
 from app.settings import Settings
 
 
@@ -24,7 +26,7 @@ async def ask(settings: Settings, text: str) -> QueryResult:
         queries.open_reader(reader_address(settings, store.url), _bounds(settings)) as database,
     ):
         found = await queries.ask(database, text, rows_max=settings.sql_rows_max)
-        notes = await _behind(store)
+        notes = [*await _behind(store), *await _unsure(store)]
     if found.cut:
         notes.append(
             f"there are more rows: the first {len(found.rows)} are shown (REDRA_SQL_ROWS_MAX)"
@@ -36,6 +38,20 @@ def _bounds(settings: Settings) -> DatabaseBounds:
     return replace(
         database_bounds(settings), statement_seconds=settings.sql_timeout_seconds, connections_max=2
     )
+
+
+async def _unsure(store: Store) -> list[str]:
+    """Histories of which a recording lacks something: rows about them may have been others."""
+    notes = []
+    for info in await store.log.histories():
+        kinds = uncertainty.lines(await recorded_doubts.doubts_of(store.log, info))[1:]
+        if kinds:
+            lacks = ", ".join(line.strip() for line in kinds)
+            notes.append(
+                f"the recording {info.name} is incomplete, so what is said of it is unsure "
+                f"({lacks}); the view `losses` has the events"
+            )
+    return notes
 
 
 async def _behind(store: Store) -> list[str]:

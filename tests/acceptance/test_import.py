@@ -1,10 +1,14 @@
 """`redra import` and `redra export`: a recording in, a bundle out and in again."""
 
+import gzip
+import importlib
 import json
 
 import pytest
 
+from app.domain.log.doubts import MEANINGS, Affects
 from tests.command_line import database_running, redra
+from tests.shared_data import shared_path
 from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
@@ -67,3 +71,53 @@ def test_unreadable_recording_imports_nothing_and_says_where(data, tmp_path):
     code, out, error = redra(*words, data=data)
     assert code == 0, error
     assert json.loads(out)["report"]["refused"] == 1
+
+
+def test_what_a_recording_lacks_can_be_asked_in_sql(data, tmp_path):
+    """Who touched a claim was recorded, not what was written; everything else is whole."""
+    path = shared_path("histories", "a-quickstart", "audit.jsonl.gz")
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    bare = [line for line in lines if line["objectRef"]["resource"] == "resourceclaims"]
+    for line in bare:
+        line.update(level="Metadata", requestObject=None, responseObject=None)
+    allocated = {
+        (line["objectRef"]["namespace"], line["objectRef"]["name"])
+        for line in bare
+        if line["objectRef"].get("subresource") == "status"
+    }
+    files = {"whole": path, "bare": write_lines(tmp_path / "audit.log", lines)}
+    for name, file in files.items():
+        code, _, error = redra("import", file, "--history", name, data=data)
+        assert code == 0, error
+
+    def ask(question):
+        code, out, error = redra("sql", question, "-o", "json", data=data)
+        assert code == 0, error
+        return json.loads(out), error
+
+    rows, error = ask(
+        "SELECT history, namespace, name, type FROM losses "
+        "WHERE unsure AND resource = 'resourceclaims'"
+    )
+    assert {(row["history"], row["type"]) for row in rows} == {("bare", "GapObserved")}
+    assert len(allocated) > 5
+    assert allocated <= {(row["namespace"], row["name"]) for row in rows}
+    (note,) = [line for line in error.splitlines() if "unsure" in line]
+    assert note.startswith("note: the recording bare is incomplete")
+    assert "resourceclaims: " in note
+    assert ask("SELECT 1 FROM losses WHERE unsure AND history = 'whole'")[0] == []
+    redra("rebuild", "whole", data=data)
+    joined, _ = ask(
+        "SELECT count(*) AS objects, count(*) FILTER (WHERE unsure) AS unsure "
+        "FROM view_objects JOIN histories AS h USING (history) "
+        "LEFT JOIN losses ON losses.history = h.name AND losses.revision = view_objects.revision"
+    )
+    assert joined[0]["objects"] > 10
+    assert joined[0]["unsure"] == 0
+
+
+def test_losses_that_make_content_unsure_are_those_of_answers():
+    """A loss that is new in the code needs a migration that tells the view of it."""
+    view = importlib.import_module("migrations.versions.m0010_losses")
+    content = {loss for loss, (affects, _) in MEANINGS.items() if affects is Affects.CONTENT}
+    assert {loss.value for loss in content} == set(view.CONTENT)

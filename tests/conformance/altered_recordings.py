@@ -308,3 +308,39 @@ def _results(claim: dict) -> list[dict]:
 
 def _device(result: dict) -> tuple[str, str, str]:
     return result["driver"], result["pool"], result["device"]
+
+
+def in_versions(lines: list[dict], *versions: str) -> list[dict]:
+    """Objects of resource.k8s.io/v1 as clients of older versions saw them, line by line in turn."""
+
+    def ask(line: dict, version: str) -> dict:
+        reference = line["objectRef"]
+        if reference.get("apiGroup") != "resource.k8s.io" or reference["apiVersion"] != "v1":
+            return line
+        uri = line["requestURI"].replace("resource.k8s.io/v1/", f"resource.k8s.io/{version}/")
+        asked = {**line, "objectRef": {**reference, "apiVersion": version}, "requestURI": uri}
+        return _changed(asked, lambda tree: _of_version(tree, version))
+
+    return [ask(line, versions[number % len(versions)]) for number, line in enumerate(lines)]
+
+
+def _of_version(tree: dict, version: str) -> dict:
+    """An object, or a list of some. v1beta1 has no `exactly`, and devices that are `basic`."""
+    if tree.get("apiVersion") == "resource.k8s.io/v1":
+        tree["apiVersion"] = f"resource.k8s.io/{version}"
+    for item in tree.get("items", ()):
+        _of_version(item, version)
+    if version == "v1beta1" and isinstance(tree.get("spec"), dict):
+        _flatten(tree["spec"])
+    return tree
+
+
+def _flatten(spec: dict) -> None:
+    if isinstance(spec.get("spec"), dict):
+        _flatten(spec["spec"])
+    devices = spec.get("devices")
+    if isinstance(devices, dict):
+        for request in devices.get("requests", ()):
+            request.update(request.pop("exactly", {}))
+    if isinstance(devices, list):
+        spec["devices"] = [{"name": each.pop("name"), "basic": each} for each in devices]

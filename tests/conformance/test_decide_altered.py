@@ -15,6 +15,7 @@ from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
+from app.domain.errors import InputError
 from tests.cluster import DRIVER, Cluster
 from tests.conformance import altered_recordings as altered
 from tests.conformance import disordered_logs
@@ -59,6 +60,31 @@ async def test_names_of_users_decide_nothing(name, tmp_path):
     found = await decide(altered.renamed(recorded(name)), tmp_path / "renamed")
     assert judged(found) == judged(straight)
     assert found.agreement is straight.agreement
+
+
+@pytest.mark.parametrize(
+    ("name", "versions"),
+    [
+        *((name, ("v1beta1",)) for name in PLAIN),
+        ("e-taints", ("v1beta2",)),
+        ("a-quickstart", ("v1", "v1beta2", "v1beta1")),
+    ],
+)
+async def test_version_in_which_objects_were_recorded_decides_nothing(name, versions, tmp_path):
+    straight = await decide(recorded(name), tmp_path / "straight")
+    lines = altered.in_versions(recorded(name), *versions)
+    assert versions[-1] in {line["objectRef"].get("apiVersion") for line in lines}
+    found = await decide(lines, tmp_path / "older")
+    assert judged(found) == judged(straight)
+    assert found.agreement is straight.agreement
+
+
+async def test_version_that_no_release_has_is_refused_with_its_place(tmp_path):
+    lines = altered.in_versions(recorded("a-quickstart"), "v3")
+    with pytest.raises(InputError, match=r"v3 was never released") as caught:
+        await decide(lines, tmp_path)
+    line = int(caught.value.place.rpartition(":")[2])
+    assert lines[line - 1]["objectRef"]["apiVersion"] == "v3"
 
 
 @pytest.mark.parametrize("name", PLAIN)

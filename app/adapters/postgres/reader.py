@@ -29,8 +29,9 @@ from projections.tables import ALL as VIEW_TABLES
 
 ROLE = "redra_reader"
 
-SHARED = ("checkpoints", "histories", "log", "redra_schema")
-"""What the role may read beside the view tables: how far these are, names, the readable log."""
+SHARED = ("checkpoints", "histories", "log", "losses", "redra_schema")
+"""What the role may read beside the view tables: how far these are, names, the readable log, and
+what recordings lack."""
 
 _LOCK = 7_263_172_000_002
 """Advisory lock that lets one process prepare the role at a time."""

@@ -259,3 +259,12 @@ def test_device_in_use_that_is_not_selected(mode: str, cause: str, text: str) ->
     assert sum(one.devices for one in counted if one.kind == "allocated") == (
         2 if mode == "ExactCount" else 1
     )
+
+
+def test_device_for_other_nodes_says_so() -> None:
+    there = device("there", nodeName="elsewhere")
+    slices = [
+        resource_slice("s", device("here", nodeName="node"), there, perDeviceNodeSelection=True)
+    ]
+    found = texts(reasons(slices, [claim(request("r0", 2))]))
+    assert found == {"here": "", "there": "the device is for other nodes"}

@@ -20,6 +20,9 @@ EXPRESSIONS = (
     '"a.com" in device.attributes',
     'device.attributes["a.com"].exists(k, k == "x")',
     "true",
+    'device.attributes["a.com"].?x.orValue(0) == 1 || device.attributes["a.com"].?v.hasValue()',
+    'device.attributes["a.com"].?x.orValue(0) == 1 && "m" in device.capacity["a.com"]',
+    'device.allowMultipleAllocations && device.attributes["a.com"].?x.orValue(1) == 1',
 )
 VALUES = (
     {"int": 1},

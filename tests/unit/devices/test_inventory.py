@@ -204,6 +204,17 @@ def test_rules_taint_matching_devices_and_only_touched_views_change() -> None:
     assert tainted(found, "a") == ["e:r2"]
 
 
+def test_rule_that_selects_other_devices_now_taints_the_former_ones_no_longer() -> None:
+    inventory_ = Inventory()
+    for name in ("a", "b"):
+        inventory_.put_slice(local(name, device("d")))
+    inventory_.put_rule(rule(deviceSelector={"pool": "a"}))
+    changes = inventory_.put_rule(rule(deviceSelector={"pool": "b"}))
+    assert len(changes) == 2
+    assert tainted(inventory_, "a") == []
+    assert tainted(inventory_, "b") == ["d:rule"]
+
+
 def test_q14_rule_without_selector_taints_everything_unless_repaired() -> None:
     for repaired in (False, True):
         found = Inventory(rules_without_selector_match=not repaired)
@@ -224,6 +235,22 @@ def patched(*patches: dict, classes: tuple = (), **fields: object) -> inventory.
         found.put_patch(one)
     found.put_slice(local("a", device("d", **fields)))
     return found.node_view(here("a"), READING).devices[0]
+
+
+def test_patch_that_is_removed_changes_devices_no_longer() -> None:
+    inventory_ = Inventory(compiler=COMPILER)
+    inventory_.put_slice(local("a", device("d", x=1)))
+    before = names_and_attributes(inventory_)
+    assert inventory_.put_patch(patch(attributes={f"{DRIVER}/x": {"int": 2}}))
+    assert names_and_attributes(inventory_) != before
+    assert inventory_.remove_patch("patch")
+    assert names_and_attributes(inventory_) == before
+    assert inventory_.remove_patch("patch") == ()
+
+
+def names_and_attributes(inventory_: Inventory) -> list[tuple[str, dict]]:
+    devices = inventory_.node_view(here("a"), READING).devices
+    return [(each.id[2], dict(each.attributes)) for each in devices]
 
 
 def test_patch_overrides_adds_and_removes_attributes() -> None:

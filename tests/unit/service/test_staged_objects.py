@@ -1,0 +1,115 @@
+"""Objects as a batch has left them so far, and what that means for the next command."""
+
+import pytest
+from msgspec.structs import replace
+
+from app.domain.errors import StaleLease, TooLarge
+from app.domain.log import EventType, LeaseToken, ObjectKey, Stamp
+from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.objects.write.sealing import decide_and_seal
+from app.domain.objects.write.staging import StagedObjects
+from app.service import writing
+from app.service.writing import Request
+from tests.cluster import Cluster
+from tests.unit.service.builders import ALICE, config_map, rules
+
+FIRST, SECOND = (ObjectKey("", "configmaps", "default", name) for name in ("a", "b"))
+
+
+def staged(*names, data="1"):
+    """A cluster with these ConfigMaps, and nothing staged."""
+    cluster = Cluster(namespaces=("default", "other"))
+    cluster.line.submit(config_map("stored", "other"), actor=ALICE)
+    for name in names:
+        made = config_map(name)
+        made.tree["data"]["a"] = data
+        cluster.line.submit(made, actor=ALICE)
+    return StagedObjects(cluster.line.views.objects)
+
+
+def copied(objects, key, uid):
+    """The first ConfigMap under another key and uid, as an event."""
+    event = objects.event(FIRST)
+    return replace(event, type=EventType.OBJECT_CREATED, key=key, uid=uid)
+
+
+def test_keys_of_a_namespace_leave_out_those_of_others():
+    objects = staged("a")
+    elsewhere = ObjectKey("", "configmaps", "other", "x")
+    before = list(objects.keys("", "configmaps", "default"))
+    objects.stage([copied(objects, SECOND, "u")])
+    assert list(objects.keys("", "configmaps", "default")) == sorted([*before, SECOND])
+    objects.stage([copied(objects, elsewhere, "v")])
+    assert list(objects.keys("", "configmaps", "default")) == sorted([*before, SECOND])
+    assert elsewhere in list(objects.keys("", "configmaps"))
+
+
+def test_uid_finds_what_is_staged_and_what_is_stored():
+    objects = staged("a")
+    stored = objects.event(FIRST).uid
+    objects.stage([copied(objects, SECOND, "fresh")])
+    assert objects.by_uid(stored) == FIRST
+    assert objects.by_uid("fresh") == SECOND
+    assert objects.by_uid("nobody's") is None
+    objects.stage([replace(objects.event(SECOND), type=EventType.OBJECT_DELETED)])
+    assert objects.by_uid("fresh") is None
+
+
+def test_what_is_restored_is_as_it_was():
+    objects = staged("a")
+    mark = objects.mark()
+    revision, hash_ = objects.revision, objects.hash
+    stored = objects.get(FIRST)
+    objects.stage([replace(objects.event(FIRST), type=EventType.OBJECT_DELETED)])
+    assert objects.get(FIRST) is None
+    objects.restore(mark)
+    assert objects.get(FIRST) == stored
+    assert (objects.revision, objects.hash) == (revision, hash_)
+
+
+def patched(objects, value, bytes_max):
+    """The events of a patch of the first ConfigMap's only value."""
+    command = PatchObject(
+        key=FIRST, version="v1", type=PatchType.MERGE, body={"data": {"a": value}}
+    )
+    stamp = Stamp(time=objects.event(FIRST).stamp.time, actor=ALICE, verb="patch")
+    _, events = decide_and_seal(
+        command, objects, stamp, rules(), new_uid=lambda: "u", object_bytes_max=bytes_max
+    )
+    return events
+
+
+def test_object_over_the_bound_may_change_while_it_does_not_grow():
+    """It was stored under another bound, or by an import."""
+    objects = staged("a", data="x" * 1_000)
+    assert len(patched(objects, "y" * 1_000, 10_000)) == 1
+    size = len(objects.event(FIRST).body)
+    assert len(patched(objects, "z" * 1_000, 500)) == 1
+    assert len(objects.event(FIRST).body) == size
+    assert len(patched(objects, "z" * 900, 500)) == 1
+    with pytest.raises(TooLarge, match="at most 500 are stored"):
+        patched(objects, "z" * 901, 500)
+
+
+def test_only_requests_of_the_stale_lease_fail():
+    requests = [
+        Request(
+            commands=(config_map("x"),),
+            actor=ALICE,
+            verb="create",
+            request_id="",
+            cause=0,
+            observed=0,
+            lease=lease,
+        )
+        for lease in (
+            None,
+            LeaseToken(name="claims", epoch=1),
+            LeaseToken(name="claims", epoch=2),
+            LeaseToken(name="scheduling", epoch=1),
+        )
+    ]
+    stale = StaleLease(name="claims", epoch=1)
+    kept = writing._drop_stale(requests, stale)
+    assert kept == [requests[0], requests[2], requests[3]]
+    assert requests[1].problem is stale
