@@ -99,10 +99,13 @@ def waiting(
         yield
         if answer is None:
             continue
-        effort = bounds.steps_max if followed < bounds.followed_nodes_max else 0
-        made = node_reason(answer, effort_steps=effort)
-        followed += bool(made.explained is not None and made.explained.given_up)
+        made = node_reason(answer, effort_steps=0)
         said = same_answer(made)
+        if said not in seen and made.is_combination and followed < bounds.followed_nodes_max:
+            # Of nodes that say the same one is followed, because each is a search of its own.
+            made = node_reason(answer, effort_steps=bounds.steps_max)
+            followed += 1
+            yield
         if said not in seen and len(seen) < bounds.quirk_nodes_max and made.explained is not None:
             # Of nodes that say the same one is asked, because each defect is a search of its own.
             made = replace(made, explained=replace(made.explained, quirks=answer.quirks()))

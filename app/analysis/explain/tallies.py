@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.allocation.reasons.causes import NOT_SELECTED, Kind
-from app.domain.allocation.reasons.explanation import DeviceReason
+from app.domain.allocation.reasons.explanation import Alike, DeviceReason
 from app.domain.values.json_tree import JsonObject
 
 _ALLOCATED_TO = "allocated to "
@@ -120,7 +120,7 @@ def said_of(device: DeviceReason) -> str:
 
 
 def tally(
-    asked: Iterable[tuple[str, Sequence[DeviceReason]]], *, coarse: bool = False
+    asked: Iterable[tuple[str, Sequence[Alike]]], *, coarse: bool = False
 ) -> list[CauseTally]:
     """The causes of all devices of all nodes, those of most devices first.
 
@@ -128,22 +128,22 @@ def tally(
     """
     found: dict[Key, CauseTally] = {}
     count = 0
-    for node, devices in asked:
+    for node, groups in asked:
         count += 1
         seen: set[Key] = set()
-        for device in devices:
-            key = key_of(device, coarse=coarse)
+        for group in groups:
+            key = key_of(group.reason, coarse=coarse)
             known = found.get(key)
             if known is None:
                 known = found[key] = CauseTally(key=key, example=node)
-            known.seen.add(device.device)
+            known.seen.update(group.devices)
             if key not in seen:
                 seen.add(key)
                 known.nodes += 1
-            text = said_of(device)
-            known.texts[text] = known.texts.get(text, 0) + 1
-            if len(known.names) < NAMES_MAX and known.example == node:
-                known.names.append(device.device)
+            text = said_of(group.reason)
+            known.texts[text] = known.texts.get(text, 0) + len(group.devices)
+            if known.example == node:
+                known.names += group.devices[: NAMES_MAX - len(known.names)]
     tallies = list(found.values())
     return tallies if count == 1 else sorted(tallies, key=lambda one: -one.devices)
 
@@ -160,13 +160,14 @@ def common_prefix(names: Iterable[str]) -> str:
     return f"{drivers.pop()}/" if len(drivers) == 1 else ""
 
 
-def grouped(devices: Sequence[DeviceReason]) -> list[JsonObject]:
+def grouped(groups: Sequence[Alike]) -> list[JsonObject]:
     """All devices of one node by equal reasons, names by pool: complete, nothing said twice."""
     found: dict[tuple[Key, str], dict[str, list[str]]] = {}
-    for device in devices:
-        pools = found.setdefault((key_of(device), said_of(device)), {})
-        pool, _, name = device.device.rpartition("/")
-        pools.setdefault(pool, []).append(name)
+    for group in groups:
+        pools = found.setdefault((key_of(group.reason), said_of(group.reason)), {})
+        for device in group.devices:
+            pool, _, name = device.rpartition("/")
+            pools.setdefault(pool, []).append(name)
     trees: list[JsonObject] = []
     for ((kind, about), text), pools in found.items():
         tree: JsonObject = {

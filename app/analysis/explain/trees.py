@@ -7,7 +7,7 @@ the counts; what is left out is in the complete JSON.
 """
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.analysis.explain.node_answers import NodeAnswer
@@ -54,6 +54,12 @@ class NodeReason:
     def is_error(self) -> bool:
         """True when the node gave an error rather than a refusal."""
         return self.explained is not None and self.explained.outcome == "error"
+
+    @property
+    def is_combination(self) -> bool:
+        """True when each request could be satisfied alone, so that only a search tells more."""
+        requests = self.requests()
+        return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
 
     def to_json(self) -> JsonObject:
         """The node with every device."""
@@ -128,26 +134,32 @@ def same_answer(reason: NodeReason) -> Hashable:
     parts: list[Hashable] = []
     for claim, request in reason.requests():
         counts: dict[Hashable, int] = {}
-        for device in request.devices:
-            said = (key_of(device), said_of(device).replace(node, "<node>"))
-            counts[said] = counts.get(said, 0) + 1
+        for group in request.alike:
+            said = (key_of(group.reason), said_of(group.reason).replace(node, "<node>"))
+            counts[said] = counts.get(said, 0) + len(group.devices)
         parts.append((claim, request.request, frozenset(counts.items())))
     explained = reason.explained
     pools: tuple[str, ...] = ()
     if explained is not None:
         pools = tuple(why for _, why in explained.pools)
-        if explained.deepest is not None:
-            parts.append((len(explained.taken), explained.deepest.request))
     return (_same_text(reason), tuple(parts), pools)
 
 
 def _same_causes(reason: NodeReason) -> Hashable:
     """The scheduler's text and the set of causes of each request."""
     causes = tuple(
-        (claim, request.request, frozenset(key_of(one, coarse=True) for one in request.devices))
+        (
+            claim,
+            request.request,
+            frozenset(key_of(group.reason, coarse=True) for group in request.alike),
+        )
         for claim, request in reason.requests()
     )
     return (_same_text(reason), causes, bool(reason.explained and reason.explained.pools))
+
+
+def _coarse(request: RequestReason) -> Iterator[Hashable]:
+    return (key_of(group.reason, coarse=True) for group in request.alike)
 
 
 def _same_requests(reason: NodeReason) -> Hashable:
@@ -267,9 +279,9 @@ def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
         return Reason(text=text, count=count)
     if prefix:
         text += f" (devices of {prefix.rstrip('/')})"
-    tallies = tally([(node, request.devices) for node, request in found])
+    tallies = tally([(node, request.alike) for node, request in found])
     if len(tallies) > CAUSES_MAX:
-        coarse = tally([(node, request.devices) for node, request in found], coarse=True)
+        coarse = tally([(node, request.alike) for node, request in found], coarse=True)
         tallies = sorted(coarse, key=lambda one: (not one.is_near, -one.devices))
     children = [one.reason(prefix, many_nodes=many) for one in tallies[:CAUSES_MAX]]
     if rest := tallies[CAUSES_MAX:]:
@@ -298,7 +310,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
     """What the search tried in vain; of many nodes the first is the example."""
     explained = reason.explained
     assert explained is not None
-    if explained.outcome == "refused" and _is_combination(reason):
+    if explained.outcome == "refused" and reason.is_combination:
         where = f" on {reason.node}" if nodes > 1 else ""
         text = "each request could be satisfied alone, but not all together"
         names = [device.device for _, one in reason.requests() for device in one.devices]
@@ -320,11 +332,6 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
             )
         return [Reason(text=text, children=tuple(lines))]
     return []
-
-
-def _is_combination(reason: NodeReason) -> bool:
-    requests = reason.requests()
-    return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
 
 
 def _taken(taken: Sequence[str], prefix: str) -> str:
@@ -357,5 +364,5 @@ def _request_json(request: RequestReason) -> JsonObject:
         "suitable": request.suitable,
         "total": len(request.devices),
         "text": request.text,
-        "devices": grouped(request.devices),
+        "devices": grouped(request.alike),
     }

@@ -5,8 +5,10 @@ functions; asking changes nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
 
 from app.domain.allocation import capacity
 from app.domain.allocation.constraints import ConstraintState
@@ -37,8 +39,7 @@ class Kind(StrEnum):
     CONSTRAINT = "constraint"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One cause for one device.
 
     `about` is what several devices can have in common (a taint, a selector, a counter); causes of
@@ -54,15 +55,23 @@ class Cause:
         return {"cause": self.kind.value, "about": self.about, "text": self.text}
 
 
-def of(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+Known: TypeAlias = dict[int, Cause]
+"""Causes of exclusions that were made before for the same row: many devices share an exclusion."""
+
+
+def of(
+    problem: Problem, usage: Usage, row: Row, device: int, known: Known | None = None
+) -> Cause | None:
     """The first cause against taking the device for the row now; None when there is none.
+
+    Who asks about all devices of a row gives an empty `known` to the first question.
 
     Parity: allocator.md 3.1 and 4. With mode All the devices are listed by selectors and capacity
     before the search asks which are in use; else that is asked first.
     """
     if row.takes_all:
         return (
-            _not_selectable(problem, row, device)
+            _not_selectable(problem, row, device, known)
             or _short_of_capacity(problem, usage, row, device)
             or _in_use(problem, usage, row, device)
             or _short_of_counters(problem, usage, device)
@@ -72,7 +81,7 @@ def of(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
     return (
         _for_others(row, device)
         or _in_use(problem, usage, row, device)
-        or _not_selectable(problem, row, device)
+        or _not_selectable(problem, row, device, known)
         or _short_of_capacity(problem, usage, row, device)
         or _short_of_counters(problem, usage, device)
         or _tainted(problem, row, device)
@@ -114,13 +123,20 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
     return None
 
 
-def _not_selectable(problem: Problem, row: Row, device: int) -> Cause | None:
+def _not_selectable(problem: Problem, row: Row, device: int, known: Known | None) -> Cause | None:
     fault = row.faults.get(device)
     if fault is not None:
         text = fault.text(row.request.class_name, problem.plans[row.claim].key)
         return Cause(kind=Kind.SELECTOR_ERROR, about=fault.detail, text=text)
     refusal = row.refused.get(device)
-    return None if refusal is None else of_refusal(refusal, row)
+    if refusal is None:
+        return None
+    if known is None:
+        return of_refusal(refusal, row)
+    cause = known.get(id(refusal))
+    if cause is None:
+        cause = known[id(refusal)] = of_refusal(refusal, row)
+    return cause
 
 
 def of_refusal(refusal: Exclusion, row: Row) -> Cause:

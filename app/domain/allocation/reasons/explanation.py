@@ -10,6 +10,8 @@ and the devices before each chosen one say why they were passed over.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from app.domain.allocation.allocator import (
     Allocation,
     Allocator,
@@ -22,7 +24,7 @@ from app.domain.allocation.case import Case
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.quirks import MARKS, NUMBERS
 from app.domain.allocation.reasons import causes, dead_ends
-from app.domain.allocation.reasons.causes import Cause
+from app.domain.allocation.reasons.causes import Cause, Kind
 from app.domain.allocation.reasons.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.requests import PoolUnusable
 from app.domain.allocation.usage import Usage
@@ -35,8 +37,7 @@ CANNOT_ALLOCATE = "cannot allocate all claims"
 """Upstream's reason for a node on which the claims do not fit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceReason:
+class DeviceReason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One device for one request; `cause` is None when nothing is against it alone."""
 
     device: str
@@ -57,6 +58,14 @@ class DeviceReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Devices of one request of which the same is said: one reason for all, and their names."""
+
+    reason: DeviceReason
+    devices: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReason:
     """One request or alternative: what it wants, and what each device says to that."""
 
@@ -66,6 +75,25 @@ class RequestReason:
     suitable: int
     devices: tuple[DeviceReason, ...]
     text: str
+    _alike: list[Alike] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def alike(self) -> Sequence[Alike]:
+        """The devices in groups with the same cause, in the order in which the causes occur.
+
+        Equal causes that were made apart are groups of their own.
+        """
+        if not self._alike:
+            groups: dict[tuple[int, bool, str], Alike] = {}
+            for device in self.devices:
+                key = (id(device.cause), device.chosen, device.note)
+                group = groups.get(key)
+                if group is None:
+                    groups[key] = Alike(reason=device, devices=[device.device])
+                else:
+                    group.devices.append(device.device)
+            self._alike.extend(groups.values())
+        return self._alike
 
     def tree(self) -> JsonObject:
         """The reasons as JSON."""
@@ -354,8 +382,9 @@ class _Replay:
 def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
     reasons = []
     suitable = 0
+    known: causes.Known = {}
     for device, view_device in enumerate(problem.view.devices):
-        cause = causes.of(problem, usage, row, device)
+        cause = causes.of(problem, usage, row, device, known)
         suitable += cause is None
         reasons.append(DeviceReason(device=view_device.text, cause=cause))
     return RequestReason(
@@ -369,12 +398,16 @@ def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
 
 
 def _request_text(row: Row, suitable: int, reasons: Sequence[DeviceReason]) -> str:
-    counts: dict[str, int] = {}
+    kinds: dict[tuple[Kind, str], int] = {}
     for reason in reasons:
-        if reason.cause is not None:
-            about = f" ({reason.cause.about})" if reason.cause.about else ""
-            name = f"{reason.cause.kind.value}{about}"
-            counts[name] = counts.get(name, 0) + 1
+        cause = reason.cause
+        if cause is not None:
+            place = (cause.kind, cause.about)
+            kinds[place] = kinds.get(place, 0) + 1
+    counts: dict[str, int] = {}
+    for (kind, about), count in kinds.items():
+        name = f"{kind.value} ({about})" if about else kind.value
+        counts[name] = counts.get(name, 0) + count
     text = f"request {row.request.result_name} wants {_wants(row)}, "
     text += f"{suitable} of {len(reasons)} can be taken"
     if counts:
