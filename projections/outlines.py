@@ -108,6 +108,7 @@ class SliceSpec(Record, frozen=True):
     """Of a slice."""
 
     driver: str = ""
+    node_name: str = ""
     pool: dra.Pool = dra.Pool()
     devices: tuple[Device, ...] = ()
 

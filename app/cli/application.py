@@ -26,6 +26,7 @@ from app.cli import (
     replaying,
     serving,
     storing,
+    telling,
 )
 from app.domain.errors import InputError, LogError, Rejected
 
@@ -41,6 +42,7 @@ for _module in (
     access,
     storing,
     listing,
+    telling,
     importing,
     recording,
     replaying,

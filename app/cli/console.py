@@ -131,3 +131,17 @@ class Progress:
         self._done = done
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total or self._total)
+
+
+def history_of(argument: str, option: str) -> str:
+    """The history that a command means by its argument, by `--history`, or by neither.
+
+    Raises InputError when both name one and not the same.
+    """
+    from app.domain.errors import InputError
+
+    if argument and option and argument != option:
+        raise InputError(
+            f"the history is named twice, {argument!r} and {option!r}", cure="name it once"
+        )
+    return argument or option or "default"

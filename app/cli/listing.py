@@ -1,4 +1,4 @@
-"""`redra histories`, `redra log`, `redra timeline`: what there is and what happened."""
+"""`redra histories`, `redra log`: what there is, and every event of it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,6 @@ def register(root: typer.Typer) -> None:
     managing.register(group)
     root.add_typer(group, name="histories")
     root.command("log")(log)
-    root.command("timeline")(timeline)
 
 
 def histories(
@@ -143,69 +142,3 @@ def log(
                         await listener.wait(settings.poll_seconds)
 
     console.run(read)
-
-
-def timeline(
-    history: Annotated[str, typer.Argument(help="Name of the history.")] = "default",
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Just what happened in this namespace.")
-    ] = "",
-    name: Annotated[str, typer.Option(help="Just what happened to objects of this name.")] = "",
-    last: Annotated[int, typer.Option(min=0, help="The last so many entries; 0: all.")] = 0,
-    decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
-    data: DataOption = None,
-    output: OutputOption = Output.TEXT,
-) -> None:
-    """Tell what happened: one line per event that a person would want to know of."""
-    from app.analysis.recordings import uncertainty
-    from app.bootstrap import process_settings, stores
-    from app.domain.log.doubts import Doubt
-    from app.service import recorded_doubts, timelines
-
-    settings = process_settings.settings(data=data)
-
-    async def read() -> tuple[list[dict[str, Any]], tuple[Doubt, ...]]:
-        async with stores.open_store(settings) as store:
-            info = await stores.find_history(store, history)
-            recorded = await recorded_doubts.doubts_of(store.log, info)
-            page = settings.projector_batch_max
-            return await timelines.timeline(store.log, info, page_max=page), recorded
-
-    every, recorded = console.run(read)
-    rows = [
-        row
-        for row in every
-        if (not namespace or row["namespace"] == namespace)
-        and (not name or row["name"] == name)
-        and (decisions or row["kind"] != "Decision")
-    ]
-    rows = rows[-last:] if last else rows
-    if output is Output.JSON:
-        console.say_json(rows)
-        return
-    titles = ("revision", "time", "what", "object", "by", "text")
-    cells = [
-        (
-            row["revision"],
-            timestamps.micro_text(row["time"])[11:23],
-            row["kind"],
-            _subject(row),
-            row["actor"].removeprefix("system:serviceaccount:kube-system:"),
-            row["text"],
-        )
-        for row in rows
-    ]
-    if any(row["doubt"] for row in rows):
-        console.table(
-            (*titles, "unsure"),
-            [(*cell, row["doubt"]) for cell, row in zip(cells, rows, strict=True)],
-        )
-    else:
-        console.table(titles, cells)
-    for line in uncertainty.lines(recorded):
-        console.note(line)
-
-
-def _subject(row: dict[str, Any]) -> str:
-    place = f"{row['namespace']}/" if row["namespace"] else ""
-    return f"{row['resource']} {place}{row['name']}"

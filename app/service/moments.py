@@ -1,8 +1,8 @@
-"""What people mean by a moment: a revision such as `42`, or an instant as in RFC 3339."""
+"""What people mean by a moment: a revision such as `42`, or an instant in one of many forms."""
 
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
-from app.domain.values import timestamps
+from app.domain.values import moments
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
@@ -14,14 +14,17 @@ def is_revision(moment: str) -> bool:
     return moment.isascii() and moment.isdigit() and len(moment) <= _DIGITS_MAX
 
 
-def parse_instant(moment: str) -> Instant:
-    """The instant of a moment that is no revision. Raises InputError for what is neither."""
+def parse_instant(moment: str, end: Instant | None = None) -> Instant:
+    """The instant of a moment that is no revision, in a history that ends at `end`.
+
+    Raises InputError for what is neither.
+    """
     try:
-        return timestamps.parse(moment)
+        return moments.parse(moment, end)
     except TimestampError as problem:
         raise InputError(
             f"{moment!r} is neither a revision nor an instant",
-            cure="give a number such as 42 or a time such as 2026-01-02T03:04:05Z",
+            cure="give a number such as 42, a time such as 2026-01-02T03:04:05Z, or 10m",
         ) from problem
 
 
@@ -34,7 +37,8 @@ def check(moment: str) -> None:
 async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revision:
     """The last revision up to the moment. Raises InputError, RevisionTooLarge beyond the end."""
     if not is_revision(moment):
-        return await log.revision_at(info.id, parse_instant(moment))
+        end = (await log.head(info.id)).time
+        return await log.revision_at(info.id, parse_instant(moment, end))
     last = (await log.head(info.id)).revision
     if int(moment) > last:
         raise RevisionTooLarge(f"history {info.name!r} has no revision {moment}: it ends at {last}")
@@ -44,7 +48,7 @@ async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revisi
 async def find_time(log: EventLog, info: HistoryInfo, moment: str, revision: Revision) -> Instant:
     """The instant that was given, or the time of the event at the revision that was given."""
     if not is_revision(moment):
-        return parse_instant(moment)
+        return parse_instant(moment, (await log.head(info.id)).time)
     return await time_of(log, info, revision)
 
 

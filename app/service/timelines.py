@@ -1,17 +1,34 @@
 """The timeline of a history, folded from its log."""
 
-from app.domain.log import HistoryInfo
+from app.analysis.scope import Scope, Selector
+from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Row
 from app.ports import EventLog
-from app.service.folding import fold_until
-from projections.tables import TIMELINE
 from projections.timeline import TimelineProjection
 
 
-async def timeline(log: EventLog, info: HistoryInfo, *, page_max: int) -> list[Row]:
-    """All rows of the timeline of a history; `page_max` events are read at a time."""
+async def timeline(
+    log: EventLog, info: HistoryInfo, *, page_max: int, scope: Scope = Scope()
+) -> list[Row]:
+    """The rows of the timeline of a history that are in the scope, in their order.
+
+    `page_max` events are read at a time. Raises InputError for a name that does not occur.
+    """
     view = TimelineProjection()
+    selector = Selector(scope)
+    rows: list[Row] = []
     head = await log.head(info.id)
-    await fold_until(log, info.id, (view,), head.revision, page_max)
-    keys = sorted(view.take_changed().get(TIMELINE.name, ()))
-    return [row for key in keys if (row := view.row(TIMELINE.name, key)) is not None]
+    after = Revision(0)
+    while after < head.revision:
+        events = await log.read(info.id, after=after, until=head.revision, limit=page_max)
+        if not events:
+            break
+        for event in events:
+            count = len(view.entries)
+            view.fold(event)
+            entry = view.entries[-1] if len(view.entries) > count else None
+            if selector.takes(event, entry):
+                rows.append(view.row_of(view.entries[-1]))
+        after = events[-1].revision
+    selector.check()
+    return rows

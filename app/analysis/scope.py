@@ -1,0 +1,246 @@
+"""Which part of a history somebody wants to read: a time, kinds, an object, a device, a node.
+
+An event of a kind of the cluster (a node, a slice, a rule, a class) belongs to a namespace when it
+touches one of its pods: the pod's node, a device of a claim that it uses, the class of one. What
+uses what is folded on the way, so that an event is judged by the state that it met.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_groups, api_resources
+from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.timestamps import Instant
+from projections import outlines
+from projections.timeline import Entry
+
+NEAREST_MAX = 3
+"""Names that are offered instead of an unknown one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is wanted; what is empty does not matter. Instants and revisions are inclusive.
+
+    `resource` and `name` are those of the subject, `device` is `driver/pool/name` or the end of
+    that, `kinds` are words of the timeline such as `PodScheduled`.
+    """
+
+    since: Instant | None = None
+    until: Instant | None = None
+    first: int = 0
+    final: int = 0
+    kinds: frozenset[str] = frozenset()
+    namespace: str = ""
+    group: str = ""
+    resource: str = ""
+    name: str = ""
+    device: str = ""
+    node: str = ""
+
+    @property
+    def needs_uses(self) -> bool:
+        """Whether it takes a fold of what uses what to judge an event."""
+        return bool(self.namespace or self.device or self.node)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Claim:
+    """What a claim has, and the classes that it asks for."""
+
+    namespace: str
+    devices: frozenset[DeviceId]
+
+
+class Selector:
+    """Judges event after event of one history; all of them have to be given, in order."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._claims: dict[ObjectKey, _Claim] = {}
+        self._nodes: dict[ObjectKey, str] = {}
+        self._pools: dict[str, tuple[PoolId, frozenset[str], str]] = {}
+        self._rules: dict[str, outlines.Selector | None] = {}
+        self._known: dict[str, dict[str, None]] = {}
+
+    def takes(self, event: Event, entry: Entry | None) -> bool:
+        """Take the event over; whether the entry that it made is wanted."""
+        scope = self._scope
+        touches = not scope.needs_uses
+        if scope.needs_uses:
+            touches = self._touches(event, entry)
+        if entry is None:
+            return False
+        subject = entry.subject
+        self._note("kind", entry.kind)
+        self._note("namespace", subject.namespace)
+        self._note("name", subject.name)
+        return (
+            touches
+            and (scope.since is None or entry.time >= scope.since)
+            and (scope.until is None or entry.time <= scope.until)
+            and entry.revision >= scope.first
+            and (not scope.final or entry.revision <= scope.final)
+            and (not scope.kinds or entry.kind in scope.kinds)
+            and scope.resource in ("", subject.resource)
+            and (not scope.resource or scope.group == subject.group)
+            and scope.name in ("", subject.name)
+        )
+
+    def check(self) -> None:
+        """Raise InputError for a name that the whole history does not know, with the nearest."""
+        scope = self._scope
+        wanted = [("kind", kind) for kind in sorted(scope.kinds)]
+        wanted += [("namespace", scope.namespace), ("name", scope.name)]
+        wanted += [("node", scope.node), ("device", scope.device)]
+        for noun, name in wanted:
+            known = self._known.get(noun, {})
+            if name and not self._is_known(noun, name):
+                raise InputError(
+                    f"{noun} {name!r} does not occur in the history",
+                    cure=nearest(name, known) or "leave it out to see all",
+                )
+
+    def _is_known(self, noun: str, name: str) -> bool:
+        known = self._known.get(noun, {})
+        if noun != "device":
+            return name in known
+        return any(_is_device(name, each) for each in known)
+
+    def _note(self, noun: str, name: str) -> None:
+        if name:
+            self._known.setdefault(noun, {})[name] = None
+
+    def _touches(self, event: Event, entry: Entry | None) -> bool:
+        """Whether the event has to do with the namespace, the device and the node."""
+        before = self._concerned(event.key)
+        if event.is_about_object:
+            self._fold(event)
+        after = self._concerned(event.key)
+        keys = [event.key] if entry is None else [event.key, entry.subject]
+        about = None if entry is None else self._concerned(entry.subject)
+        namespaces, devices, nodes = (
+            set().union(*(getattr(part, name) for part in (before, after, about) if part))
+            for name in ("namespaces", "devices", "nodes")
+        )
+        scope = self._scope
+        namespaces |= {key.namespace for key in keys}
+        nodes |= {key.name for key in keys if (key.group, key.resource) == api_resources.NODES}
+        return (
+            (not scope.namespace or scope.namespace in namespaces)
+            and (not scope.node or scope.node in nodes)
+            and (not scope.device or any(_is_device(scope.device, "/".join(d)) for d in devices))
+        )
+
+    def _concerned(self, key: ObjectKey) -> "_Concerned":
+        """Devices, nodes and namespaces that an object has to do with in the present state."""
+        match key.resource:
+            case "resourceclaims":
+                claim = self._claims.get(key)
+                devices = frozenset() if claim is None else claim.devices
+                return _Concerned(devices=devices, nodes=frozenset(self._nodes_of(devices)))
+            case "pods":
+                node = self._nodes.get(key, "")
+                return _Concerned(nodes=frozenset((node,)) if node else frozenset())
+            case "resourceslices" if key.name in self._pools:
+                pool, names, node = self._pools[key.name]
+                devices = frozenset((*pool, name) for name in names)
+                return self._of_devices(devices, node)
+            case "devicetaintrules" if self._rules.get(key.name) is not None:
+                selector = self._rules[key.name]
+                assert selector is not None, "looked at above"
+                return self._of_devices(frozenset(self._selected(selector)), "")
+            case "nodes":
+                pods = {pod.namespace for pod, node in self._nodes.items() if node == key.name}
+                return _Concerned(namespaces=frozenset(pods), nodes=frozenset((key.name,)))
+            case _:
+                return _Concerned()
+
+    def _of_devices(self, devices: frozenset[DeviceId], node: str) -> "_Concerned":
+        users = {
+            claim.namespace
+            for claim in self._claims.values()
+            if not claim.devices.isdisjoint(devices)
+        }
+        nodes = {node} if node else set(self._nodes_of(devices))
+        return _Concerned(devices=devices, nodes=frozenset(nodes), namespaces=frozenset(users))
+
+    def _nodes_of(self, devices: Iterable[DeviceId]) -> Iterator[str]:
+        pools = {device[:2] for device in devices}
+        for pool, _, node in self._pools.values():
+            if node and pool in pools:
+                yield node
+
+    def _selected(self, selector: outlines.Selector) -> Iterator[DeviceId]:
+        for pool, names, _ in self._pools.values():
+            if selector.driver in ("", pool[0]) and selector.pool in ("", pool[1]):
+                for name in names:
+                    if selector.device in ("", name):
+                        yield (*pool, name)
+
+    def _fold(self, event: Event) -> None:
+        key = event.key
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if (key.group, key.resource) == api_resources.PODS:
+            node = outlines.pod(event.body).spec.node_name
+            self._note("node", node)
+            # A pod that is gone goes on to concern its node: its deletion happened there.
+            if node:
+                self._nodes[key] = node
+            if is_gone:
+                self._nodes.pop(key, None)
+        elif (key.group, key.resource) == api_resources.NODES:
+            self._note("node", key.name)
+        elif key.group == api_groups.RESOURCE:
+            self._fold_devices(event, is_gone=is_gone)
+
+    def _fold_devices(self, event: Event, *, is_gone: bool) -> None:
+        key = event.key
+        match key.resource:
+            case "resourceclaims":
+                allocation = outlines.claim(event.body).status.allocation
+                results = () if allocation is None else allocation.devices.results
+                devices = frozenset(result.id for result in results)
+                for device in devices:
+                    self._note("device", "/".join(device))
+                self._claims[key] = _Claim(namespace=key.namespace, devices=devices)
+                if is_gone:
+                    del self._claims[key]
+            case "resourceslices":
+                spec = outlines.slice(event.body).spec
+                names = frozenset(device.name for device in spec.devices)
+                pool = (spec.driver, spec.pool.name)
+                for name in names if self._scope.device else ():
+                    self._note("device", "/".join((*pool, name)))
+                self._note("node", spec.node_name)
+                self._pools[key.name] = (pool, names, spec.node_name)
+                if is_gone:
+                    del self._pools[key.name]
+            case "devicetaintrules":
+                self._rules[key.name] = outlines.rule(event.body).spec.device_selector
+                if is_gone:
+                    del self._rules[key.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Concerned:
+    devices: frozenset[DeviceId] = frozenset()
+    nodes: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`do you mean …?` with the known names that look most like it; empty when none does."""
+    names = list(known)
+    alike = difflib.get_close_matches(name, names, n=NEAREST_MAX, cutoff=0.5)
+    if not alike:
+        alike = sorted(one for one in names if name.lower() in one.lower())[:NEAREST_MAX]
+    return f"do you mean {' or '.join(alike)}?" if alike else ""
+
+
+def _is_device(wanted: str, device: str) -> bool:
+    """Whether a device is meant by its whole name, or by its end: `gpu-0`, `pool/gpu-0`."""
+    return device == wanted or device.endswith(f"/{wanted}")

@@ -1,0 +1,110 @@
+"""Which entries of a timeline are in a scope, on a cluster with two namespaces and two nodes."""
+
+from typing import Any
+
+import pytest
+
+from app.analysis.scope import Scope
+from app.domain.errors import InputError
+from app.domain.values import moments
+from app.domain.values.timestamps import Instant
+from app.service import timelines
+from tests.cluster import DRIVER, T0, Cluster
+from tests.unit.service.test_replaying import history_of
+
+
+def story() -> Cluster:
+    """`a/mine` has gpu-0 of n1, `b/theirs` gpu-0 of n2; a rule on each, and a cordon of n2."""
+    cluster = Cluster(namespaces=("a", "b"))
+    for node in ("n1", "n2"):
+        cluster.node(node)
+        cluster.slice(node, 2)
+    cluster.device_class()
+    for number, namespace in enumerate(("a", "b"), 1):
+        spec = {"devices": {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]}}
+        cluster.apply(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {"name": "claim", "namespace": namespace},
+                "spec": spec,
+            }
+        )
+        cluster.pod(
+            f"pod-{namespace}",
+            namespace=namespace,
+            claim="claim",
+            nodeSelector={"kubernetes.io/hostname": f"n{number}"},
+        )
+        cluster.settle()
+    cluster.wait(60)
+    for node in ("n1", "n2"):
+        cluster.rule(f"rule-{node}", effect="NoSchedule", selector={"pool": node})
+    cluster.wait(60)
+    cluster.patch("nodes", "n2", {"spec": {"unschedulable": True}})
+    return cluster.settle()
+
+
+async def told(**wanted: Any) -> list[dict[str, Any]]:
+    log, info = await history_of(story().line.events)
+    return await timelines.timeline(log, info, page_max=7, scope=Scope(**wanted))
+
+
+def subjects(rows: list[dict[str, Any]]) -> set[str]:
+    return {f"{row['resource']}/{row['name']}" for row in rows}
+
+
+async def test_namespace_keeps_what_touches_its_pods() -> None:
+    found = subjects(await told(namespace="b"))
+    assert {"pods/pod-b", "resourceclaims/claim", "devicetaintrules/rule-n2", "nodes/n2"} <= found
+    assert not found & {"pods/pod-a", "devicetaintrules/rule-n1", "resourceslices/n1-slice"}
+
+
+async def test_node_keeps_its_pods_claims_slices_and_rules() -> None:
+    found = subjects(await told(node="n1"))
+    assert {
+        "nodes/n1",
+        "pods/pod-a",
+        "resourceslices/n1-slice",
+        "devicetaintrules/rule-n1",
+    } <= found
+    assert not found & {"nodes/n2", "pods/pod-b", "devicetaintrules/rule-n2"}
+
+
+@pytest.mark.parametrize("name", [f"{DRIVER}/n1/gpu-0", "n1/gpu-0"])
+async def test_device_keeps_its_claims_and_rules(name: str) -> None:
+    found = await told(device=name)
+    assert subjects(found) == {
+        "resourceslices/n1-slice", "resourceclaims/claim", "devicetaintrules/rule-n1",
+    }  # fmt: skip
+    assert {row["namespace"] for row in found} == {"", "a"}
+
+
+async def test_time_and_kind_bound_what_is_told() -> None:
+    end = Instant(T0 + 120_000_000)
+    since = moments.parse("1m30s", end)
+    rows = await told(since=since, until=moments.parse("30s", end))
+    assert subjects(rows) == {"devicetaintrules/rule-n1", "devicetaintrules/rule-n2"}
+    assert {row["kind"] for row in await told(kinds=frozenset(("RuleCreated",)))} == {"RuleCreated"}
+
+
+async def test_revisions_bound_what_is_told() -> None:
+    rows = await told(first=5, final=9)
+    assert rows
+    assert all(5 <= row["revision"] <= 9 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ({"namespace": "bb"}, "namespace 'bb' does not occur in the history; do you mean b"),
+        ({"node": "n3"}, "node 'n3' does not occur in the history; do you mean n"),
+        ({"name": "pod-c"}, "name 'pod-c' does not occur in the history; do you mean pod-"),
+        ({"kinds": frozenset(("PodSchedule",))}, "do you mean PodScheduled"),
+        ({"device": f"{DRIVER}/n1/gpu-7"}, f"do you mean {DRIVER}/n1/gpu-"),
+    ],
+)
+async def test_unknown_name_is_refused_with_the_nearest(wanted: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        await told(**wanted)
+    assert text in str(refused.value)
