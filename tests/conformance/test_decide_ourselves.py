@@ -12,6 +12,7 @@ import pytest
 
 from app.adapters.history.writers import AuditWriter
 from app.analysis.replay.differences import Aspect
+from app.analysis.replay.report import REFUSED_PLAN, Agreement
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import Options
@@ -281,7 +282,9 @@ async def replay(work, path):
 async def test_history_of_ours_is_decided_literally(name, logs):
     report = await replay(replays.decide, logs(name))
     assert [found.to_json() for found in report.differences] == []
-    assert report.explained
+    assert (report.agreement, report.not_done.keys() - {REFUSED_PLAN}) == (Agreement.AGREES, set())
+    # A claim beyond its quota is refused here as it was there, which leaves nothing open.
+    assert (REFUSED_PLAN in report.not_done) is (name == "rationed")
     assert report.aspects[Aspect.NODES].same > 0
 
 

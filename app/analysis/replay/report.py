@@ -75,6 +75,10 @@ class AspectCounts:
         }
 
 
+REFUSED_PLAN = "a plan of ours that was refused"
+"""What is counted of plans that the API refused, such as a claim beyond a quota."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideReport:
     """What a decide replay found.
@@ -105,8 +109,9 @@ class DecideReport:
         if self.violations or Reason.UNEXPLAINED in classes:
             return Agreement.UNEXPLAINED
         is_whole = not self.not_comparable and Reason.NOT_COMPARABLE not in classes
-        # What could not be done here follows from differences, where there are any.
-        is_whole &= bool(classes) or not self.not_done
+        # What could not be done here follows from differences, where there are any. A plan that is
+        # refused here writes nothing: where the recording has its writes, that is a difference.
+        is_whole &= bool(classes) or not self.not_done.keys() - {REFUSED_PLAN}
         if not is_whole or not doubts.is_sure(self.doubts):
             return Agreement.PARTLY
         return Agreement.PROVED if classes else Agreement.AGREES

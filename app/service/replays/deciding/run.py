@@ -11,6 +11,7 @@ from app.analysis.replay.facts import subject_of
 from app.analysis.replay.inputs import Input, command_of
 from app.analysis.replay.pace import is_derived
 from app.analysis.replay.recording import Recording, note_reached
+from app.analysis.replay.report import REFUSED_PLAN
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
@@ -163,7 +164,7 @@ class Run:
             what = "a kubelet's or driver's write about an object that is not that far here"
             self.not_done[what] += left
         if refusals := len(self.timeline.refusals):
-            self.not_done["a plan of ours that was refused"] += refusals
+            self.not_done[REFUSED_PLAN] += refusals
 
     def _set_alarms(self) -> None:
         """The instants at which the variant has pods tried."""
