@@ -374,6 +374,16 @@ class Settings:
         return {**os.environ, **named}
 
 
+def follow_kubeconfig() -> None:
+    """Take the data folder to which the first file of KUBECONFIG belongs, unless one is named.
+
+    A server calls its file `kubeconfig` or `kubeconfig-PORT`; a file of another name tells nothing.
+    """
+    path = Path(os.environ.get("KUBECONFIG", "").split(os.pathsep)[0])
+    if path.name.startswith("kubeconfig") and path.is_file():
+        os.environ.setdefault("REDRA_DATA", str(path.parent))
+
+
 def read(given: Mapping[str, object], *, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of an environment; what the command line gives by name wins over it.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import uvicorn
-from anyio.abc import TaskGroup
+from anyio.abc import TaskGroup, TaskStatus
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
@@ -31,7 +31,7 @@ from app.bootstrap.histories import (
 from app.bootstrap.projecting import keep_process, start_each
 from app.bootstrap.recording.attaching import Attachments
 from app.bootstrap.recording.wanted import Wanted
-from app.bootstrap.stores import Store, find_history, open_store
+from app.bootstrap.stores import Store, find_history, memory_store, open_store
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
@@ -231,6 +231,35 @@ async def work(
                 async for _ in signals:
                     break
             tasks.cancel_scope.cancel()
+
+
+async def serve_in_memory(
+    settings: Settings, *, task_status: TaskStatus[tuple[str, Histories]]
+) -> None:
+    """Serve histories that live as long as this: API and controllers, for tests; until cancelled.
+
+    Tells the address and the histories when it takes connections.
+    """
+    store = memory_store()
+    door = open_door(settings)
+    listener = bind(door.address.host, door.address.port)
+    try:
+        async with open_histories(store, settings) as histories:
+            supervise(histories, store, settings, with_projector=False)
+            application = create_app(
+                histories,
+                schemas=schemas.load,
+                meter=Telemetry(),
+                limits=api_limits(settings),
+                credentials=door.credentials,
+                authorization=door.authorization,
+            )
+            server = _Server(_server_config(application, door, settings))
+            take_connections(listener)
+            task_status.started((_url(door, listener), histories))
+            await server.serve(sockets=[listener])
+    finally:
+        listener.close()
 
 
 def tending_bounds(settings: Settings) -> TendingBounds:

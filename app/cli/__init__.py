@@ -13,10 +13,21 @@ from app.cli import console
 from app.cli.application import application
 
 
+def kubectl_plugin() -> None:
+    """The console script `kubectl-redra`: `kubectl redra why pod/x` for the cluster of kubectl.
+
+    The data folder is the one whose kubeconfig kubectl uses, unless REDRA_DATA names another.
+    """
+    from app import settings
+
+    settings.follow_kubeconfig()
+    main()
+
+
 def main() -> None:
     """The console script `redra`."""
     console.prepare()
     sys.exit(application(sys.argv[1:]))
 
 
-__all__ = ["main"]
+__all__ = ["kubectl_plugin", "main"]

@@ -1,6 +1,7 @@
 """The contract of Leases, for every store. Expired means: taken for zero seconds."""
 
 from app.domain.log import LeaseToken
+from app.domain.values.timestamps import Instant
 from tests.contracts.stores import OpenStores
 
 
@@ -74,3 +75,12 @@ async def test_epochs_of_one_history_are_never_equal(open_stores: OpenStores):
         assert epochs == [1, 2, 3]
         assert (await stores.log.head(history)).epoch == 3
         assert (await stores.log.head(other)).epoch == 0
+
+
+async def test_lease_of_a_deleted_history_is_given_back_in_silence(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        token = await stores.leases.acquire(history, "eviction", "one", seconds=60)
+        assert token is not None
+        await stores.log.delete_history(history, at=Instant(1), by="a test")
+        await stores.leases.release(history, token)

@@ -1,6 +1,7 @@
 """Leases in memory, measured by the clock that is given."""
 
 from app.adapters.memory.store import Lease, MemoryStore
+from app.domain.errors import NotFound
 from app.domain.log import Head, HistoryId, LeaseToken
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock
@@ -41,8 +42,11 @@ class MemoryLeases:
         return True
 
     async def release(self, history: HistoryId, token: LeaseToken) -> None:
-        """Give the lease back; nothing happens when it was taken over."""
-        leases = self._store.history(history).leases
+        """Give the lease back; nothing happens when it was taken over or its history deleted."""
+        try:
+            leases = self._store.history(history).leases
+        except NotFound:
+            return
         lease = leases.get(token.name)
         if lease is not None and lease.token.epoch == token.epoch:
             del leases[token.name]

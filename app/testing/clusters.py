@@ -1,0 +1,101 @@
+"""A server in the process of the tests, and the clusters that it serves."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from app.api.identity.authentication import ADMIN
+from app.bootstrap import history_settings, kubeconfigs, serving
+from app.bootstrap.kubeconfigs import Access
+from app.domain.controllers import switching
+from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.histories import Histories
+from app.settings import Settings
+
+BY = "redra pytest plug-in"
+
+POLL_SECONDS = 0.1
+"""How soon controllers notice that time was advanced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster of a test: a history of its own on the server of the session.
+
+    `url` is the address of its Kubernetes API, `kubeconfig` a file that names it. Time goes on by
+    itself; `advance` lets it jump.
+    """
+
+    name: str
+    url: str
+    kubeconfig: Path
+    server: "Server"
+
+    def advance(self, seconds: float) -> None:
+        """Let the time of this cluster jump: what becomes due until then happens at once."""
+        self.server.advance(self.name, seconds)
+
+
+class Server:
+    """A server in a thread, with all histories in memory."""
+
+    def __init__(self, portal: BlockingPortal, url: str, histories: Histories) -> None:
+        self._portal = portal
+        self._histories = histories
+        self.url = url
+
+    @contextmanager
+    def cluster(
+        self, name: str, folder: Path, settings: Settings, *, without: tuple[str, ...] = ()
+    ) -> Iterator[Cluster]:
+        """A new cluster, deleted on leaving. Raises InputError for settings that are not known."""
+        self._portal.call(self._make, name, settings, without)
+        url = f"{self.url}/h/{name}"
+        kubeconfig = kubeconfigs.write(folder / "kubeconfig", Access(url=url))
+        try:
+            yield Cluster(name=name, url=url, kubeconfig=kubeconfig, server=self)
+        finally:
+            self._portal.call(self._delete, name)
+
+    def advance(self, name: str, seconds: float) -> None:
+        """Let the time of a history jump."""
+        self._portal.call(self._advance, name, seconds)
+
+    async def _make(self, name: str, settings: Settings, without: tuple[str, ...]) -> None:
+        runtime = await self._histories.create_cluster(
+            name, settings=history_settings.history_settings(settings)
+        )
+        if without:
+            patch = PatchObject(
+                key=switching.PLACE,
+                version="v1",
+                type=PatchType.MERGE,
+                body=switching.annotation_patch(without),
+            )
+            await runtime.submit(patch, actor=ADMIN, verb="patch")
+
+    async def _advance(self, name: str, seconds: float) -> None:
+        runtime = await self._histories.open(name)
+        runtime.clock.observe(Instant(runtime.clock.now() + round(seconds * SECOND)))
+
+    async def _delete(self, name: str) -> None:
+        await self._histories.delete(name, by=BY)
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """A server until leaving."""
+    with TemporaryDirectory(prefix="redra-tests-") as folder, start_blocking_portal() as portal:
+        settings = Settings(data=Path(folder), listen="127.0.0.1:0", poll_seconds=POLL_SECONDS)
+        served: Future[None]
+        served, (url, histories) = portal.start_task(serving.serve_in_memory, settings)
+        try:
+            yield Server(portal, url, histories)
+        finally:
+            served.cancel()

@@ -1,0 +1,66 @@
+"""The pytest plug-in: `redra_cluster` is a Kubernetes API with controllers for one test.
+
+    def test_controller_publishes(redra_cluster):
+        run_controller(kubeconfig=redra_cluster.kubeconfig)
+        redra_cluster.advance(300)
+
+`@pytest.mark.redra(profile="1.36", gates="DRAConsumableCapacity=true", without=["scheduling"])`
+chooses the release, gates, quirks and which controllers do not run.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from app.testing.clusters import Cluster, Server
+
+NAME_LENGTH_MAX = 40
+"""How much of a test's name is in the name of its cluster."""
+
+_made = 0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line(
+        "markers",
+        "redra(profile, gates, quirks, without): release, gates and quirks of the cluster that "
+        "redra_cluster is, and the controllers that do not run in it",
+    )
+
+
+@pytest.fixture(scope="session")
+def redra_server() -> "Iterator[Server]":
+    """The server of the session; every cluster is a history of it."""
+    from app.testing import clusters
+
+    with clusters.running() as server:
+        yield server
+
+
+@pytest.fixture
+def redra_cluster(
+    redra_server: "Server", request: pytest.FixtureRequest, tmp_path: Path
+) -> "Iterator[Cluster]":
+    """A cluster of this test's own, with the controllers of Kubernetes and emulated kubelets."""
+    from app.settings import read
+
+    marker = request.node.get_closest_marker("redra")
+    chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    without = tuple(chosen.pop("without", ()))
+    with redra_server.cluster(
+        _name_of(request.node.name), tmp_path, read(chosen), without=without
+    ) as cluster:
+        yield cluster
+
+
+def _name_of(test: str) -> str:
+    """A name for the history of a test, as histories may be called, and never twice."""
+    global _made
+    _made += 1
+    plain = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:NAME_LENGTH_MAX].strip("-")
+    return f"{plain or 'test'}-{_made}"
