@@ -335,6 +335,11 @@ class Settings:
     object_versions_max: int = setting(
         50, ge=2, description="Versions of an object that its page compares, the newest ones"
     )
+    lanes_max: int = setting(120, ge=1, description="Lanes in one picture")
+    lanes_shapes_max: int = setting(
+        1_500, ge=10, description="States and marks in one picture of lanes"
+    )
+    map_devices_max: int = setting(1_500, ge=1, description="Devices on one map")
     timeline_scanned_max: int = setting(
         200_000, ge=1, description="Entries that are looked at for one page of a timeline"
     )

@@ -7,6 +7,7 @@ ever changes: what happened up to a revision is the beginning of what happened u
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
+from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.projection import Row
@@ -26,6 +27,7 @@ class Chronicle:
     ) -> None:
         self._timeline = TimelineProjection()
         self._watch = InvariantWatch(switches, lacking)
+        self.spans = Spans()
         self._times: list[Instant] = []
         self._by_subject: dict[ObjectKey, list[int]] = {}
         self._by_kind: dict[str, list[int]] = {}
@@ -59,6 +61,7 @@ class Chronicle:
         for event in events:
             count = len(entries)
             self._timeline.fold(event)
+            self.spans.fold(event)
             if len(entries) > count:
                 self._index(count, entries[count])
         self._watch.follow(events)

@@ -14,6 +14,8 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
+from app.analysis.device_map import MapBounds
+from app.analysis.lanes import LaneBounds
 from app.analysis.timeline_pages import PageBounds
 from app.api.application import Application, create_app
 from app.api.server.connections import ConnectionBounds, connection_class
@@ -418,6 +420,8 @@ def api_limits(settings: Settings) -> ApiLimits:
         chronicle_events_max=settings.chronicle_events_max,
         findings_max=settings.findings_max,
         object_versions_max=settings.object_versions_max,
+        lanes=LaneBounds(lanes_max=settings.lanes_max, shapes_max=settings.lanes_shapes_max),
+        map=MapBounds(devices_max=settings.map_devices_max),
         timeline=PageBounds(
             rows_max=settings.timeline_rows_max, scanned_max=settings.timeline_scanned_max
         ),

@@ -1,21 +1,24 @@
 """What stands around each page: the history, its moment, the strip of its events, the way on."""
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from app.domain.log import ObjectKey
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
-from app.web import links
+from app.web import links, svg
 from app.web.assets import all_assets
 from app.web.links import Links
 
 PARTS = (
     ("findings", "Findings"),
+    ("lanes", "Lanes"),
+    ("map", "Device map"),
     ("timeline", "Timeline"),
 )
 """The pages of a history that need no object, and what they are called."""
@@ -85,6 +88,7 @@ def _environment() -> Environment:
     made.filters["count"] = count_text
     made.filters["place"] = place_text
     made.filters["noun"] = noun
+    made.filters["linked"] = linked
     return made
 
 
@@ -101,6 +105,20 @@ def count_text(number: int) -> str:
 def place_text(key: ObjectKey) -> str:
     """`namespace/name`, or the name of what has no namespace."""
     return f"{key.namespace}/{key.name}" if key.namespace else key.name
+
+
+_REVISION = re.compile(r"(revision \d+)")
+
+
+def linked(text: str, page: Frame) -> Markup:
+    """The text, with a link to the moment wherever it names a revision."""
+    parts = [
+        svg.element("a", part, href=page.here(part.partition(" ")[2]), class_="moment-link")
+        if number % 2
+        else escape(part)
+        for number, part in enumerate(_REVISION.split(text))
+    ]
+    return Markup("").join(parts)
 
 
 _NOUNS = {

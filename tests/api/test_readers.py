@@ -185,6 +185,8 @@ SEEN = {
         "cat": CLUSTER_NAMES | {"decided-summary"},
         "dan": {"s-lab"},
     },
+    "/lanes": {"cat": {"p-lab", "p-other", "c-lab", "c-other", "node-one", "decided-summary"}},
+    "/map": {"cat": {"node-one"}},
     "/find?q=-": {
         "bob": {"p-lab", "c-lab"},
         "cat": CLUSTER_NAMES,

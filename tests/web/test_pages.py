@@ -220,7 +220,15 @@ async def test_index_lists_the_histories():
         assert [row.all("td")[1].text for row in rows] == [str(item["revision"]) for item in listed]
 
 
-PARTS = ("", "timeline", "find?q=p", "why?kind=pod&name=p", "object?kind=pod&name=p")
+PARTS = (
+    "",
+    "lanes",
+    "map",
+    "timeline",
+    "find?q=p",
+    "why?kind=pod&name=p",
+    "object?kind=pod&name=p",
+)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -19,13 +19,21 @@ from tests.web.planted import PODS, note_fact
 from tests.web.reading import read
 
 HOSTILE = "<script src=//evil.example></script><img src=x onerror=alert(1)>\"'`{{7*7}}&lt;b&gt;"
-PAGES = ("", "timeline", "find?q=p", "object?kind=pod&name=p", "why?kind=pod&name=p")
+PAGES = (
+    "",
+    "lanes",
+    "map",
+    "timeline",
+    "find?q=p",
+    "object?kind=pod&name=p",
+    "why?kind=pod&name=p",
+)
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "span", "nav",
     "form", "label", "input", "kbd", "button", "strong", "time", "main", "h1", "h2", "p", "ol",
     "ul", "li", "footer", "table", "thead", "tbody", "tr", "th", "td", "select", "option",
     "section", "aside", "dl", "dt", "dd", "details", "summary", "ins", "del", "code", "svg", "g",
-    "rect", "line", "polygon", "path", "text", "br", "defs", "pattern", "circle",
+    "rect", "line", "polygon", "path", "text", "tspan", "br", "defs", "pattern", "article", "h3",
 }  # fmt: skip
 
 
@@ -124,6 +132,8 @@ async def test_files_of_pages_are_ours_and_small():
 JSON_OF = {
     "": "findings",
     "findings": "findings",
+    "lanes": "lanes",
+    "map": "map",
     "timeline?decisions=true": "timeline?decisions=true",
     "find?q=-": "find?q=-",
     WHY: WHY,

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import anyio
 
-from app.analysis import object_history, search, timeline_pages
+from app.analysis import device_map, object_history, search, timeline_pages
+from app.analysis import lanes as lane_picture
 from app.analysis.chronicle import Chronicle
+from app.analysis.device_map import DeviceMap
 from app.analysis.explain import scheduling_rules, unasked
 from app.analysis.explain.questions import ObjectExplanation, Question, key_of
 from app.analysis.findings import findings
 from app.analysis.findings.report import Findings
+from app.analysis.lanes import Lanes
 from app.analysis.object_history import ObjectHistory
 from app.analysis.search import Hits
 from app.analysis.timeline_pages import Filter, TimelinePage
@@ -26,10 +29,13 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.objects import history_kinds
+from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer
 from app.service.histories import Histories
+from app.service.moments import time_of
 from app.service.runtime import HistoryRuntime
+from projections.timeline import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +125,40 @@ class Answers:
             views, views.revision, events, reader.sees, versions_max=versions_max
         )
 
+    async def lanes(self, asked: Asked) -> Lanes:
+        """The states of pods, their claims, devices and nodes over time, with what happened."""
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        runtime, views = asked.runtime, await self.views(asked)
+        chronicle, _ = await self._chronicles.of(runtime)
+
+        def visible(entry: Entry) -> bool:
+            return reader.is_unlimited or bool(reader.rows("timeline", [chronicle.row(entry)]))
+
+        return lane_picture.of(
+            runtime.info.name,
+            chronicle,
+            views.revision,
+            await self.time(asked, views),
+            lanes_wanted(asked),
+            visible,
+            self._limits.lanes,
+        )
+
+    async def time(self, asked: Asked, views: LiveViews) -> Instant:
+        """The cluster's time at the revision of the views."""
+        runtime = asked.runtime
+        if views.revision == runtime.head.revision:
+            return runtime.head.time
+        return await time_of(runtime.log, runtime.info, views.revision)
+
+    async def map(self, asked: Asked) -> DeviceMap:
+        """Pools and devices with who holds them, as of the moment."""
+        asked.reader().check_all(WORKED_OUT_FROM)
+        views = await self.views(asked)
+        name = asked.runtime.info.name
+        return device_map.of(name, views, pools_wanted(asked), self._limits.map)
+
     async def timeline(self, asked: Asked) -> TimelinePage:
         """What happened, filtered, the newest entries first; rows that nobody may see are out."""
         views = await self.views(asked)
@@ -191,6 +231,24 @@ def filter_of(asked: Asked) -> Filter:
         actor=request.parameter("actor"),
         text=request.parameter("text"),
         decisions=request.flag("decisions"),
+    )
+
+
+def lanes_wanted(asked: Asked) -> lane_picture.Wanted:
+    """Which lanes the parameters name."""
+    request = asked.request
+    return lane_picture.Wanted(
+        namespace=request.parameter("namespace"), name=request.parameter("name")
+    )
+
+
+def pools_wanted(asked: Asked) -> device_map.Wanted:
+    """Which pools the parameters name."""
+    request = asked.request
+    return device_map.Wanted(
+        driver=request.parameter("driver"),
+        pool=request.parameter("pool"),
+        node=request.parameter("node"),
     )
 
 

@@ -148,6 +148,31 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         models.ObjectHistory,
     ),
     (
+        "/histories/{history}/lanes",
+        "get",
+        "States of pods, their claims, devices and nodes over time",
+        (
+            ("namespace", "string", "Only of this namespace."),
+            ("name", "string", "Only of objects whose name holds this, with what is theirs."),
+            _AT,
+        ),
+        None,
+        models.LaneList,
+    ),
+    (
+        "/histories/{history}/map",
+        "get",
+        "Pools and devices with who holds them",
+        (
+            ("driver", "string", "Only pools of this driver."),
+            ("pool", "string", "Only pools whose name holds this."),
+            ("node", "string", "Only pools of this node."),
+            _AT,
+        ),
+        None,
+        models.DeviceMap,
+    ),
+    (
         "/histories/{history}/timeline",
         "get",
         "What happened, filtered, the newest first",

@@ -321,6 +321,104 @@ class ObjectHistory(Model):
     older: bool = Field(description="Whether there are versions before those that are listed")
 
 
+class LaneState(Model):
+    """A state of a lane; `end` is 0 and `ended` empty while it lasts."""
+
+    state: str
+    label: str = Field(description="The node of a pod, the claim that holds a device")
+    begin: int
+    began: str
+    end: int
+    ended: str
+
+
+class LaneMark(Model):
+    """Something that happened to the object of a lane."""
+
+    revision: int
+    time: str
+    kind: str
+    text: str
+
+
+class Lane(Model):
+    """A pod, claim, device or node; depth 0 stands alone, 1 and 2 belong to the lane above."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    depth: int
+    states: list[LaneState]
+    marks: list[LaneMark]
+
+
+class LaneGap(Model):
+    """A stretch that nobody recorded as a whole."""
+
+    begin: int
+    began: str
+    end: int
+    ended: str
+
+
+class LaneList(Model):
+    """Pods that began last first, each followed by its claims and their devices; then nodes."""
+
+    history: str
+    revision: int
+    examined: int = Field(description="How far the log has been read")
+    begin: str
+    end: str
+    lanes: list[Lane]
+    gaps: list[LaneGap]
+    omitted: int = Field(description="Pods, claims and nodes that did not fit")
+
+
+class MappedDevice(Model):
+    """A device: held, free, blocked (by a counter), tainted, or unusable with its pool."""
+
+    name: str
+    state: str
+    holders: list[str]
+    taints: list[str]
+    sets: list[str] = Field(description="Counter sets that it draws on")
+    lacks: list[str] = Field(description="Counters of which too little is left")
+    is_shared: bool
+
+
+class MappedCounter(Model):
+    """How much of a counter devices in use consume."""
+
+    set: str
+    counter: str
+    total: str
+    used: str
+    share: float
+
+
+class MappedPool(Model):
+    """A pool with its devices and counters."""
+
+    driver: str
+    pool: str
+    node: str = Field(description="Empty for a pool that several nodes reach")
+    generation: int
+    state: str
+    problem: str
+    devices: list[MappedDevice]
+    counters: list[MappedCounter]
+
+
+class DeviceMap(Model):
+    """Who holds what."""
+
+    history: str
+    revision: int
+    pools: list[MappedPool]
+    omitted: int = Field(description="Pools that did not fit")
+
+
 class Finding(Model):
     """One thing that is wrong."""
 

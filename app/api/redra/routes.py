@@ -253,6 +253,12 @@ class RedraApi:
     async def _timeline(self, asked: Asked) -> Response:
         return Response(msgspec.json.encode(await self.answers.timeline(asked)))
 
+    async def _lanes(self, asked: Asked) -> Response:
+        return Response(msgspec.json.encode(await self.answers.lanes(asked)))
+
+    async def _map(self, asked: Asked) -> Response:
+        return Response(msgspec.json.encode(await self.answers.map(asked)))
+
     async def _find(self, asked: Asked) -> Response:
         return Response(msgspec.json.encode(await self.answers.find(asked)))
 
@@ -284,6 +290,8 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("findings", 0): RedraApi._findings,
     ("find", 0): RedraApi._find,
     ("object", 0): RedraApi._object,
+    ("lanes", 0): RedraApi._lanes,
+    ("map", 0): RedraApi._map,
     ("timeline", 0): RedraApi._timeline,
     ("blast", 0): RedraApi._blast,
 }

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from app.analysis.blast.compare import BlastBounds
+from app.analysis.device_map import MapBounds
 from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds
+from app.analysis.lanes import LaneBounds
 from app.analysis.timeline_pages import PageBounds
 from app.domain.objects.schema.decode import Bounds
 
@@ -31,6 +33,8 @@ class ApiLimits:
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
+    the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
+    pictures by `lanes` and `map`.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -62,6 +66,8 @@ class ApiLimits:
     diffs_at_once_max: int = 1
     diff: DiffBounds = DiffBounds()
     diff_events_max: int = 500_000
+    lanes: LaneBounds = LaneBounds()
+    map: MapBounds = MapBounds()
 
     @property
     def body(self) -> Bounds:

@@ -10,7 +10,16 @@ from urllib.parse import quote
 
 from app.api.access.authorization import Authorizer
 from app.api.kubernetes.paths import LANDING, Place
-from app.api.redra.answers import Answers, Asked, filter_of, integer, question_of, subject_of
+from app.api.redra.answers import (
+    Answers,
+    Asked,
+    filter_of,
+    integer,
+    lanes_wanted,
+    pools_wanted,
+    question_of,
+    subject_of,
+)
 from app.api.redra.routes import RedraApi, check_query
 from app.api.server.messages import Header, Request, Response
 from app.api.ui import framing
@@ -19,7 +28,7 @@ from app.domain.log import Actor
 from app.service.histories import Histories
 from app.web import assets, links
 from app.web.links import STATIC
-from app.web.pages import find, findings, histories, objects, timeline, why
+from app.web.pages import devices, find, findings, histories, lanes, objects, timeline, why
 
 HTML = b"text/html; charset=utf-8"
 
@@ -104,6 +113,20 @@ class Pages:
         frame = await framing.frame(self.answers, asked, "object", parameters, answer.key)
         return objects.page(frame, answer)
 
+    async def _lanes(self, asked: Asked) -> bytes:
+        answer, wanted = await self.answers.lanes(asked), lanes_wanted(asked)
+        parameters = {"namespace": wanted.namespace, "name": wanted.name}
+        return lanes.page(
+            await framing.frame(self.answers, asked, "lanes", parameters), answer, wanted
+        )
+
+    async def _map(self, asked: Asked) -> bytes:
+        answer, wanted = await self.answers.map(asked), pools_wanted(asked)
+        parameters = {"driver": wanted.driver, "pool": wanted.pool, "node": wanted.node}
+        return devices.page(
+            await framing.frame(self.answers, asked, "map", parameters), answer, wanted
+        )
+
     async def _timeline(self, asked: Asked) -> bytes:
         answer = await self.answers.timeline(asked)
         wanted, before = filter_of(asked), integer(asked.request, "before", 0)
@@ -123,6 +146,8 @@ _Make = Callable[[Pages, Asked], Awaitable[bytes]]
 _PARTS: dict[str, _Make] = {
     LANDING: Pages._findings,
     "find": Pages._find,
+    "lanes": Pages._lanes,
+    "map": Pages._map,
     "object": Pages._object,
     "timeline": Pages._timeline,
     "why": Pages._why,

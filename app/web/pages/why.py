@@ -48,7 +48,7 @@ def _bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], in
         if left <= 0:
             omitted = sum(one.size() for one in reasons[number:])
             text = f"{omitted} more reasons are in the JSON of this answer"
-            shown.append({"text": text, "count": 1, "children": [], "size": 1, "revision": 0})
+            shown.append({"text": text, "count": 1, "children": [], "size": 1})
             break
         children, left = _bounded(reason.children, left - 1)
         shown.append(
@@ -57,7 +57,6 @@ def _bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], in
                 "count": reason.count,
                 "children": children,
                 "size": reason.size(),
-                "revision": getattr(reason, "revision", 0),
             }
         )
     return shown, left

@@ -7,7 +7,7 @@ export function openPalette(form) {
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-label", "Find an object");
   const input = document.createElement("input");
-  input.type = "search";
+  input.type = "text";
   input.maxLength = 253;
   input.placeholder = "Name, or kind/name such as pod/web";
   input.setAttribute("aria-label", "Name of an object");

@@ -1,0 +1,204 @@
+"""Who holds what: pools by node, their devices with holders and taints, and their counters.
+
+A device is `held` by a claim, `blocked` when a counter that it consumes has less left than it
+needs, `tainted` when a taint keeps claims away that do not tolerate it, otherwise `free`. Devices
+of a pool that cannot be used are `unusable`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from app.analysis.views import LiveViews
+from app.domain.devices.model import Device
+from app.domain.devices.pools import Pool
+from app.domain.devices.taints import BLOCKING_EFFECTS
+from app.domain.log import Revision
+from app.domain.values import quantity
+from app.domain.values.quantity import Format
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapBounds:
+    """An answer has at most `devices_max` devices."""
+
+    devices_max: int = 1_500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which pools are wanted: of a driver, whose name holds `pool`, on a node; empty: all."""
+
+    driver: str = ""
+    pool: str = ""
+    node: str = ""
+
+
+class MappedDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """One device; `sets` are the counter sets it draws on, `lacks` counters with too little left.
+
+    Partitions of one physical device draw on the same set.
+    """
+
+    name: str
+    state: str
+    holders: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    is_shared: bool = False
+
+
+class Gauge(msgspec.Struct, frozen=True, kw_only=True):
+    """One counter: how much there is and how much devices in use consume; `share` is 0 to 1."""
+
+    set: str
+    counter: str
+    total: str
+    used: str
+    share: float
+
+
+class MappedPool(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool with its devices; `node` is empty for one that several nodes reach."""
+
+    driver: str
+    pool: str
+    node: str
+    generation: int
+    state: str
+    problem: str
+    devices: tuple[MappedDevice, ...]
+    counters: tuple[Gauge, ...]
+
+
+class DeviceMap(msgspec.Struct, frozen=True, kw_only=True):
+    """The pools sorted by node, driver and name; `omitted` counts the pools that did not fit."""
+
+    history: str
+    revision: Revision
+    pools: tuple[MappedPool, ...]
+    omitted: int = 0
+
+
+def of(history: str, views: LiveViews, wanted: Wanted, bounds: MapBounds) -> DeviceMap:
+    """The map as of the views."""
+    inventory = views.inventory
+    places = []
+    for place in inventory.pool_ids():
+        nodes = sorted({one.node.name for one in inventory.slices_of(place)})
+        node = nodes[0] if len(nodes) == 1 else ""
+        if _is_wanted(wanted, place, node):
+            places.append((node == "", node, place))
+    mapped: list[MappedPool] = []
+    devices = omitted = 0
+    for _, node, place in sorted(places):
+        size = sum(len(one.devices) for one in inventory.slices_of(place))
+        if mapped and devices + size > bounds.devices_max:
+            omitted += 1
+            continue
+        pool = inventory.pool(place)
+        if pool is not None:
+            mapped.append(_mapped(views, pool, node, bounds.devices_max))
+            devices += size
+    return DeviceMap(history=history, revision=views.revision, pools=tuple(mapped), omitted=omitted)
+
+
+def _is_wanted(wanted: Wanted, place: tuple[str, str], node: str) -> bool:
+    driver, pool = place
+    return wanted.driver in ("", driver) and wanted.pool in pool and wanted.node in ("", node)
+
+
+def _mapped(views: LiveViews, pool: Pool, node: str, devices_max: int) -> MappedPool:
+    members = _members(views, pool)
+    used = _used(views, members)
+    left = {
+        (name, counter): amount - used.get((name, counter), 0)
+        for name, counters in pool.counters.items()
+        for counter, amount in counters.items()
+    }
+    driver, name = pool.id
+    return MappedPool(
+        driver=driver,
+        pool=name,
+        node=node,
+        generation=pool.generation,
+        state=pool.state.value,
+        problem=pool.problem,
+        devices=tuple(_device(views, pool, one, left) for one in members[:devices_max]),
+        counters=tuple(_gauges(pool, used)),
+    )
+
+
+def _members(views: LiveViews, pool: Pool) -> list[Device]:
+    """The devices of the newest generation, also of a pool that cannot be used."""
+    return [
+        device
+        for one in views.inventory.slices_of(pool.id)
+        if one.generation == pool.generation
+        for device in one.devices
+    ]
+
+
+def _used(views: LiveViews, devices: list[Device]) -> dict[tuple[str, str], int]:
+    """What devices in use consume of each counter; each once, however many shares there are."""
+    used: dict[tuple[str, str], int] = {}
+    for device in devices:
+        if device.consumes and views.allocated.is_allocated(device.id):
+            for name, counters in device.consumes:
+                for counter, amount in counters:
+                    used[name, counter] = used.get((name, counter), 0) + amount
+    return used
+
+
+def _device(
+    views: LiveViews, pool: Pool, device: Device, left: Mapping[tuple[str, str], int]
+) -> MappedDevice:
+    holders = views.allocated.holders(device.id)
+    is_taken = views.allocated.is_allocated(device.id)
+    taints = tuple(taint.text for taint in device.taints)
+    lacks: tuple[str, ...] = ()
+    if not is_taken:
+        lacks = tuple(
+            f"{name}/{counter}"
+            for name, counters in device.consumes
+            for counter, amount in counters
+            if amount > left.get((name, counter), 0)
+        )
+    if is_taken:
+        state = "held"
+    elif not pool.usable:
+        state = "unusable"
+    elif any(taint.effect in BLOCKING_EFFECTS for taint in device.taints):
+        state = "tainted"
+    else:
+        state = "blocked" if lacks else "free"
+    return MappedDevice(
+        name=device.id[2],
+        state=state,
+        holders=holders,
+        taints=taints,
+        sets=tuple(name for name, _ in device.consumes),
+        lacks=lacks,
+        is_shared=device.allow_multiple,
+    )
+
+
+def _gauges(pool: Pool, used: Mapping[tuple[str, str], int]) -> Iterator[Gauge]:
+    for name in sorted(pool.counters):
+        for counter in sorted(pool.counters[name]):
+            total, amount = pool.counters[name][counter], used.get((name, counter), 0)
+            yield Gauge(
+                set=name,
+                counter=counter,
+                total=str(quantity.from_nanos(total, _form(total))),
+                used=str(quantity.from_nanos(amount, _form(total))),
+                share=round(amount / total, 4) if total else float(amount > 0),
+            )
+
+
+def _form(total: int) -> Format:
+    """Bytes are written in powers of two, as drivers publish them; other amounts plainly."""
+    mebibyte = 1024 * 1024 * 10**9
+    return Format.BINARY_SI if total and total % mebibyte == 0 else Format.DECIMAL_SI

@@ -1,0 +1,193 @@
+"""States over time, folded from the log: from which event to which an object was how.
+
+A device's lane is not that of an object: its states are the claims that hold it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core
+from app.domain.values.timestamps import Instant
+from projections import outlines
+
+DEVICES = ("redra", "devices")
+"""Stands for devices where objects are named by group and resource: they are no objects."""
+
+WAITING, BOUND, RUNNING, FINISHED, ENDING = "waiting", "bound", "running", "finished", "ending"
+ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
+READY, NOT_READY = "ready", "not ready"
+
+Moment: TypeAlias = tuple[Revision, Instant]
+
+
+class Span(msgspec.Struct, gc=False):
+    """A state from its first event until the next one; `end` is None for the last one."""
+
+    state: str
+    label: str
+    begin: Moment
+    end: Moment | None = None
+
+
+class Gap(msgspec.Struct, frozen=True, gc=False):
+    """A stretch in which changes may have happened that nobody recorded."""
+
+    begin: Moment
+    end: Moment
+
+
+class Spans:
+    """Folds every event; what a lane shows up to some revision is the beginning of what it has.
+
+    Example: claim `c` gets device d at 7 and gives it back at 12: lane `c` is waiting until 7, then
+    allocated, then waiting; lane d is held by `c` from 7 to 12.
+    """
+
+    def __init__(self) -> None:
+        self.lanes: dict[ObjectKey, list[Span]] = {}
+        self.gaps: list[Gap] = []
+        self._pods: dict[str, ObjectKey] = {}
+        self._claims: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._devices: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
+        self._last: Moment = (Revision(0), Instant(0))
+
+    def claims_of(self, pod: ObjectKey) -> Sequence[ObjectKey]:
+        """The claims that were ever made or reserved for a pod of that name."""
+        return tuple(self._claims.get(pod, ()))
+
+    def devices_of(self, claim: ObjectKey) -> Sequence[ObjectKey]:
+        """The devices that a claim of that name ever held."""
+        return tuple(self._devices.get(claim, ()))
+
+    def fold(self, event: Event) -> None:
+        """Take the next event of the log in."""
+        now = event.revision, event.stamp.time
+        if event.type is EventType.GAP_OBSERVED:
+            if event.key != CLOCKS:
+                self.gaps.append(Gap(self._last, now))
+        elif event.is_about_object:
+            place = event.key[:2]
+            if place == api_resources.PODS:
+                self._fold_pod(event, now)
+            elif place == api_resources.RESOURCE_CLAIMS:
+                self._fold_claim(event, now)
+            elif place == api_resources.NODES:
+                self._fold_node(event, now)
+        self._last = now
+
+    def _fold_pod(self, event: Event, now: Moment) -> None:
+        key = event.key
+        if event.type is EventType.OBJECT_DELETED:
+            self._end(key, now)
+            return
+        pod = outlines.pod(event.body)
+        self._pods[event.uid] = key
+        node = pod.spec.node_name
+        if pod.status.phase in core.FINISHED:
+            state = FINISHED
+        elif pod.metadata.deletion_timestamp:
+            state = ENDING
+        elif not node:
+            state = WAITING
+        else:
+            state = RUNNING if pod.status.phase == "Running" else BOUND
+        self._enter(key, state, node, now)
+
+    def _fold_claim(self, event: Event, now: Moment) -> None:
+        key = event.key
+        if event.type is EventType.OBJECT_DELETED:
+            self._hold(key, (), now)
+            self._end(key, now)
+            return
+        claim = outlines.claim(event.body)
+        users = [
+            ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
+            for consumer in claim.status.reserved_for
+            if (consumer.api_group, consumer.resource) == api_resources.PODS
+        ]
+        owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
+        for pod in (*owners, *users):
+            self._claims.setdefault(pod, {})[key] = None
+        allocation = claim.status.allocation
+        devices: tuple[ObjectKey, ...] = ()
+        if allocation is not None:
+            results = allocation.devices.results
+            # Several shares of one device are held as one.
+            devices = tuple(dict.fromkeys(ObjectKey(*DEVICES, "", one.text) for one in results))
+        if claim.metadata.deletion_timestamp:
+            state = ENDING
+        elif allocation is None:
+            state = WAITING
+        else:
+            state = RESERVED if claim.status.reserved_for else ALLOCATED
+        self._enter(key, state, "", now)
+        self._hold(key, devices, now)
+
+    def _fold_node(self, event: Event, now: Moment) -> None:
+        key = event.key
+        if event.type is EventType.OBJECT_DELETED:
+            self._end(key, now)
+            return
+        node = outlines.node(event.body)
+        ready = [one for one in node.status.conditions if one.type == condition_types.READY]
+        is_ready = bool(ready) and ready[0].status == "True"
+        self._enter(
+            key,
+            READY if is_ready else NOT_READY,
+            "cordoned" if node.spec.unschedulable else "",
+            now,
+        )
+
+    def _hold(self, claim: ObjectKey, devices: Sequence[ObjectKey], now: Moment) -> None:
+        """The claim holds these devices from now on."""
+        before = self._holding.get(claim, ())
+        if before == devices:
+            return
+        label = f"{claim.namespace}/{claim.name}"
+        for device in before:
+            if device not in devices:
+                self._release(device, label, now)
+        for device in devices:
+            self._devices.setdefault(claim, {})[device] = None
+            if device not in before:
+                self.lanes.setdefault(device, []).append(Span(HELD, label, now))
+        if devices:
+            self._holding[claim] = tuple(devices)
+        else:
+            self._holding.pop(claim, None)
+
+    def _release(self, device: ObjectKey, label: str, now: Moment) -> None:
+        """Shares of a device are held side by side: the span of this claim ends."""
+        for span in reversed(self.lanes.get(device, ())):
+            if span.label == label and span.end is None:
+                span.end = now
+                return
+
+    def _enter(self, key: ObjectKey, state: str, label: str, now: Moment) -> None:
+        spans = self.lanes.setdefault(key, [])
+        if spans and spans[-1].end is None:
+            if (spans[-1].state, spans[-1].label) == (state, label):
+                return
+            spans[-1].end = now
+        spans.append(Span(state, label, now))
+
+    def _end(self, key: ObjectKey, now: Moment) -> None:
+        spans = self.lanes.get(key, ())
+        if spans and spans[-1].end is None:
+            spans[-1].end = now
+
+
+def up_to(spans: Iterable[Span], until: Revision) -> list[Span]:
+    """The spans as they were at a revision: later ones are not there, and later ends neither."""
+    return [
+        span
+        if span.end is None or span.end[0] <= until
+        else Span(span.state, span.label, span.begin)
+        for span in spans
+        if span.begin[0] <= until
+    ]

@@ -1,0 +1,43 @@
+"""The device map: nodes, their pools, devices with holders, counters."""
+
+from itertools import groupby
+
+from app.analysis.device_map import DeviceMap, MappedPool, Wanted
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.web.frame import Frame, render
+from app.web.pictures import devices as picture
+
+EVERYWHERE = "devices that several nodes reach"
+
+
+def page(frame: Frame, answer: DeviceMap, wanted: Wanted) -> bytes:
+    """The page."""
+    nodes = [
+        {
+            "name": node or EVERYWHERE,
+            "key": ObjectKey(*api_resources.NODES, "", node) if node else None,
+            "pools": [_pool(frame, pool) for pool in pools],
+        }
+        for node, pools in groupby(answer.pools, key=lambda pool: pool.node)
+    ]
+    return render("map.html", frame=frame, answer=answer, wanted=wanted, nodes=nodes)
+
+
+def claim_key(holder: str) -> ObjectKey:
+    """The claim that a device's holder names."""
+    namespace, _, name = holder.partition("/")
+    return ObjectKey(*api_resources.RESOURCE_CLAIMS, namespace, name)
+
+
+def _pool(frame: Frame, pool: MappedPool) -> dict[str, object]:
+    return {
+        "pool": pool,
+        "states": picture.states(pool),
+        "picture": picture.draw(pool, lambda holder: frame.links.to_object(claim_key(holder))),
+        "counters": [{"counter": one, "bar": picture.gauge(one.share)} for one in pool.counters],
+        "devices": [
+            {"device": one, "claims": [claim_key(holder) for holder in one.holders]}
+            for one in pool.devices
+        ],
+    }

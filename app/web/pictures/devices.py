@@ -1,0 +1,159 @@
+"""A pool as strips of devices: filled when held, hatched when impossible, dashed when tainted.
+
+Partitions of one physical device, which draw on the same counter set, stand in a strip of their
+own.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from markupsafe import Markup
+
+from app.analysis.device_map import MappedDevice, MappedPool
+from app.web import svg
+
+WIDTH, GAP, MARGIN, LABEL = 1000.0, 4.0, 3.0, 15.0
+CELL, HEIGHT = 62.0, 24.0
+SMALL = 14.0
+SMALL_FROM = 60
+"""From so many devices of one strip on, cells are small and have no name in them."""
+
+LETTERS_MAX = 9
+
+
+def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
+    """The devices in their order; one that is held leads to its first claim."""
+    strips = _strips(pool)
+    shapes: list[Markup] = [_patterns()]
+    y = MARGIN
+    for label, devices in strips:
+        if label:
+            shapes.append(svg.element("text", label, x=MARGIN, y=y + 10, class_="soft mono"))
+            y += LABEL
+        is_small = len(devices) >= SMALL_FROM
+        width, height = (SMALL, SMALL) if is_small else (CELL, HEIGHT)
+        per_row = int((WIDTH - 2 * MARGIN) // (width + GAP))
+        names = _short_names(devices)
+        for number, device in enumerate(devices):
+            row, column = divmod(number, per_row)
+            cell = _Cell(MARGIN + column * (width + GAP), y + row * (height + GAP), width, height)
+            shapes.append(_device(device, cell, "" if is_small else names[device.name], to_claim))
+        y += -(-len(devices) // per_row) * (height + GAP) + GAP
+    counts = ", ".join(f"{count} {state}" for state, count in states(pool).items())
+    label = f"{len(pool.devices)} devices of {pool.driver}/{pool.pool}: {counts}"
+    return svg.picture(WIDTH, y, label, *shapes, role="group")
+
+
+def gauge(share: float) -> Markup:
+    """How much of a counter is used, as a bar."""
+    return svg.element(
+        "svg",
+        svg.element("rect", x=0, y=0, width=100, height=10, class_="gauge"),
+        svg.element("rect", x=0, y=0, width=min(100.0, 100 * share), height=10, class_="used"),
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        class_="gauge-bar",
+        aria_hidden="true",
+    )
+
+
+def states(pool: MappedPool) -> dict[str, int]:
+    """How many devices are in each state, the most frequent first."""
+    counts: dict[str, int] = {}
+    for device in pool.devices:
+        counts[device.state] = counts.get(device.state, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+class _Cell:
+    """Where a device is drawn."""
+
+    def __init__(self, x: float, y: float, width: float, height: float) -> None:
+        self.x, self.y, self.width, self.height = x, y, width, height
+
+    def rect(self, inset: float = 0.0, **attributes: object) -> Markup:
+        """The cell, or what is within so much of its edge."""
+        return svg.element(
+            "rect",
+            x=self.x + inset,
+            y=self.y + inset,
+            width=self.width - 2 * inset,
+            height=self.height - 2 * inset,
+            rx=3,
+            **attributes,
+        )
+
+
+def _strips(pool: MappedPool) -> list[tuple[str, Sequence[MappedDevice]]]:
+    """The devices by the one counter set that each draws on; all together where it is not so."""
+    if not all(len(device.sets) == 1 for device in pool.devices):
+        return [("", pool.devices)]
+    strips: dict[str, list[MappedDevice]] = {}
+    for device in pool.devices:
+        strips.setdefault(device.sets[0], []).append(device)
+    if len(strips) == 1:
+        return [("", pool.devices)]
+    return list(strips.items())
+
+
+def _short_names(devices: Sequence[MappedDevice]) -> dict[str, str]:
+    """What tells the devices of a strip apart, without what all names begin with.
+
+    A device whose name begins all others is the whole of which they are parts.
+    """
+    names = [device.name for device in devices]
+    whole = min(names, key=len, default="")
+    parts = [name for name in names if name != whole]
+    if not parts or not all(name.startswith(whole) for name in parts):
+        parts, whole = names, ""
+    first, last = min(parts, default=""), max(parts, default="")
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    )
+    prefix = first[:same] if len(parts) > 1 else ""
+    prefix = prefix[: prefix.rfind("-") + 1]
+    short = {name: name.removeprefix(prefix) for name in parts}
+    return {**short, whole: "whole"} if whole else short
+
+
+def _patterns() -> Markup:
+    line = svg.element("path", d="M0,6 L6,0", class_="hatch")
+    return svg.element(
+        "defs",
+        svg.element("pattern", line, id="hatch", width=6, height=6, patternUnits="userSpaceOnUse"),
+    )
+
+
+def _device(
+    device: MappedDevice, cell: _Cell, short: str, to_claim: Callable[[str], str]
+) -> Markup:
+    told = f"{device.name}: {device.state}"
+    if device.holders:
+        told += f" by {', '.join(device.holders)}"
+    if device.lacks:
+        told += f", too little left of {', '.join(device.lacks)}"
+    if device.taints:
+        told += f", taints {', '.join(device.taints)}"
+    is_impossible = device.state in ("blocked", "unusable")
+    kind = "held" if device.state == "held" else "blocked" if is_impossible else "free"
+    parts = [svg.title(told), cell.rect(class_=kind)]
+    if is_impossible:
+        parts.append(cell.rect(fill="url(#hatch)"))
+    if device.taints:
+        parts.append(cell.rect(1.5, class_="tainted"))
+    if short:
+        cut = f"{short[: LETTERS_MAX - 1]}\N{HORIZONTAL ELLIPSIS}"
+        parts.append(
+            svg.element(
+                "text",
+                short if len(short) <= LETTERS_MAX else cut,
+                x=cell.x + cell.width / 2,
+                y=cell.y + cell.height / 2 + 4,
+                text_anchor="middle",
+                class_=f"mono {'over-hatch' if is_impossible else ''}".strip(),
+                aria_hidden="true",
+            )
+        )
+    if device.holders:
+        return svg.element("a", *parts, href=to_claim(device.holders[0]), aria_label=told)
+    return svg.element("g", *parts)

@@ -1,0 +1,209 @@
+"""Lanes as SVG: bars for states, dashed where something waits, marks for events, hatched where the
+recording is blind."""
+
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from app.analysis import spans
+from app.analysis.lanes import Blind, Lane, Lanes, Mark, State
+from app.analysis.moments import TROUBLES
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+from app.web import svg
+from app.web.frame import noun, place_text
+
+WIDTH, LABELS, ROW, TOP, BAR = 1200.0, 330.0, 24.0, 26.0, 12.0
+LETTERS_MAX = 38
+TICKS = 6
+NEAR = 5.0
+"""Marks that lie closer together are drawn as one."""
+
+_KINDS = {"pods": "pod", "resourceclaims": "claim", "devices": "device", "nodes": "node"}
+_DASHED = frozenset((spans.WAITING, spans.NOT_READY))
+_FADED = frozenset((spans.FINISHED, spans.ENDING, spans.BOUND, spans.ALLOCATED))
+_TALL = frozenset((spans.RUNNING, spans.HELD, spans.RESERVED, spans.READY))
+
+
+class _Scale:
+    """Instants to places between the labels and the right edge."""
+
+    def __init__(self, answer: Lanes) -> None:
+        self.begin = timestamps.parse(answer.begin)
+        self.end = max(timestamps.parse(answer.end), Instant(self.begin + 1))
+
+    def x(self, text: str) -> float:
+        """The place of an instant; of none the right edge."""
+        time = timestamps.parse(text) if text else self.end
+        part = (time - self.begin) / (self.end - self.begin)
+        return LABELS + min(1.0, max(0.0, part)) * (WIDTH - LABELS - 8)
+
+
+def draw(
+    answer: Lanes, to_object: Callable[[Lane, int], str], to_moment: Callable[[int], str]
+) -> Markup:
+    """The picture; a lane's name leads to its object, bars and marks to their moments."""
+    scale = _Scale(answer)
+    height = TOP + ROW * len(answer.lanes) + 6
+    rows = [
+        _row(lane, TOP + ROW * number, scale, to_object, to_moment)
+        for number, lane in enumerate(answer.lanes)
+    ]
+    blind = [_blind(gap, scale, height) for gap in answer.gaps]
+    label = f"{len(answer.lanes)} lanes from {answer.begin} to {answer.end}"
+    return svg.picture(
+        WIDTH, height, label, _patterns(), _axis(scale, height), *blind, *rows, role="group"
+    )
+
+
+def legend() -> list[tuple[Markup, str]]:
+    """Each sign with what it means."""
+    rows = (("waits", "waiting"), ("fades", "bound, allocated, ending or over"), ("", "in use"))
+    signs = [
+        (_sign(svg.element("rect", x=1, y=1, width=24, height=12, class_=f"pod {kind}")), text)
+        for kind, text in rows
+    ]
+    signs.append((_sign(_sign_of(13, 7, False)), "event"))
+    signs.append((_sign(_sign_of(13, 8, True)), "trouble"))
+    area = svg.element("rect", x=1, y=1, width=24, height=12, fill="url(#blind)", class_="blind")
+    signs.append((_sign(area), "nobody recorded"))
+    return signs
+
+
+def _sign(shape: Markup) -> Markup:
+    return svg.element("svg", shape, viewBox="0 0 26 14", aria_hidden="true")
+
+
+def _patterns() -> Markup:
+    line = svg.element("path", d="M0,6 L6,0", class_="hatch")
+    pattern = svg.element(
+        "pattern", line, id="blind", width=6, height=6, patternUnits="userSpaceOnUse"
+    )
+    return svg.element("defs", pattern)
+
+
+def _axis(scale: _Scale, height: float) -> Markup:
+    parts = []
+    for number in range(TICKS + 1):
+        time = Instant(scale.begin + (scale.end - scale.begin) * number // TICKS)
+        text = timestamps.micro_text(time)
+        x = scale.x(text)
+        anchor = "end" if number == TICKS else "start" if number == 0 else "middle"
+        shown = text[11:19] if scale.end - scale.begin > 10 * timestamps.SECOND else text[11:23]
+        parts.append(svg.element("line", x1=x, x2=x, y1=18.0, y2=height, class_="axis"))
+        parts.append(svg.element("text", shown, x=x, y=13.0, text_anchor=anchor, class_="soft"))
+    return svg.element("g", *parts, aria_hidden="true")
+
+
+def _row(
+    lane: Lane,
+    y: float,
+    scale: _Scale,
+    to_object: Callable[[Lane, int], str],
+    to_moment: Callable[[int], str],
+) -> Markup:
+    kind = _KINDS.get(lane.resource, "pod")
+    parts = [svg.element("line", x1=0, x2=WIDTH, y1=y + ROW, y2=y + ROW, class_="rule")]
+    parts.append(_label(lane, y, to_object))
+    middle = y + ROW / 2
+    for state in lane.states:
+        parts.append(_bar(state, kind, middle, scale, to_moment))
+    parts += _marks(lane.marks, middle, scale, to_moment)
+    return svg.element("g", *parts)
+
+
+def _label(lane: Lane, y: float, to_object: Callable[[Lane, int], str]) -> Markup:
+    name, indent = place_text(lane.key), 4.0 + 16 * lane.depth
+    said = _name(lane)
+    room = LETTERS_MAX - 3 * lane.depth - len(said)
+    short = name if len(name) <= room else f"\N{HORIZONTAL ELLIPSIS}{name[-room + 1 :]}"
+    text = svg.element(
+        "text",
+        svg.title(f"{said} {name}"),
+        svg.element("tspan", f"{said} ", class_="soft"),
+        svg.element("tspan", short, class_="mono"),
+        x=indent,
+        y=y + ROW / 2 + 4,
+    )
+    last = lane.states[-1].begin if lane.states else 0
+    there = to_object(lane, last)
+    return svg.element("a", text, href=there) if there else text
+
+
+def _name(lane: Lane) -> str:
+    return "device" if lane.resource == "devices" else noun(lane.resource)
+
+
+def _bar(
+    state: State, kind: str, middle: float, scale: _Scale, to_moment: Callable[[int], str]
+) -> Markup:
+    left, right = scale.x(state.began), scale.x(state.ended)
+    height = BAR if state.state in _TALL else BAR - 4
+    classes = kind
+    if state.state in _DASHED:
+        classes += " waits"
+    elif state.state in _FADED:
+        classes += " fades"
+    until = f"until revision {state.end}" if state.end else "and still is"
+    label = f" ({state.label})" if state.label else ""
+    told = f"{state.state}{label} from revision {state.begin} {until}"
+    bar = svg.element(
+        "rect",
+        svg.title(told),
+        x=left,
+        y=middle - height / 2,
+        width=max(1.5, right - left),
+        height=height,
+        rx=2,
+        class_=classes,
+    )
+    return svg.element("a", bar, href=to_moment(state.begin), aria_label=told, tabindex=-1)
+
+
+def _marks(
+    marks: tuple[Mark, ...], middle: float, scale: _Scale, to_moment: Callable[[int], str]
+) -> list[Markup]:
+    """A diamond for each event; those that lie upon each other are one, with their count."""
+    groups: list[list[Mark]] = []
+    last = -NEAR
+    for mark in marks:
+        x = scale.x(mark.time)
+        if groups and x - last < NEAR:
+            groups[-1].append(mark)
+        else:
+            groups.append([mark])
+            last = x
+    shapes = []
+    for group in groups:
+        first = group[0]
+        told = f"{first.kind} at revision {first.revision}"
+        told += f": {first.text}" if first.text else ""
+        told += f", and {len(group) - 1} more events" if len(group) > 1 else ""
+        is_trouble = any(mark.kind in TROUBLES for mark in group)
+        shape = svg.element("g", svg.title(told), _sign_of(scale.x(first.time), middle, is_trouble))
+        href = to_moment(group[-1].revision)
+        shapes.append(svg.element("a", shape, href=href, aria_label=told, tabindex=-1))
+    return shapes
+
+
+def _sign_of(x: float, y: float, is_trouble: bool) -> Markup:
+    """A triangle where somebody should look, otherwise a diamond."""
+    if is_trouble:
+        points = f"{x:.1f},{y - 6:.1f} {x + 5:.1f},{y + 4:.1f} {x - 5:.1f},{y + 4:.1f}"
+        return svg.element("polygon", points=points, class_="trouble")
+    points = f"{x:.1f},{y - 4:.1f} {x + 4:.1f},{y:.1f} {x:.1f},{y + 4:.1f} {x - 4:.1f},{y:.1f}"
+    return svg.element("polygon", points=points, class_="event")
+
+
+def _blind(gap: Blind, scale: _Scale, height: float) -> Markup:
+    left, right = scale.x(gap.began), scale.x(gap.ended)
+    return svg.element(
+        "rect",
+        svg.title(f"nobody recorded all changes from revision {gap.begin} to {gap.end}"),
+        x=left,
+        y=18.0,
+        width=max(3.0, right - left),
+        height=height - 18,
+        fill="url(#blind)",
+        class_="blind-area",
+    )

@@ -1,0 +1,198 @@
+"""Pictures hold as many shapes as their answer has facts, and stay within their bounds."""
+
+import random
+
+import pytest
+
+from app.analysis.device_map import MapBounds
+from app.analysis.lanes import LaneBounds
+from app.api.server.limits import ApiLimits
+from tests.api.serving import CLAIMS, claim, pod, serving
+from tests.web.planted import DRIVER, PODS, SLICES, slice_of
+from tests.web.reading import read
+
+JSON = "/redra/v1/histories/default"
+UI = "/ui/h/default"
+
+
+async def page(server, path):
+    answer = await server.raw("GET", path)
+    assert answer.status_code == 200, answer.text
+    return read(answer.text)
+
+
+async def allocate(server, name, *devices, pool="p", pods=()):
+    await server.post(CLAIMS, claim(name))
+    results = [
+        {"request": "gpu", "driver": DRIVER, "pool": pool, "device": device} for device in devices
+    ]
+    users = [{"resource": "pods", "name": user, "uid": f"uid-{user}"} for user in pods]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": users}
+    answer = await server.patch(f"{CLAIMS}/{name}/status", {"status": status})
+    return int(answer["metadata"]["resourceVersion"])
+
+
+def named(lane):
+    return (lane["resource"], lane["name"])
+
+
+async def test_lanes_tell_states_from_when_to_when():
+    async with serving() as server:
+        made = int((await server.post(PODS, pod("p")))["metadata"]["resourceVersion"])
+        given = await allocate(server, "c", "gpu-0", pods=("p",))
+        body = {"target": {"kind": "Node", "name": "n"}, "metadata": {"name": "p"}}
+        await server.post(f"{PODS}/p/binding", body)
+        answer = await server.get(f"{JSON}/lanes")
+        lanes = {named(lane): lane for lane in answer["lanes"]}
+        assert [(*named(lane), lane["depth"]) for lane in answer["lanes"]] == [
+            ("pods", "p", 0),
+            ("resourceclaims", "c", 1),
+            ("devices", f"{DRIVER}/p/gpu-0", 2),
+        ]
+
+        def states(*name):
+            return [(one["state"], one["begin"], one["end"]) for one in lanes[name]["states"]]
+
+        bound = given + 1
+        assert states("pods", "p") == [("waiting", made, bound), ("bound", bound, 0)]
+        assert states("resourceclaims", "c") == [
+            ("waiting", given - 1, given),
+            ("reserved", given, 0),
+        ]
+        assert states("devices", f"{DRIVER}/p/gpu-0") == [("held", given, 0)]
+        past = await server.get(f"{JSON}/lanes?at={made}")
+        assert [named(lane) for lane in past["lanes"]] == [("pods", "p")]
+        assert past["lanes"][0]["states"][0]["end"] == 0
+
+
+@pytest.mark.parametrize("query", ["", "?name=p-1", "?namespace=nowhere", "?name=gpu-0"])
+async def test_lanes_page_shows_the_lanes_of_the_json(query):
+    async with serving() as server:
+        for number in range(3):
+            await server.post(PODS, pod(f"p-{number}"))
+            await allocate(server, f"c-{number}", f"gpu-{number}", pods=(f"p-{number}",))
+        answer = await server.get(f"{JSON}/lanes{query}")
+        expected = {"": 9, "?name=p-1": 3, "?namespace=nowhere": 0, "?name=gpu-0": 3}[query]
+        assert len(answer["lanes"]) == expected
+        root = await page(server, f"{UI}/lanes{query}")
+        if not expected:
+            assert "No pod, claim or node fits." in root.one("main").text
+            return
+        bars = root.one("div", "picture").all("rect")
+        states = [state for lane in answer["lanes"] for state in lane["states"]]
+        told = [node.one("title").text for node in bars if node.all("title")]
+        assert len(told) == len(states)
+        assert all(
+            text.startswith(state["state"]) and f"from revision {state['begin']} " in text
+            for text, state in zip(told, states, strict=True)
+        )
+        rows = root.one("table", "lanes").one("tbody").all("tr")
+        shown = [row.one("span", "name").text.rpartition("/")[2] for row in rows]
+        assert shown == [lane["name"].rpartition("/")[2] for lane in answer["lanes"]]
+        assert [len(row.all("span", "state")) for row in rows] == [
+            len(lane["states"]) for lane in answer["lanes"]
+        ]
+
+
+async def test_lanes_stay_within_their_bounds_and_count_what_is_left_out():
+    limits = ApiLimits(lanes=LaneBounds(lanes_max=4, shapes_max=20))
+    async with serving(limits=limits) as server:
+        for number in range(9):
+            await server.post(PODS, pod(f"p-{number}"))
+        answer = await server.get(f"{JSON}/lanes")
+        assert [lane["name"] for lane in answer["lanes"]] == ["p-8", "p-7", "p-6", "p-5"]
+        assert answer["omitted"] == 5
+        assert "5 more pods" in (await page(server, f"{UI}/lanes")).one("main").text
+
+
+def partitioned(pool, sets):
+    """A slice that has the counters, and one with a whole device and two halves for each set."""
+    counters = [
+        {"name": f"set-{number}", "counters": {"memory": {"value": "8Gi"}}} for number in sets
+    ]
+    spec = {"driver": DRIVER, "nodeName": "n", "pool": {"name": pool, "generation": 1,
+            "resourceSliceCount": 2}}  # fmt: skip
+    devices = [
+        {
+            "name": f"gpu-{number}{part}",
+            "consumesCounters": [
+                {"counterSet": f"set-{number}", "counters": {"memory": {"value": amount}}}
+            ],
+        }
+        for number in sets
+        for part, amount in (("", "8Gi"), ("-half-0", "4Gi"), ("-half-1", "4Gi"))
+    ]
+    return [
+        {"metadata": {"name": f"{pool}-counters"}, "spec": {**spec, "sharedCounters": counters}},
+        {"metadata": {"name": f"{pool}-devices"}, "spec": {**spec, "devices": devices}},
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_map_agrees_with_the_views_of_counters_and_claims(seed):
+    chance = random.Random(seed)
+    async with serving() as server:
+        for tree in partitioned("parts", range(4)):
+            await server.post(SLICES, tree)
+        await server.post(SLICES, slice_of("plain", devices=3))
+        await server.post(SLICES, slice_of("broken", of=2))
+        held = {}
+        for number in range(4):
+            for part in chance.choice((("",), ("-half-0",), ("-half-0", "-half-1"), ())):
+                held["parts", f"gpu-{number}{part}"] = f"default/c-{len(held)}"
+                await allocate(server, f"c-{len(held) - 1}", f"gpu-{number}{part}", pool="parts")
+        answer = await server.get(f"{JSON}/map")
+        pools = {pool["pool"]: pool for pool in answer["pools"]}
+        devices = {
+            (pool["pool"], device["name"]): device
+            for pool in answer["pools"]
+            for device in pool["devices"]
+        }
+        assert {
+            place: device["holders"][0] for place, device in devices.items() if device["holders"]
+        } == held
+        for number in range(4):
+            names = [f"gpu-{number}{part}" for part in ("", "-half-0", "-half-1")]
+            whole, *halves = [("parts", name) in held for name in names]
+            free = 8 - 8 * whole - 4 * sum(halves)
+            for name, amount in zip(names, (8, 4, 4), strict=True):
+                state = devices["parts", name]["state"]
+                if ("parts", name) in held:
+                    assert state == "held"
+                else:
+                    assert state == ("free" if amount <= free else "blocked"), (name, free)
+        counters = (await server.get(f"{JSON}/views/counters"))["items"]
+        assert {
+            (row["counter_set"], float(row["used"]) / float(row["capacity"])) for row in counters
+        } == {(row["set"], row["share"]) for row in pools["parts"]["counters"]}
+        assert {device["state"] for device in pools["broken"]["devices"]} == {"unusable"}
+        assert pools["broken"]["state"] == "incomplete"
+        root = await page(server, f"{UI}/map")
+        articles = root.all("article", "map-pool")
+        assert [node.one("h3").one("span", "name").text for node in articles] == [
+            f"{pool['driver']}/{pool['pool']}" for pool in answer["pools"]
+        ]
+        for node, pool in zip(articles, answer["pools"], strict=True):
+            rows = node.one("details", "devices").one("tbody").all("tr")
+            assert [[cell.text for cell in row.all("td")[:3]] for row in rows] == [
+                [device["name"], device["state"], " ".join(device["holders"])]
+                for device in pool["devices"]
+            ]
+            told = [title.text for title in node.all("title")]
+            assert [text.partition(":")[0] for text in told] == [
+                device["name"]
+                for device in sorted(
+                    pool["devices"],
+                    key=lambda device: device["sets"] if pool["pool"] == "parts" else [],
+                )
+            ]
+
+
+async def test_map_stays_within_its_bound():
+    async with serving(limits=ApiLimits(map=MapBounds(devices_max=5))) as server:
+        for number in range(4):
+            await server.post(SLICES, slice_of(f"pool-{number}", devices=2))
+        answer = await server.get(f"{JSON}/map")
+        assert [pool["pool"] for pool in answer["pools"]] == ["pool-0", "pool-1"]
+        assert answer["omitted"] == 2
+        assert (await server.get(f"{JSON}/map?pool=pool-3"))["omitted"] == 0

@@ -1,0 +1,121 @@
+"""What a person with a browser gets done: by mouse, by keyboard, without script, in the dark."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.web.browsing import browsing, needs_browser
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+SEED = 4
+PARTS = (
+    "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
+    "object?kind=pod&name=waits-0",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def story():
+    with browsing(SEED) as opened:
+        yield opened
+
+
+def heading(page):
+    return " ".join(page.inner_text("h1").split())
+
+
+def test_cause_is_three_clicks_from_the_landing_page(story):
+    with story.page() as page:
+        page.goto(f"{story.url}/ui/")
+        page.click("tbody th a")
+        page.wait_for_selector(".findings")
+        assert heading(page) == "Findings"
+        # Pages change without a reload: what was noted in this one is still there.
+        page.evaluate("window.noted = 1")
+        waiting = page.locator(".finding", has_text="waiting pods").first
+        assert "wait" in waiting.locator("h2").inner_text()
+        waiting.locator("a.why").first.click()
+        page.wait_for_selector(".verdict")
+        assert heading(page).startswith("Why pod default/waits-")
+        assert page.evaluate("window.noted") == 1
+        page.go_back()
+        page.wait_for_selector(".findings")
+        page.locator(".finding", has_text="waiting pods").locator("a.object").first.click()
+        page.wait_for_selector("table.fields")
+        assert heading(page).startswith("pod default/waits-")
+
+
+def test_keyboard_alone_is_enough(story):
+    with story.page() as page:
+        page.goto(f"{story.url}/ui/h/default/")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        page.keyboard.press("[")
+        page.wait_for_url("**/default@*/")
+        page.wait_for_selector("text=As of")
+        page.keyboard.press("/")
+        page.keyboard.type("pod/waits-0")
+        page.wait_for_selector("dialog li a")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("table.fields")
+        assert heading(page) == "pod default/waits-0"
+        page.keyboard.press("/")
+        page.keyboard.type("nothing-has-this-name")
+        page.wait_for_selector("text=Nothing has such a name.")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog", state="detached")
+
+
+def test_moment_is_chosen_on_the_strip_and_in_the_form(story):
+    with story.page() as page:
+        page.goto(f"{story.url}/ui/h/default/timeline")
+        page.locator(".strip a").first.click()
+        page.wait_for_url("**/default@*/timeline")
+        page.fill("#moment", "3")
+        page.press("#moment", "Enter")
+        page.wait_for_url("**/default@3/timeline")
+        page.click("text=Back to now")
+        page.wait_for_url("**/default/timeline")
+        page.select_option("select[name=kind]", "PodCreated")
+        page.click(".filter button")
+        page.wait_for_url("**/timeline?kind=PodCreated")
+        page.wait_for_selector("text=Clear")
+        shown = page.locator("tbody td[data-label=What]").all_inner_texts()
+        assert set(shown) == {"PodCreated"}
+
+
+def test_pages_work_without_script_and_fit_a_telephone(story):
+    size = {"width": 400, "height": 800}
+    with story.page(java_script_enabled=False, viewport=size) as page:
+        page.goto(f"{story.url}/ui/")
+        page.click("tbody th a")
+        for name in ("Lanes", "Device map", "Timeline", "Findings"):
+            page.click(f"nav >> text={name}")
+            assert heading(page) == name
+        page.fill("#find", "waits-0")
+        page.press("#find", "Enter")
+        page.click("[data-hits] a")
+        assert heading(page) == "pod default/waits-0"
+    with story.page(viewport=size) as page:
+        for part in PARTS:
+            page.goto(f"{story.url}/ui/h/default/{part}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400, part
+
+
+def test_pages_are_accessible(story):
+    with story.page(color_scheme="light") as page:
+        for address in ("/ui/", *(f"/ui/h/default/{part}" for part in PARTS)):
+            check_accessible(page, story, address)
+            if address in ("/ui/h/default/", "/ui/h/default/lanes", "/ui/h/default/map"):
+                page.emulate_media(color_scheme="dark")
+                check_accessible(page, story, address)
+                page.emulate_media(color_scheme="light")
+
+
+def check_accessible(page, story, address):
+    page.goto(f"{story.url}{address}")
+    report = Axe().run(page)
+    assert report.violations_count == 0, (address, report.generate_report())
