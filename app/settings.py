@@ -452,3 +452,8 @@ def _check_bounds(bounds: Mapping[str, Any], value: float) -> None:
         raise ValueError(f"more than {bounds['gt']}")
     if bounds["le"] is not None and not value <= bounds["le"]:
         raise ValueError(f"{bounds['le']} or less")
+
+
+def colours_wanted() -> bool:
+    """Whether a terminal may be written to in colours: NO_COLOR is absent or empty."""
+    return not os.environ.get("NO_COLOR")

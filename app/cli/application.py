@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -30,6 +31,15 @@ from app.cli import (
 )
 from app.domain.errors import InputError, LogError, Rejected
 
+
+def _say_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        console.say(f"redra {version('redra')}")
+        raise typer.Exit
+
+
 root = typer.Typer(
     name="redra",
     no_args_is_help=True,
@@ -37,6 +47,18 @@ root = typer.Typer(
     pretty_exceptions_enable=False,
     help="Re-run Kubernetes Dynamic Resource Allocation: replay, explain, verify.",
 )
+
+
+@root.callback()
+def _of_all(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
 for _module in (
     serving,
     access,

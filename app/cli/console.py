@@ -82,6 +82,21 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         )
 
 
+HEAD = "1"
+"""The head of an answer, in bold; as terminals number it."""
+
+
+def styled(text: str, style: str) -> str:
+    """The text in a style where standard output is a terminal and NO_COLOR is not set."""
+    if not sys.stdout.isatty():
+        return text
+    from app.settings import colours_wanted
+
+    if not colours_wanted():
+        return text
+    return f"\x1b[{style}m{text}\x1b[0m"
+
+
 def width() -> int:
     """Columns of the terminal; 100 where standard output is none."""
     import shutil

@@ -19,7 +19,13 @@ def register(root: typer.Typer) -> None:
 
 
 def why(
-    subject: Annotated[str, typer.Argument(metavar="KIND/NAME", help="pod/x, resourceclaim/y, …")],
+    subject: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND/NAME",
+            help="pod/x, node/y, device/DRIVER/POOL/NAME, …; KIND NAME and short names as well.",
+        ),
+    ],
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Namespace of the subject.")
     ] = "default",
@@ -40,9 +46,7 @@ def why(
     from app.bootstrap import process_settings, stores
     from app.bootstrap.answers import explanations
 
-    kind, slash, name = subject.partition("/")
-    if not slash or not name:
-        raise InputError(f"{subject!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
+    kind, name = _subject(subject)
     settings = process_settings.settings(data=data)
     question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
 
@@ -54,8 +58,20 @@ def why(
     if output is Output.JSON:
         console.say_json(answer.to_json())
         return
-    for line in page(answer, console.width()):
-        console.say(line)
+    for number, line in enumerate(page(answer, console.width())):
+        console.say(console.styled(line, console.HEAD) if number == 0 else line)
+
+
+def _subject(words: list[str]) -> tuple[str, str]:
+    """Kind and name, given as `KIND/NAME` or as `KIND NAME`. Raises InputError."""
+    text = "/".join(words)
+    kind, slash, name = text.partition("/")
+    is_one = len(words) == 1 or (len(words) == 2 and "/" not in words[0])
+    if not slash or not name or not is_one:
+        raise InputError(
+            f"{' '.join(words)!r} names nothing", cure="write it as KIND/NAME, as in pod/web"
+        )
+    return kind, name
 
 
 def page(answer: "ObjectExplanation", width: int) -> list[str]:

@@ -100,7 +100,8 @@ def _list_deleted(data: Path | None, output: Output) -> None:
 
 
 def log(
-    history: Annotated[str, typer.Argument(help="Name of the history.")] = "default",
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what happens next.")
     ] = False,
@@ -112,6 +113,7 @@ def log(
     from app.bootstrap import process_settings, stores
 
     settings = process_settings.settings(data=data)
+    place = console.history_of(named, history)
 
     async def read() -> None:
         printed = 0
@@ -126,7 +128,7 @@ def log(
             return True
 
         async with stores.open_store(settings) as store:
-            info = await stores.find_history(store, history)
+            info = await stores.find_history(store, place)
             position = Revision(after)
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:

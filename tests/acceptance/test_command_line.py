@@ -47,6 +47,29 @@ def test_help_lists_every_command() -> None:
         assert command in out
 
 
+def test_version_is_printed() -> None:
+    code, out, _ = redra("--version")
+    assert (code, out.split()[0]) == (0, "redra")
+    assert out.split()[1][0].isdigit()
+
+
+@pytest.mark.parametrize("words", [["pod"], ["pod/"], ["pod/a", "b"], ["pod", "a", "b"]])
+def test_words_that_name_no_object_are_refused(words: list[str], tmp_path: Path) -> None:
+    code, out, error = redra("why", *words, data=tmp_path)
+    assert (code, out) == (2, "")
+    assert f"{' '.join(words)!r} names nothing" in error
+
+
+@pytest.mark.parametrize("command", ["log", "timeline"])
+def test_history_is_named_once_as_argument_or_option(command: str, tmp_path: Path) -> None:
+    code, out, error = redra(command, "one", "--history", "two", data=tmp_path)
+    assert (code, out) == (2, "")
+    assert "the history is named twice, 'one' and 'two'" in error
+    for words in (("one",), ("--history", "one"), ("one", "--history", "one")):
+        _, _, error = redra(command, *words, data=tmp_path)
+        assert "no data of redra is here" in error
+
+
 @pytest.mark.parametrize("lines", [1, 2_000])
 def test_reader_that_goes_early_is_no_error(lines: int) -> None:
     # Less than a buffer is written at the end only, more while the command runs.

@@ -2,11 +2,13 @@
 
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.explain.pods import ExplainBounds
-from app.analysis.explain.questions import ObjectExplanation, Question
+from app.analysis.explain.questions import ObjectExplanation, Question, key_of
 from app.analysis.views import LiveViews
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import NotFound
+from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.service.explaining import Explainer
 from app.settings import Settings
@@ -30,7 +32,26 @@ async def why(
             bounds=explain_bounds(settings),
             blast_bounds=blast_bounds(settings),
         )
-        return await explainer.why(question)
+        try:
+            return await explainer.why(question)
+        except NotFound as problem:
+            others = await _histories_with(store, info, question)
+            if not others:
+                raise
+            text = f"{problem.message}; history {', '.join(others)} has it"
+            raise NotFound(text, resource=problem.resource) from problem
+
+
+async def _histories_with(store: Store, info: HistoryInfo, question: Question) -> list[str]:
+    """Other histories in which there is, or was, what a question is about."""
+    key = key_of(question)
+    names: list[str] = []
+    for other in await store.log.histories():
+        if other.id != info.id:
+            head = await store.log.head(other.id)
+            if await store.log.read_object(other.id, key, until=head.revision, limit=1):
+                names.append(other.name)
+    return names
 
 
 def explain_bounds(settings: Settings) -> ExplainBounds:
