@@ -126,7 +126,9 @@ class _Story:
             # Parity: 1.36 serves rules in no other version; in the log all of them stand as v1.
             tree["apiVersion"] = "resource.k8s.io/v1beta2"
         if late is not None and late.reported is not None:
-            tree = self._reported(_dated(tree, late.reported))
+            tree = _dated(tree, late.reported)
+            if event.type is EventType.OBJECT_CREATED:  # a repetition names what the first one did
+                tree = self._reported(tree)
         self._versions[event.revision] = self._last_version[event.uid] = self._version
         self._watch(event, tree)
         if event.type is EventType.OBJECT_DELETED:
