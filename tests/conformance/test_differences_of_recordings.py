@@ -1,8 +1,11 @@
 """Comparisons of recordings: with themselves read in another way, and of their forks."""
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
-from app.analysis.diff import outcomes
+from app.analysis.diff import outcomes, text
 from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
@@ -56,6 +59,34 @@ async def test_audit_log_and_watches_of_one_cluster_decide_the_same(name: str) -
     report = await compared(*sides, within=2 * SECOND)
     assert [each.pair.name for each in report.differences] == []
     assert report.same > 2
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [(2, "B happened 7200.000 seconds after A"), (-2, "B happened 7200.000 seconds before A")],
+)
+async def test_recording_of_another_hour_is_compared_as_if_both_had_begun_as_one(
+    hours: int, said: str
+) -> None:
+    found = await import_paths([shared_path("histories/e-taints/audit.jsonl.gz")])
+    moved = hours * 3_600 * SECOND
+    end = found.events[-1]
+    a = Side(
+        name="one",
+        profile=Profile(version="1.36", gates={RULES_GATE: True}),
+        options=Options(),
+        events=found.events,
+        revision=end.revision,
+        until=end.stamp.time,
+    )
+    later = []
+    for event in found.events:
+        stamp = msgspec.structs.replace(event.stamp, time=Instant(event.stamp.time + moved))
+        later.append(msgspec.structs.replace(event, stamp=stamp))
+    b = replace(a, name="other", events=later, until=Instant(a.until + moved), shift=moved)
+    report = await compared(a, b)
+    assert report.is_same
+    assert any(said in line for line in text.page(report, 200))
 
 
 async def test_pods_are_spared_in_a_fork_without_the_rule() -> None:

@@ -32,7 +32,11 @@ def page(report: DiffReport, width: int) -> list[str]:
     reasons += [Reason(text=f"{_changed(change)}: nothing follows") for change in report.idle()]
     notes = [_counts(report)]
     if b.shift:
-        notes.append(f"times of B are compared {b.shift / 1_000_000:.3f} seconds earlier")
+        when = "before" if b.shift < 0 else "after"
+        seconds = f"{abs(b.shift) / 1_000_000:.3f} seconds"
+        notes.append(
+            f"B happened {seconds} {when} A: its times are shown as if they had begun as one"
+        )
     for letter, side in (("A", a), ("B", b)):
         if side.left_out:
             moment = timestamps.micro_text(side.until)
