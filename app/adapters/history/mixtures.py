@@ -24,8 +24,9 @@ from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
-ATTEMPTS_MAX = 1_000
-"""Brackets that begin no document, after which a text is no longer searched for JSON."""
+WASTED_MAX = 64 * 1024 * 1024
+"""Characters read behind brackets that begin no document, after which a stretch of a text is no
+longer searched for JSON: nested documents without their ends would be read again and again."""
 
 _decoder = json.JSONDecoder()
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?:```|~~~)")
@@ -36,6 +37,7 @@ _YAML_BEGIN = re.compile(
 )
 _YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[\w.$/"'-]+:(?:\s|$))""")
 _YAML_BORDER = re.compile(r"^(?:---|\.\.\.)(?:\s|$)")
+_JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
 _EMBEDDED = re.compile(r'\{\s*"')
 _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
 """Words without one of which a line of text is not searched for JSON within."""
@@ -119,7 +121,7 @@ class _Block:
         self._at = 0
         self._text: str | None = None
         self._starts: list[int] = []
-        self._attempts = 0
+        self._wasted = 0
 
     def read(self) -> None:
         """Take the documents of the stretch into the mixture."""
@@ -141,16 +143,20 @@ class _Block:
             if begin is None:
                 return False
             column = begin.start()
-        if self._attempts >= ATTEMPTS_MAX:
+        if self._wasted >= WASTED_MAX:
             return False
         return self._document(line, column)
 
     def _document(self, line: str, column: int) -> bool:
         text, start = self._whole(self._at, column)
+        if not _JSON_BEGIN.match(text, start):
+            return False
         try:
             value, end = _decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as problem:
-            self._attempts += 1
+            end = getattr(problem, "pos", start)
+            # The library counts all lines before the place to tell where it is.
+            self._wasted += end - start + end // 100
             if isinstance(problem, RecursionError):
                 raise BoundReached(
                     f"nested deeper than {self._limits.depth_max}",

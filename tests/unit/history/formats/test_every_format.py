@@ -235,6 +235,14 @@ def test_archive_that_ends_in_the_middle_gives_what_came_before(tmp_path, cut):
     assert any("backup.tar.gz" in each for each in lost)
 
 
+def test_lines_in_brackets_do_not_hide_what_follows(tmp_path):
+    line = "[2026-01-02 03:04:05] INFO: nothing happens\n"
+    content = line * 5_000 + dumps.as_bytes(dumps.listed(truth.objects())).decode() + "\n" + line
+    records, _, lost = read(dumps.one(tmp_path, "app.log", content))
+    assert set(final(records)) == ALL
+    assert lost == []
+
+
 def test_archive_within_too_many_archives_is_lost_with_its_reason(tmp_path):
     content = dumps.as_bytes(dumps.listed(truth.objects()))
     for _ in range(6):
