@@ -19,7 +19,6 @@ from app.cli import (
     fleet,
     forking,
     importing,
-    linting,
     listing,
     profiles,
     proving,
@@ -29,6 +28,7 @@ from app.cli import (
     storing,
     telling,
 )
+from app.cli.judging import exhibiting, linting
 from app.domain.errors import InputError, LogError, Rejected
 
 
@@ -75,6 +75,7 @@ for _module in (
     asking,
     allocating,
     linting,
+    exhibiting,
     demonstrating,
     diffing,
     fleet,

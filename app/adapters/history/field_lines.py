@@ -11,29 +11,37 @@ WRAPPERS = ("exactly", "basic")
 """Fields that only some versions have around what a path of the storage version names."""
 
 
+_BORDER = b"---"
+
+
 class FieldLines:
-    """The documents of one file, parsed once for the lines of their values."""
+    """A file whose documents are parsed for the lines of their values, each when it is asked for.
+
+    A document that is not read alone, such as one of several JSON documents in a row, has the line
+    of its beginning for all fields.
+    """
 
     def __init__(self, content: bytes) -> None:
-        self._documents: dict[int, Node] = {}
-        try:
-            loader = yaml.CSafeLoader(content)
-            while loader.check_node():
-                node = loader.get_node()
-                if node is not None:
-                    self._documents[node.start_mark.line + 1] = node
-        except yaml.YAMLError:
-            return  # who has read the file by another grammar knows the lines of its documents
+        self._lines = content.splitlines(keepends=True)
+        self._documents: dict[int, Node | None] = {}
 
     def line(self, document: int, path: str) -> int:
-        """The line of the deepest part of the path that the document has.
-
-        `document` is a line at or before the beginning of its first field.
-        """
-        begins = [line for line in self._documents if line >= document]
-        if not begins:
+        """The line of the deepest part of the path that the document which begins there has."""
+        if document not in self._documents:
+            self._documents[document] = self._compose(document)
+        node = self._documents[document]
+        if node is None:
             return document
-        return _descend(self._documents[min(begins)], _steps(path)).start_mark.line + 1
+        return int(_descend(node, _steps(path)).start_mark.line) + document
+
+    def _compose(self, document: int) -> Node | None:
+        end = document
+        while end < len(self._lines) and not self._lines[end].startswith(_BORDER):
+            end += 1
+        try:
+            return yaml.compose(b"".join(self._lines[document - 1 : end]), yaml.CSafeLoader)
+        except yaml.YAMLError:
+            return None  # who has read the file by another grammar knows where it begins
 
 
 def _steps(path: str) -> list[str]:

@@ -21,8 +21,14 @@ from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-MANIFESTS = (".yaml", ".yml", ".json")
+YAML = (".yaml", ".yml")
+MANIFESTS = (*YAML, ".json")
 """Endings of files with objects as people write them."""
+
+MARKS_OF_LOGS = (b"audit.k8s.io/", b"kwok.x-k8s.io/")
+"""What stands in the beginning of a log that is written as YAML."""
+
+HEAD_BYTES = 8_192
 
 PAGE = 5_000
 """Events that are read from a stored history at once."""
@@ -40,6 +46,12 @@ class Change:
 
 def is_recording(path: Path, options: ReadOptions) -> bool:
     """Whether a file, or some file of a folder, is more than manifests: a log or an archive."""
+    if path.suffix in YAML and path.is_file():
+        # A large file is not parsed just to find out: its first lines tell a log.
+        with path.open("rb") as opened:
+            head = opened.read(HEAD_BYTES)
+        if not any(mark in head for mark in MARKS_OF_LOGS):
+            return False
     notes = Notes(keep_going=True, refusals_max=0)
     with Unpacked(options.limits, notes) as unpacked:
         files = Finder(options, notes, unpacked).find([path])

@@ -1,0 +1,195 @@
+"""An incident: what it is, the steps that bring it about, what is then to be seen.
+
+Each has two variants. Under `broken` the facts of `finding` come out; under `repaired`, with other
+switches of the cluster or other steps, those of `instead`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+
+_T = TypeVar("_T")
+
+REPEAT_MAX = 1_000
+PLACEHOLDER = "{n}"
+
+
+class Variant(StrEnum):
+    """With the defect or trap, or without."""
+
+    BROKEN = "broken"
+    REPAIRED = "repaired"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One step: exactly one of `apply`, `delete`, `patch`, `status`, `wait`.
+
+    `apply` are manifests; with `repeat` they are applied so often, `{n}` being the number. `delete`
+    names an object as `kind/name`, at once with `now`. `patch` and `status` give a merge patch of
+    the object `of`. `wait` lets so many seconds pass. With `only` the step belongs to one variant.
+    """
+
+    apply: list[JsonObject] | None = None
+    repeat: int = 1
+    delete: str = ""
+    now: bool = False
+    patch: JsonObject | None = None
+    status: JsonObject | None = None
+    of: str = ""
+    wait: float = 0
+    only: Variant | None = None
+
+    def trees(self) -> Iterator[JsonObject]:
+        """The manifests, each as often as they are to be applied."""
+        for number in range(1, self.repeat + 1):
+            for tree in self.apply or ():
+                yield tree if self.repeat == 1 else _numbered(tree, number)
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be seen at the end: of one `pod`, `claim` or `rule`, or of the whole history.
+
+    `node` is where a pod is bound (empty: nowhere), `evicted` whether it was deleted for a taint,
+    `gone` whether the object is away, `devices` what its claims hold as `pool/device`, `reserved`
+    how many consumers a claim has, `says` a part of a message about the object. `refused` is a part
+    of a refusal of the API, `violated` a rule of the invariants that does not hold.
+    """
+
+    pod: str = ""
+    claim: str = ""
+    rule: str = ""
+    node: str | None = None
+    evicted: bool | None = None
+    gone: bool | None = None
+    devices: list[str] | None = None
+    reserved: int | None = None
+    says: str | None = None
+    refused: str | None = None
+    violated: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The fact as people read it."""
+        subject = (
+            f"pod {self.pod}"
+            if self.pod
+            else (f"claim {self.claim}" if self.claim else f"rule {self.rule}" if self.rule else "")
+        )
+        claims = {
+            "node": "is bound to no node" if self.node == "" else f"is bound to {self.node}",
+            "evicted": "is evicted" if self.evicted else "is not evicted",
+            "gone": "is gone" if self.gone else "is there",
+            "devices": f"holds {', '.join(self.devices or ()) or 'no device'}",
+            "reserved": f"has {self.reserved} consumers",
+            "says": f"is told {self.says!r}",
+            "refused": f"the API refuses: {self.refused!r}",
+            "violated": f"the history violates {self.violated}",
+        }
+        said = [text for name, text in claims.items() if getattr(self, name) is not None]
+        return f"{subject} {' and '.join(said)}".strip()
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The cluster in which the steps are made, as the settings of a history say it."""
+
+    profile: str = "1.37"
+    gates: dict[str, bool] = {}
+    quirks: dict[str, bool] = {}
+    off: list[str] = []
+
+    def settings(self) -> JsonObject:
+        """For a history."""
+        return {
+            "profile": self.profile,
+            "gates": dict(self.gates),
+            "quirks": dict(self.quirks),
+            "controllers": {"off": list(self.off)},
+        }
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A known defect (of upstream) or trap (as designed, and not as expected).
+
+    `number` is its number in the page of behaviours, `upstream` where it is told, `fixed` in which
+    release it is gone, `repair` what a person does about it.
+    """
+
+    title: str
+    kind: str
+    number: str = ""
+    upstream: str = ""
+    fixed: str = ""
+    repair: str = ""
+    cluster: Cluster = Cluster()
+    repaired: Cluster | None = None
+    steps: list[Step] = []
+    finding: list[Fact] = []
+    instead: list[Fact] = []
+
+    def cluster_of(self, variant: Variant) -> Cluster:
+        """The cluster of a variant."""
+        if variant is Variant.REPAIRED and self.repaired is not None:
+            return self.repaired
+        return self.cluster
+
+    def steps_of(self, variant: Variant) -> Sequence[Step]:
+        """The steps of a variant."""
+        return [step for step in self.steps if step.only in (None, variant)]
+
+    def facts_of(self, variant: Variant) -> Sequence[Fact]:
+        """What is to be seen in a variant."""
+        return self.finding if variant is Variant.BROKEN else self.instead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """An incident with its name and story."""
+
+    name: str
+    incident: Incident
+    story: str
+
+
+def parse(tree: object, place: str) -> Incident:
+    """The incident of a document. Raises InputError."""
+    incident = _converted(tree, Incident, place)
+    for number, step in enumerate(incident.steps):
+        _check_step(step, f"{place}: steps[{number}]")
+    if not incident.finding or not incident.instead:
+        raise InputError("what is to be seen is missing: finding, instead", place=place)
+    return incident
+
+
+def _converted(tree: object, form: type[_T], place: str) -> _T:
+    try:
+        return msgspec.convert(tree, form)
+    except msgspec.ValidationError as problem:
+        raise InputError(str(problem), place=place) from problem
+
+
+def _check_step(step: Step, place: str) -> None:
+    acts = [
+        step.apply is not None,
+        bool(step.delete),
+        step.patch is not None,
+        step.status is not None,
+        step.wait > 0,
+    ]
+    if sum(acts) != 1:
+        raise InputError("a step is one of apply, delete, patch, status, wait", place=place)
+    if not 1 <= step.repeat <= REPEAT_MAX:
+        raise InputError(f"repeat is from 1 to {REPEAT_MAX}", place=place)
+
+
+def _numbered(tree: Any, number: int) -> Any:
+    if isinstance(tree, dict):
+        return {name: _numbered(value, number) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [_numbered(value, number) for value in tree]
+    return tree.replace(PLACEHOLDER, str(number)) if isinstance(tree, str) else tree

@@ -1,0 +1,51 @@
+"""Incidents that show as rules of the invariants which do not hold."""
+
+from collections.abc import Iterable, Mapping
+
+from app.analysis.scan.sightings import Certainty, Sightings
+from app.analysis.verify.invariants import Kind, Violation
+from app.domain.values import api_resources
+
+DEVICE_TWICE = "device-in-two-claims"
+RULES_NOT_SEEN = "rules-not-seen"
+NOT_COPIED = "tolerations-not-copied"
+COUNTERS_MIXED = "counters-by-pool-name"
+LAST_ONLY = "distinct-remembers-the-last"
+LOOKED_FOR = (DEVICE_TWICE, RULES_NOT_SEEN, NOT_COPIED, COUNTERS_MIXED, LAST_ONLY)
+
+
+def see(
+    violations: Iterable[Violation], drivers: Mapping[str, frozenset[str]], sightings: Sightings
+) -> None:
+    """Take what the invariants found; `drivers` are those that have counters, by name of a pool."""
+    for violation in violations:
+        if violation.kind is Kind.UNSURE or violation.kind is Kind.OUTSIDE:
+            continue
+        incident, certainty = _incident(violation, drivers)
+        if incident:
+            sightings.add(
+                incident,
+                violation.begin.revision,
+                violation.message,
+                *violation.objects,
+                certainty=certainty,
+            )
+
+
+def _incident(violation: Violation, drivers: Mapping[str, frozenset[str]]) -> tuple[str, Certainty]:
+    match violation.rule:
+        case "device-in-one-claim":
+            return DEVICE_TWICE, Certainty.CERTAIN
+        case "tolerations-copied":
+            return NOT_COPIED, Certainty.CERTAIN
+        case "placement-respects-taints":
+            rule = api_resources.DEVICE_TAINT_RULES[1]
+            if any(key.resource == rule for key in violation.objects):
+                return RULES_NOT_SEEN, Certainty.CERTAIN
+        case "constraint-holds":
+            if "do not differ" in violation.message:
+                return LAST_ONLY, Certainty.LIKELY
+        case "counters-not-overdrawn":
+            if any(len(names) > 1 for names in drivers.values()):
+                return COUNTERS_MIXED, Certainty.LIKELY
+    return "", Certainty.LIKELY

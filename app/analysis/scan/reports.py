@@ -1,0 +1,65 @@
+"""Incidents that show in what the scheduler said of a pod: in its condition or in an Event."""
+
+from collections.abc import Iterator
+
+from app.analysis.scan.sightings import Sightings
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core, meta
+
+SAYINGS = (
+    ("one-error-ends-all", "CEL runtime error"),
+    ("all-mode-constraint-ends-all", "a claim constraint would not be satisfied"),
+    ("all-mode-while-a-pool-changes", "is currently being updated"),
+    ("scoring-fails-for-shared-claims", "is smaller than number of claims"),
+    ("too-many-consumers", "must have at most 256 items"),
+    ("too-many-devices", "exceeds the claim limit of"),
+    ("allocation-without-a-time", "field is immutable"),
+)
+"""The incident, and the words that only it brings about."""
+
+LOOKED_FOR = tuple(incident for incident, _ in SAYINGS)
+NEEDED = {
+    "allocation-without-a-time": '"AllocationTimestamp"',
+    "one-error-ends-all": "running ",
+    "all-mode-constraint-ends-all": "running ",
+}
+"""Further words without which the saying means something else.
+
+An error that ended the whole attempt begins with the plug-in that was running.
+"""
+
+QUOTED_MAX = 200
+
+
+class Reports:
+    """Reads each saying about a pod once."""
+
+    def __init__(self, sightings: Sightings) -> None:
+        self._sightings = sightings
+        self._known: set[tuple[ObjectKey, str]] = set()
+
+    def see(self, event: Event) -> None:
+        """Take the next event."""
+        if event.type is EventType.OBJECT_DELETED or not event.is_about_object:
+            return
+        for pod, text in _texts(event):
+            for incident, words in SAYINGS:
+                if words not in text or NEEDED.get(incident, "") not in text:
+                    continue
+                if (pod, incident) not in self._known:
+                    self._known.add((pod, incident))
+                    self._sightings.add(incident, event.revision, text[:QUOTED_MAX], pod)
+
+
+def _texts(event: Event) -> Iterator[tuple[ObjectKey, str]]:
+    place = event.key.group, event.key.resource
+    if place == api_resources.PODS:
+        condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
+        if condition is not None and condition.status == "False":
+            yield event.key, condition.message
+    elif event.key.resource == api_resources.EVENTS[1]:
+        report = core.event_object(event.object)
+        if report.subject.kind == "Pod":
+            key = ObjectKey(*api_resources.PODS, report.subject.namespace, report.subject.name)
+            yield key, report.text

@@ -1,0 +1,219 @@
+"""Incidents that show in what objects went through: rules, evictions, claims, slices."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.scan.sightings import Certainty, Sightings
+from app.domain.devices import taints
+from app.domain.devices.model import Taint, Toleration
+from app.domain.devices.taints import BLOCKING_EFFECTS, TaintRule
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+
+NO_SELECTOR = "rule-without-selector"
+EVERYTHING = "empty-selector-evicts-everything"
+NO_EFFECT = "toleration-without-effect"
+FINISHED = "finished-pod-is-deleted"
+NAMED_TWICE = "claim-named-twice"
+UNRESERVED = "allocation-without-reservation"
+DRIVER_LOST = "driver-is-lost"
+BYPASSED = "pod-with-a-node-name"
+LOOKED_FOR = (
+    NO_SELECTOR,
+    EVERYTHING,
+    NO_EFFECT,
+    FINISHED,
+    NAMED_TWICE,
+    UNRESERVED,
+    DRIVER_LOST,
+    BYPASSED,
+)
+
+EVICTING = "NoExecute"
+EVICTED_BY_TAINT = "DeletionByDeviceTaintManager"
+KUBELET = "system:node:"
+
+UNRESERVED_AFTER = 60 * SECOND
+"""How long a claim is allocated without a reservation until nobody will free it any more."""
+
+
+class Traces:
+    """Follows pods, claims, rules and slices."""
+
+    def __init__(self, sightings: Sightings) -> None:
+        self._sightings = sightings
+        self._claims: dict[ObjectKey, JsonObject] = {}
+        self._pods: dict[ObjectKey, Event] = {}
+        self._everything: dict[ObjectKey, Event] = {}
+        self._rules: dict[ObjectKey, TaintRule] = {}
+        self._published: dict[ObjectKey, dict[DeviceId, list[Taint]]] = {}
+        self._evicted: set[str] = set()
+        self._unreserved: dict[ObjectKey, Event] = {}
+        self._now = Instant(0)
+
+    def see(self, event: Event) -> None:
+        """Take the next event."""
+        if not event.is_about_object:
+            return
+        self._now = max(self._now, event.stamp.time)
+        place = event.key.group, event.key.resource
+        is_deletion = event.type is EventType.OBJECT_DELETED
+        if place == api_resources.DEVICE_TAINT_RULES:
+            self._rule(event, is_deletion=is_deletion)
+        elif place == api_resources.RESOURCE_CLAIMS:
+            self._claim(event, is_deletion=is_deletion)
+        elif place == api_resources.PODS:
+            self._pod(event, is_deletion=is_deletion)
+        elif place == api_resources.RESOURCE_SLICES:
+            self._slice(event, is_deletion=is_deletion)
+
+    def end(self) -> None:
+        """What shows only by staying as it is."""
+        for key, event in self._unreserved.items():
+            if self._now - event.stamp.time >= UNRESERVED_AFTER:
+                message = "it is allocated and nobody has reserved it"
+                self._sightings.add(UNRESERVED, event.revision, message, key)
+        for key, event in self._pods.items():
+            if meta.is_deleting(event.object) or core.is_finished(event.object):
+                continue
+            names = [
+                name
+                for entry in core.resource_claims(event.object)
+                if (name := entry.get("resourceClaimName"))
+            ]
+            node = core.node_name(event.object)
+            if len(names) > len(set(names)) and not node:
+                message = f"claims {', '.join(map(str, names))}"
+                self._sightings.add(NAMED_TWICE, event.revision, message, key)
+            claims = [
+                ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
+                for name in names
+            ]
+            for claim in claims if node else ():
+                tree = self._claims.get(claim)
+                if tree is not None and dra.allocation(tree) is None:
+                    message = f"it is on node {node} and its claim is not allocated"
+                    self._sightings.add(BYPASSED, event.revision, message, key, claim)
+
+    def _rule(self, event: Event, *, is_deletion: bool) -> None:
+        self._everything.pop(event.key, None)
+        self._rules.pop(event.key, None)
+        rule = taints.rule_of(event.object)
+        if is_deletion or rule.taint.effect not in BLOCKING_EFFECTS:
+            return
+        self._rules[event.key] = rule
+        if not rule.selects:
+            message = f"it keeps every device from being allocated: {rule.taint.text}"
+            self._sightings.add(NO_SELECTOR, event.revision, message, event.key)
+        elif rule.taint.effect == EVICTING and _names_nothing(rule):
+            self._everything[event.key] = event
+
+    def _claim(self, event: Event, *, is_deletion: bool) -> None:
+        tree = event.object
+        if is_deletion:
+            self._claims.pop(event.key, None)
+            self._unreserved.pop(event.key, None)
+            return
+        before = self._claims.get(event.key)
+        self._claims[event.key] = tree
+        is_held = dra.allocation(tree) is not None and not dra.reserved_for(tree)
+        if not is_held or meta.is_deleting(tree):
+            self._unreserved.pop(event.key, None)
+        elif before is not None and dra.reserved_for(before):
+            self._unreserved.setdefault(event.key, event)
+
+    def _pod(self, event: Event, *, is_deletion: bool) -> None:
+        if is_deletion:
+            self._pods.pop(event.key, None)
+            return
+        before = self._pods.get(event.key)
+        self._pods[event.key] = event
+        condition = meta.condition(event.object, condition_types.DISRUPTION_TARGET)
+        uid = meta.uid(event.object)
+        if condition is None or condition.reason != EVICTED_BY_TAINT or uid in self._evicted:
+            return
+        self._evicted.add(uid)
+        if before is not None and core.is_finished(before.object):
+            phase = meta.phase(before.object)
+            self._sightings.add(FINISHED, event.revision, f"its phase was {phase}", event.key)
+        for claim in self._claims_of(event):
+            self._evicted_for(event, claim)
+
+    def _evicted_for(self, event: Event, claim: ObjectKey) -> None:
+        """What the eviction of a pod shows, by the taints and tolerations of its devices."""
+        for result in dra.results(self._claims[claim]):
+            tolerations = [taints.toleration_of(tree) for tree in result.tolerations]
+            evicting = list(self._evicting(result.id))
+            for key, rule in self._everything.items():
+                others = [taint for taint in evicting if taint.rule != key.name]
+                self._sightings.add(
+                    EVERYTHING,
+                    rule.revision,
+                    f"it evicts {event.key}",
+                    key,
+                    event.key,
+                    certainty=Certainty.LIKELY if others else Certainty.CERTAIN,
+                )
+            # Another taint, or one whose tolerated time is over, would explain the eviction.
+            if taints.untolerated(evicting, tolerations) is None and any(
+                _only_without_effect(taint, tolerations) for taint in evicting
+            ):
+                message = "it was evicted for a taint that it tolerates without naming the effect"
+                self._sightings.add(NO_EFFECT, event.revision, message, event.key, claim)
+                return
+
+    def _evicting(self, device: DeviceId) -> Iterator[Taint]:
+        for published in self._published.values():
+            yield from (taint for taint in published.get(device, ()) if taint.effect == EVICTING)
+        for rule in self._rules.values():
+            if rule.taint.effect == EVICTING and rule.matches(device, without_selector=False):
+                yield rule.taint
+
+    def _claims_of(self, event: Event) -> list[ObjectKey]:
+        uid = meta.uid(event.object)
+        return [
+            key
+            for key, tree in self._claims.items()
+            if key.namespace == event.key.namespace
+            and any(consumer.uid == uid for consumer in dra.consumers(tree))
+        ]
+
+    def _slice(self, event: Event, *, is_deletion: bool) -> None:
+        pool = dra.driver(event.object), dra.pool_name(event.object)
+        if not is_deletion:
+            self._published[event.key] = {
+                (*pool, str(device.get("name"))): [
+                    taints.taint_of(tree) for tree in dra.device_taints(device)
+                ]
+                for device in dra.devices(event.object)
+                if device.get("taints")
+            }
+            return
+        self._published.pop(event.key, None)
+        if not event.stamp.actor.user.startswith(KUBELET):
+            return
+        held = [
+            key
+            for key, tree in self._claims.items()
+            if any((result.driver, result.pool) == pool for result in dra.results(tree))
+        ]
+        if held:
+            message = f"the kubelet deleted a slice of pool {'/'.join(pool)}, which is in use"
+            self._sightings.add(
+                DRIVER_LOST, event.revision, message, event.key, *held, certainty=Certainty.LIKELY
+            )
+
+
+def _names_nothing(rule: TaintRule) -> bool:
+    return (rule.driver, rule.pool, rule.device) == (None, None, None)
+
+
+def _only_without_effect(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
+    """Whether a taint is tolerated, and only by tolerations that name no effect and no time."""
+    fitting = [each for each in tolerations if taints.tolerates(each, taint)]
+    return bool(fitting) and all(
+        not each.effect and each.tree.get("tolerationSeconds") is None for each in fitting
+    )

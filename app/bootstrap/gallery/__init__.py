@@ -1,0 +1,3 @@
+"""The gallery of incidents: its files (`exhibits`), their clusters (`playing`), where they show
+(`scanning`).
+"""

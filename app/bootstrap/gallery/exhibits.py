@@ -1,0 +1,42 @@
+"""The incidents that come with the program, read from its package or from the checkout."""
+
+from importlib import resources
+from pathlib import Path
+
+from app.analysis.incidents import incident as incidents
+from app.analysis.incidents.incident import Exhibit
+from app.bootstrap.manifests import read_documents
+from app.domain.errors import InputError
+
+INSTALLED = "incidents"
+"""Folder of the installed package; in a checkout it is `examples/incidents`."""
+
+DATA = "incident.yaml"
+STORY = "README.md"
+
+
+def folder() -> Path:
+    """Where the incidents lie."""
+    package = Path(str(resources.files("app")))
+    installed = package / INSTALLED
+    return installed if installed.is_dir() else package.parent / "examples" / "incidents"
+
+
+def names() -> list[str]:
+    """All incidents by name."""
+    return sorted(path.parent.name for path in folder().glob(f"*/{DATA}"))
+
+
+def read(name: str) -> Exhibit:
+    """One incident with its story. Raises InputError for a name that there is not."""
+    if name not in names():
+        raise InputError(
+            f"there is no incident {name!r}", cure="`redra incidents list` has all names"
+        )
+    path = folder() / name / DATA
+    ((place, tree),) = read_documents(path)
+    return Exhibit(
+        name=name,
+        incident=incidents.parse(tree, place),
+        story=(folder() / name / STORY).read_text(encoding="utf-8"),
+    )

@@ -1,0 +1,42 @@
+"""An incident on a cluster of its own: rules and controllers as its settings choose them."""
+
+from app.adapters.uids import DerivedUids
+from app.analysis.incidents import facts
+from app.analysis.incidents.facts import Played, Verdict
+from app.analysis.incidents.incident import Incident, Variant
+from app.analysis.views import compiler_of, features_of
+from app.bootstrap.rules import rules_for
+from app.domain.controllers import registry
+from app.domain.objects import profile as profiles
+from app.domain.values import timestamps
+from app.service.replays import incidents
+from app.service.replays.reconciling import Timeline
+
+SEED = 1
+START = timestamps.parse("2026-01-02T03:00:00Z")
+
+
+def play(incident: Incident, variant: Variant) -> Played:
+    """The history of a variant; the same each time."""
+    return incidents.play(incident, variant, _timeline(incident, variant))
+
+
+def judge(incident: Incident, variant: Variant) -> list[Verdict]:
+    """The facts of a variant after it was played."""
+    return facts.judge(incident.facts_of(variant), play(incident, variant))
+
+
+def _timeline(incident: Incident, variant: Variant) -> Timeline:
+    settings = incident.cluster_of(variant).settings()
+    profile = profiles.from_settings(settings)
+    return Timeline(
+        rules=rules_for(profile),
+        uids=DerivedUids(SEED),
+        controllers=registry.controllers(
+            profile,
+            features_of(profile),
+            compiler_of(profile),
+            registry.options_from(settings),
+        ),
+        start=START,
+    )

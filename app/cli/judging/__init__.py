@@ -1,0 +1,1 @@
+"""Commands that judge: objects by rules (`linting`), histories by incidents (`exhibiting`)."""

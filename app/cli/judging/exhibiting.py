@@ -1,0 +1,162 @@
+"""`redra incidents`, `redra scan`: the gallery of known defects and traps, and where they show."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+
+if TYPE_CHECKING:
+    from app.analysis.incidents.facts import Verdict
+    from app.analysis.scan.sightings import Sighting
+
+group = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Known defects and traps of Dynamic Resource Allocation: list, show, run.",
+)
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.add_typer(group, name="incidents")
+    root.command("scan")(scan)
+
+
+@group.command("list")
+def list_incidents(output: OutputOption = Output.TEXT) -> None:
+    """List all incidents: whether a defect or a trap, since when repaired, what it is."""
+    from app.bootstrap.gallery import exhibits
+
+    shown = [exhibits.read(name) for name in exhibits.names()]
+    if output is Output.JSON:
+        console.say_json(
+            [
+                {
+                    "name": each.name,
+                    "kind": each.incident.kind,
+                    "number": each.incident.number,
+                    "title": each.incident.title,
+                    "upstream": each.incident.upstream,
+                    "fixed": each.incident.fixed,
+                    "repair": each.incident.repair,
+                }
+                for each in shown
+            ]
+        )
+        return
+    rows = [
+        (
+            each.name,
+            each.incident.kind,
+            each.incident.number,
+            each.incident.fixed,
+            each.incident.title,
+        )
+        for each in shown
+    ]
+    console.table(("name", "kind", "number", "fixed in", "what"), rows)
+
+
+@group.command("show")
+def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
+    """Tell the story of an incident, and what is to be seen with and without it."""
+    from app.analysis.incidents.incident import Variant
+    from app.bootstrap.gallery import exhibits
+
+    exhibit = exhibits.read(name)
+    console.say(exhibit.story.rstrip())
+    for variant, title in ((Variant.BROKEN, "To be seen"), (Variant.REPAIRED, "Repaired")):
+        console.say()
+        console.say(f"{title}:")
+        for fact in exhibit.incident.facts_of(variant):
+            console.say(f"  {fact.text}")
+    console.say()
+    console.say(f"files: {exhibits.folder() / name}")
+
+
+@group.command("run")
+def run(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME…", help="Incidents; all if none is given.")
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Play incidents on a cluster in memory, with the defect and repaired, and judge the facts.
+
+    Nothing is stored. Exit code 1 when a fact does not come out.
+    """
+    from app.analysis.incidents.incident import Variant
+    from app.bootstrap.gallery import exhibits, playing
+
+    rows: list[dict[str, object]] = []
+    for name in names or exhibits.names():
+        exhibit = exhibits.read(name)
+        for variant in Variant:
+            verdicts = playing.judge(exhibit.incident, variant)
+            rows += [_row(name, variant.value, verdict) for verdict in verdicts]
+    if output is Output.JSON:
+        console.say_json(rows)
+    else:
+        for row in rows:
+            mark = "ok  " if row["holds"] else "FAIL"
+            seen = "" if row["holds"] else f" ({row['seen']})"
+            console.say(f"{mark}  {row['incident']}  {row['variant']}: {row['fact']}{seen}")
+    if not all(row["holds"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _row(name: str, variant: str, verdict: "Verdict") -> dict[str, object]:
+    return {
+        "incident": name,
+        "variant": variant,
+        "fact": verdict.fact.text,
+        "holds": verdict.holds,
+        "seen": verdict.seen,
+    }
+
+
+def scan(
+    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    at: Annotated[
+        str, typer.Option(help="Revision or instant up to which the history counts.")
+    ] = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Say which known defects and traps a history shows: where, how sure, what would repair them.
+
+    Exit code 1 when it shows one. `redra incidents show NAME` tells the story of each. What a
+    history does not show by itself is not looked for: `redra why` names the defects that decided.
+    """
+    from app.bootstrap import process_settings, stores
+    from app.bootstrap.gallery import exhibits, scanning
+
+    settings = process_settings.settings(data=data)
+
+    async def read() -> "list[Sighting]":
+        async with stores.open_store(settings) as store:
+            return await scanning.scan(store, history, at)
+
+    sightings = console.run(read)
+    rows = [
+        sighting.to_json()
+        | {"repair": incident.repair, "fixed": incident.fixed, "title": incident.title}
+        for sighting in sightings
+        for incident in (exhibits.read(sighting.incident).incident,)
+    ]
+    if output is Output.JSON:
+        console.say_json(rows)
+    else:
+        for row in rows:
+            times = "once" if row["times"] == 1 else f"{row['times']} times"
+            console.say(f"{row['incident']} ({row['certainty']}), {times}: {row['title']}")
+            console.say(f"  from revision {row['revision']}: {row['message']}")
+            console.say(f"  objects: {', '.join(row['objects'])}")
+            console.say(f"  repaired in: {row['fixed']}; what to do: {row['repair']}")
+        if not rows:
+            console.say("none of the incidents that are looked for shows")
+    if rows:
+        raise typer.Exit(1)

@@ -1,0 +1,51 @@
+"""Each incident of the gallery is played by the real engine, with its defect and repaired."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from app.analysis.incidents import facts
+from app.analysis.incidents.facts import Verdict
+from app.analysis.incidents.incident import Variant
+from app.bootstrap.gallery import exhibits, playing
+
+NAMES = exhibits.names()
+
+
+def failed(verdicts: Sequence[Verdict]) -> list[str]:
+    return [f"{each.fact.text}: {each.seen}" for each in verdicts if not each.holds]
+
+
+def test_gallery_has_what_people_meet() -> None:
+    assert len(NAMES) >= 25
+    kinds = {exhibits.read(name).incident.kind for name in NAMES}
+    assert kinds == {"defect", "trap"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_incident_comes_about_and_vanishes_when_repaired(name: str) -> None:
+    incident = exhibits.read(name).incident
+    broken = playing.play(incident, Variant.BROKEN)
+    repaired = playing.play(incident, Variant.REPAIRED)
+    assert failed(facts.judge(incident.finding, broken)) == []
+    assert failed(facts.judge(incident.instead, repaired)) == []
+    assert failed(facts.judge(incident.finding, repaired)), "the finding does not vanish"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_incident_says_what_it_is_and_what_to_do(name: str) -> None:
+    exhibit = exhibits.read(name)
+    incident = exhibit.incident
+    assert incident.title in exhibit.story
+    assert incident.repair in exhibit.story
+    assert incident.fixed
+    assert incident.number or incident.upstream or incident.kind == "trap"
+    has_other_cluster = incident.repaired is not None
+    has_other_steps = any(step.only is not None for step in incident.steps)
+    assert has_other_cluster or has_other_steps
+
+
+def test_history_of_an_incident_is_the_same_each_time() -> None:
+    incident = exhibits.read("rules-not-seen").incident
+    first, second = (playing.play(incident, Variant.BROKEN).events for _ in range(2))
+    assert [event.hash for event in first] == [event.hash for event in second]
