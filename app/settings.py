@@ -326,22 +326,22 @@ class Settings:
         8, ge=1, description="Histories of which a server keeps in memory what happened, for pages"
     )
     chronicle_events_max: int = setting(
-        50_000,
+        10_000,
         ge=1_000,
         description="Events that one question about what happened reads; the next one goes on",
     )
     findings_max: int = setting(100, ge=1, description="Findings in one answer, ranked")
-    timeline_rows_max: int = setting(200, ge=1, description="Entries on one page of a timeline")
+    timeline_rows_max: int = setting(100, ge=1, description="Entries on one page of a timeline")
     object_versions_max: int = setting(
         50, ge=2, description="Versions of an object that its page compares, the newest ones"
     )
-    lanes_max: int = setting(120, ge=1, description="Lanes in one picture")
+    lanes_max: int = setting(40, ge=1, description="Lanes in one picture")
     lanes_shapes_max: int = setting(
-        1_500, ge=10, description="States and marks in one picture of lanes"
+        600, ge=10, description="States and marks in one picture of lanes"
     )
-    map_devices_max: int = setting(1_500, ge=1, description="Devices on one map")
+    map_devices_max: int = setting(120, ge=1, description="Devices on one map")
     timeline_scanned_max: int = setting(
-        200_000, ge=1, description="Entries that are looked at for one page of a timeline"
+        30_000, ge=1, description="Entries that are looked at for one page of a timeline"
     )
     sql_rows_max: int = setting(10_000, ge=1, description="Rows that `redra sql` prints")
     sql_timeout_seconds: float = setting(60.0, gt=0, description="Longest statement of `redra sql`")

@@ -23,7 +23,7 @@ from app.domain.values.quantity import Format
 class MapBounds:
     """An answer has at most `devices_max` devices."""
 
-    devices_max: int = 1_500
+    devices_max: int = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

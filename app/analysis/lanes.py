@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import msgspec
 
 from app.analysis import spans
 from app.analysis.chronicle import Chronicle
-from app.analysis.spans import DEVICES, Span
+from app.analysis.spans import Span
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import Instant
@@ -19,8 +18,8 @@ from projections.timeline import Entry
 class LaneBounds:
     """An answer has at most `lanes_max` lanes with `shapes_max` states and marks in all."""
 
-    lanes_max: int = 120
-    shapes_max: int = 1_500
+    lanes_max: int = 40
+    shapes_max: int = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,20 +107,25 @@ def of(
     bounds: LaneBounds = LaneBounds(),
 ) -> Lanes:
     """The lanes up to a revision, whose instant is `now`; marks that are not `visible` are out."""
-    groups = _groups(chronicle, until, wanted)
     lanes: list[Lane] = []
     shapes = omitted = 0
     shown: set[ObjectKey] = set()
-    for group in groups:
+    is_full = False
+    for first in _meant(chronicle, until, wanted):
+        if is_full:
+            omitted += 1
+            continue
         made = [
-            _lane(chronicle, until, visible, *member) for member in group if member[0] not in shown
+            _lane(chronicle, until, visible, *member)
+            for member in _group(chronicle, until, first)
+            if member[0] not in shown
         ]
         size = sum(len(lane.states) + len(lane.marks) for lane in made)
         is_full = len(lanes) + len(made) > bounds.lanes_max or shapes + size > bounds.shapes_max
         if is_full and lanes:
             omitted += 1
             continue
-        lanes += islice(made, bounds.lanes_max)
+        lanes += made[: bounds.lanes_max]
         shapes += size
         shown.update(lane.key for lane in made)
     instants = [state.began for lane in lanes for state in lane.states]
@@ -147,39 +151,37 @@ def of(
     )
 
 
-def _groups(
-    chronicle: Chronicle, until: Revision, wanted: Wanted
-) -> Iterator[list[tuple[ObjectKey, int]]]:
-    """Pods with all that is theirs, the last ones first, then claims of nobody, then nodes.
+def _meant(chronicle: Chronicle, until: Revision, wanted: Wanted) -> Iterator[ObjectKey]:
+    """Pods, the last ones first, then claims of nobody, then nodes.
 
     A pod is meant also when one of its claims or devices is.
     """
     folded = chronicle.spans
-    began: list[tuple[Revision, ObjectKey]] = sorted(
-        (
-            (lane[0].begin[0], key)
-            for key, lane in folded.lanes.items()
-            if key[:2] != DEVICES and lane[0].begin[0] <= until
-        ),
-        reverse=True,
-    )
-    pods = [key for _, key in began if key[:2] == api_resources.PODS]
-    claimed: set[ObjectKey] = set()
-    for pod in pods:
-        group = [(pod, 0)]
-        for claim in folded.claims_of(pod):
-            if folded.lanes[claim][0].begin[0] <= until:
-                claimed.add(claim)
-                group.append((claim, 1))
-                group += [(device, 2) for device in _held(chronicle, claim, until)]
-        if any(wanted.takes(key) for key, _ in group):
-            yield group
-    for _, key in began:
-        if key[:2] == api_resources.RESOURCE_CLAIMS and key not in claimed and wanted.takes(key):
-            yield [(key, 0), *((device, 1) for device in _held(chronicle, key, until))]
-    for _, key in began:
-        if key[:2] == api_resources.NODES and wanted.takes(key):
-            yield [(key, 0)]
+    is_open = not wanted.namespace and not wanted.name
+    for place in (api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.NODES):
+        for key in reversed(folded.began.get(place, ())):
+            if folded.lanes[key][0].begin[0] > until or key in folded.claimed:
+                continue
+            if (
+                is_open
+                or wanted.takes(key)
+                or any(wanted.takes(other) for other, _ in _group(chronicle, until, key))
+            ):
+                yield key
+
+
+def _group(
+    chronicle: Chronicle, until: Revision, first: ObjectKey
+) -> Iterator[tuple[ObjectKey, int]]:
+    """A pod with its claims and the devices of these, or a claim of nobody with its devices."""
+    folded = chronicle.spans
+    yield first, 0
+    if first[:2] == api_resources.RESOURCE_CLAIMS:
+        yield from ((device, 1) for device in _held(chronicle, first, until))
+    for claim in folded.claims_of(first):
+        if folded.lanes[claim][0].begin[0] <= until:
+            yield claim, 1
+            yield from ((device, 2) for device in _held(chronicle, claim, until))
 
 
 def _held(chronicle: Chronicle, claim: ObjectKey, until: Revision) -> Iterator[ObjectKey]:

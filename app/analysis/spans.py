@@ -43,12 +43,17 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
 class Spans:
     """Folds every event; what a lane shows up to some revision is the beginning of what it has.
 
+    `began` has the keys of lanes by group and resource in the order in which they began, `claimed`
+    the claims that belong to a pod.
+
     Example: claim `c` gets device d at 7 and gives it back at 12: lane `c` is waiting until 7, then
     allocated, then waiting; lane d is held by `c` from 7 to 12.
     """
 
     def __init__(self) -> None:
         self.lanes: dict[ObjectKey, list[Span]] = {}
+        self.began: dict[tuple[str, str], list[ObjectKey]] = {}
+        self.claimed: set[ObjectKey] = set()
         self.gaps: list[Gap] = []
         self._pods: dict[str, ObjectKey] = {}
         self._claims: dict[ObjectKey, dict[ObjectKey, None]] = {}
@@ -113,6 +118,7 @@ class Spans:
         owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
         for pod in (*owners, *users):
             self._claims.setdefault(pod, {})[key] = None
+            self.claimed.add(key)
         allocation = claim.status.allocation
         devices: tuple[ObjectKey, ...] = ()
         if allocation is not None:
@@ -155,7 +161,7 @@ class Spans:
         for device in devices:
             self._devices.setdefault(claim, {})[device] = None
             if device not in before:
-                self.lanes.setdefault(device, []).append(Span(HELD, label, now))
+                self._lane(device).append(Span(HELD, label, now))
         if devices:
             self._holding[claim] = tuple(devices)
         else:
@@ -169,12 +175,19 @@ class Spans:
                 return
 
     def _enter(self, key: ObjectKey, state: str, label: str, now: Moment) -> None:
-        spans = self.lanes.setdefault(key, [])
+        spans = self._lane(key)
         if spans and spans[-1].end is None:
             if (spans[-1].state, spans[-1].label) == (state, label):
                 return
             spans[-1].end = now
         spans.append(Span(state, label, now))
+
+    def _lane(self, key: ObjectKey) -> list[Span]:
+        spans = self.lanes.get(key)
+        if spans is None:
+            spans = self.lanes[key] = []
+            self.began.setdefault(key[:2], []).append(key)
+        return spans
 
     def _end(self, key: ObjectKey, now: Moment) -> None:
         spans = self.lanes.get(key, ())

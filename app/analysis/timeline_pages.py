@@ -53,8 +53,8 @@ class Filter:
 class PageBounds:
     """A page has at most `rows_max` entries; at most `scanned_max` are looked at for it."""
 
-    rows_max: int = 200
-    scanned_max: int = 200_000
+    rows_max: int = 100
+    scanned_max: int = 30_000
 
 
 class TimelinePage(msgspec.Struct, frozen=True, kw_only=True):

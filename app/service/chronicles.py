@@ -22,7 +22,10 @@ from app.service.replays.verifying import switches_of
 from app.service.runtime import HistoryRuntime
 
 PAGE_MAX = 2_000
-"""Events that are folded before others may run."""
+"""Events that are read at once."""
+
+TURN_MAX = 100
+"""Events that are folded before others may run: a few milliseconds."""
 
 
 @dataclass(slots=True)
@@ -72,5 +75,6 @@ async def fold_until(
         events = await log.read(info.id, after=chronicle.revision, until=until, limit=PAGE_MAX)
         if not events:
             return
-        chronicle.fold(events)
-        await anyio.lowlevel.checkpoint()
+        for first in range(0, len(events), TURN_MAX):
+            chronicle.fold(events[first : first + TURN_MAX])
+            await anyio.lowlevel.checkpoint()

@@ -59,7 +59,7 @@ class ApiLimits:
     explanations_at_once_max: int = 4
     explain: ExplainBounds = ExplainBounds()
     chronicles_max: int = 8
-    chronicle_events_max: int = 50_000
+    chronicle_events_max: int = 10_000
     findings_max: int = 100
     timeline: PageBounds = PageBounds()
     object_versions_max: int = 50

@@ -1,6 +1,14 @@
 // Follows links between pages without a reload: the new page's content takes the place of the old.
 
 let asked = 0;
+const READ_ON_MILLIS = 400;
+
+// A long history is read in parts: a page that shows the first of them asks for the next.
+export function readOn() {
+  const again = document.querySelector("a[data-again]");
+  const turn = asked;
+  if (again) setTimeout(() => turn === asked && again.isConnected && follow(again.href, { push: false }), READ_ON_MILLIS);
+}
 
 export async function follow(url, { push = true } = {}) {
   const turn = ++asked;
@@ -19,6 +27,7 @@ export async function follow(url, { push = true } = {}) {
     if (target) target.scrollIntoView();
     else if (push) scrollTo(0, 0);
     document.getElementById("main")?.focus({ preventScroll: true });
+    readOn();
   } catch {
     if (turn === asked) location.assign(url);
   } finally {

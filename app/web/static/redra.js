@@ -1,5 +1,5 @@
 // Makes pages quicker to use. Every page works without it.
-import { follow } from "./navigation.js";
+import { follow, readOn } from "./navigation.js";
 import { openPalette } from "./palette.js";
 import { drag } from "./scrubber.js";
 
@@ -25,3 +25,4 @@ document.addEventListener("keydown", (event) => {
 });
 
 drag();
+readOn();

@@ -1,0 +1,124 @@
+"""What pages cost on a long history: `python -m bench.pages [--events N]`.
+
+The history is the one of `bench.folding`: pods with a claim each run through their life on 500
+nodes. It is read first, in as many questions as that takes; then each page is asked for several
+times over HTTP in this process. Printed are the first part of the reading, the median time of each
+page and its size before compression.
+"""
+
+import argparse
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+
+import anyio
+import httpx
+
+from app.adapters import schemas
+from app.adapters.clock import SystemClock
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.telemetry import Telemetry
+from app.adapters.uids import RandomUids
+from app.api.application import create_app
+from app.bootstrap.rules import rules_for
+from app.domain.log import Head, chain
+from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import Instant
+from app.ports import RuntimePorts
+from app.service.histories import Histories
+from app.service.runtime import RuntimeBounds
+from bench import figures, folding
+
+TURNS = 7
+NAME = "long"
+PARTS = (
+    "",
+    "lanes",
+    "map",
+    "timeline",
+    "timeline?kind=PodScheduled",
+    "timeline?text=nothing-says-this",
+    "find?q=pod-1",
+)
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="bench.pages", description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    options = parser.parse_args(arguments)
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
+    anyio.run(measure, options.events)
+
+
+async def measure(count: int) -> None:
+    """Fill a history and ask for its pages."""
+    wake_up = MemoryWakeUp()
+    log = MemoryLog(MemoryStore(), wake_up.grown)
+    info = await log.create_history(
+        NAME, seed=0, settings={"profile": "1.37", "recorded": True}, created=Instant(0)
+    )
+    head = Head()
+    for page in folding.pages(count):
+        events, previous = [], head.hash
+        for event in page:
+            events.append(chain.relinked(event, event.body, previous))
+            previous = events[-1].hash
+        head = await log.append(info.id, expected=head, events=events)
+    ports = RuntimePorts(log=log, wake_up=wake_up, clock=SystemClock(), uids=RandomUids())
+    histories = Histories(
+        ports=ports,
+        rules=lambda _: rules_for(Profile()),
+        bounds=RuntimeBounds(),
+        past_views_max=4,
+        objects_max=1_000_000,
+    )
+    async with histories.running():
+        app = create_app(histories, schemas=schemas.load, meter=Telemetry())
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://redra", timeout=600
+        ) as client:
+            await _ask(client, head.revision)
+
+
+async def _ask(client: httpx.AsyncClient, revision: int) -> None:
+    started = time.perf_counter()
+    await client.get(f"/redra/v1/histories/{NAME}")
+    await client.get(f"/h/{NAME}/version")
+    print(f"history of {revision:,} events opened in {time.perf_counter() - started:.1f} s")
+    first, questions = 0.0, 0
+    started = time.perf_counter()
+    while True:
+        answer = await client.get(f"/redra/v1/histories/{NAME}/timeline?limit=1")
+        questions += 1
+        first = first or time.perf_counter() - started
+        assert answer.status_code == 200, answer.text
+        if answer.json()["examined"] >= revision:
+            break
+    whole = time.perf_counter() - started
+    print(f"read in {questions} questions and {whole:.1f} s, the first took {first * 1000:,.0f} ms")
+    figures.note("pages.reading_part", first * 1000)
+    times: dict[str, float] = {}
+    for part in PARTS:
+        for moment in ("", f"@{revision - 1_000}"):
+            address = f"/ui/h/{NAME}{moment}/{part}"
+            taken = []
+            for _ in range(TURNS):
+                began = time.perf_counter()
+                page = await client.get(address)
+                taken.append(time.perf_counter() - began)
+                assert page.status_code == 200, page.text
+            times[address] = statistics.median(taken)
+            print(
+                f"{times[address] * 1000:7.1f} ms (first {taken[0] * 1000:8.1f}) "
+                f"{len(page.content) / 1000:6.1f} kB  {address}"
+            )
+    figures.note("pages.slowest", max(times.values()) * 1000)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
