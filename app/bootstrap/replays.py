@@ -76,7 +76,7 @@ async def verify(
     asked about every selector. `profile` is the release to decide as, None for that of the history.
     Raises InputError when a process that was to help fails.
     """
-    info = await _as_asked(store, settings, await find_history(store, name), profile)
+    info = await as_asked(store, settings, await find_history(store, name), profile)
     rules = rules_of(info)
     compiler = compiler_of(rules.profile)
     options = registry.options_from(info.settings)
@@ -126,7 +126,7 @@ async def decide(
     that of the history.
     """
     stored = await find_history(store, name)
-    info = await _as_asked(store, settings, stored, profile)
+    info = await as_asked(store, settings, stored, profile)
     return await deciding.decide(
         store.log,
         info,
@@ -151,7 +151,7 @@ async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
     return until
 
 
-async def _as_asked(
+async def as_asked(
     store: Store, settings: Settings, info: HistoryInfo, profile: str | None
 ) -> HistoryInfo:
     """The history with profile, gates and quirks given for this replay, and the gate of rules.

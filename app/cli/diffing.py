@@ -7,7 +7,8 @@ import typer
 
 from app.cli import console
 from app.cli.console import Output, OutputOption
-from app.cli.serving import DataOption
+from app.cli.serving import DataOption, GateOption, QuirkOption
+from app.domain.errors import InputError
 
 
 class By(StrEnum):
@@ -18,6 +19,24 @@ class By(StrEnum):
     OUTCOMES = "outcomes"
 
 
+AgainOption = Annotated[
+    bool,
+    typer.Option(
+        help="Compare A with itself decided again: what came from outside is kept, and the "
+        "controllers do the rest, as in a decide replay. --profile, --gate and --quirk change "
+        "what they decide by."
+    ),
+]
+
+ByOption = Annotated[
+    By,
+    typer.Option(
+        help="decisions: each pod, with causes; outcomes: where each pod is at the end; "
+        "objects: what exists at the end."
+    ),
+]
+
+
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
     root.command("diff")(diff)
@@ -25,18 +44,20 @@ def register(root: typer.Typer) -> None:
 
 def diff(
     a: Annotated[str, typer.Argument(metavar="A[@MOMENT]", help="A history, to its end.")],
-    b: Annotated[str, typer.Argument(metavar="B[@MOMENT]", help="The history to compare it with.")],
+    b: Annotated[
+        str, typer.Argument(metavar="B[@MOMENT]", help="The history to compare it with.")
+    ] = "",
+    again: AgainOption = False,
+    profile: Annotated[
+        str | None, typer.Option(help="With --again, the Kubernetes version to decide as.")
+    ] = None,
+    gate: GateOption = None,
+    quirk: QuirkOption = None,
     at: Annotated[
         str,
         typer.Option(help="Compare up to this revision or instant; by default to the earlier end."),
     ] = "",
-    by: Annotated[
-        By,
-        typer.Option(
-            help="decisions: each pod, with causes; outcomes: where each pod is at the end; "
-            "objects: what exists at the end."
-        ),
-    ] = By.DECISIONS,
+    by: ByOption = By.DECISIONS,
     within: Annotated[
         float,
         typer.Option(min=0, help="Seconds by which the same decision may be earlier or later."),
@@ -58,12 +79,20 @@ def diff(
     from app.bootstrap.answers import differences
     from app.service import diffing
 
-    settings = process_settings.settings(data=data)
+    if bool(b) is again or (not again and (profile or gate or quirk)):
+        raise InputError(
+            "A is compared with another history, or with itself decided again (with --profile, "
+            "--gate and --quirk)",
+            cure="name B, or say --again",
+        )
+    settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     garbage_collection.expect_large_heap()
 
     async def run() -> DiffReport | EndReport:
         async with stores.open_store(settings) as store:
             chosen = diffing.By(by.value)
+            if again:
+                return await differences.diff_again(store, settings, a, at, chosen, within, profile)
             return await differences.diff(store, settings, a, b, at, chosen, within)
 
     report = console.run(run)

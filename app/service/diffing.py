@@ -1,5 +1,6 @@
 """Reads two histories for a comparison: from where they part on, up to moments that fit."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -18,9 +19,11 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments, recorded_doubts
+from app.service.replays.deciding.replay import DecidedAgain
 
 _PAGE = 5_000
 
@@ -62,16 +65,66 @@ async def compare_histories(
     """The differences of two histories. Raises InputError, RevisionTooLarge."""
     is_timed = comparison.by is By.DECISIONS
     left, right = await read_sides(log, a, b, events_max=comparison.events_max, together=is_timed)
+    report = await _compared(left, right, comparison)
+    if isinstance(report, EndReport):
+        return report
+    found = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
+    return replace(report, doubts=tuple(dict.fromkeys((*found[0], *found[1]))))
+
+
+async def compare_again(
+    log: EventLog,
+    history: HistoryInfo,
+    asked: HistoryInfo,
+    again: DecidedAgain,
+    comparison: Comparison,
+) -> DiffReport | EndReport:
+    """What is different when a history is decided again, with the settings of `asked`."""
+    left = _side_of(history, again.recorded, history.name)
+    events = again.events
+    if comparison.by is By.DECISIONS:
+        # What was under way when the history ended goes on here, and is no difference.
+        until = left.until + comparison.bounds.within
+        events = [event for event in events if event.stamp.time <= until]
+    right = _side_of(asked, events, f"{history.name} decided again")
+    right = replace(right, left_out=len(again.events) - len(events))
+    report = await _compared(left, right, comparison)
+    if isinstance(report, EndReport):
+        return report
+    found = await recorded_doubts.doubts_of(log, history)
+    return replace(report, not_done=again.not_done, doubts=found)
+
+
+async def _compared(a: Side, b: Side, comparison: Comparison) -> DiffReport | EndReport:
     bounds = comparison.bounds
     match comparison.by:
         case By.OUTCOMES:
-            return await drive(outcomes.pods(left, right, bounds))
+            return await drive(outcomes.pods(a, b, bounds))
         case By.OBJECTS:
-            return await drive(outcomes.objects(left, right, comparison.schemas, bounds))
+            return await drive(outcomes.objects(a, b, comparison.schemas, bounds))
         case By.DECISIONS:
-            report = await drive(compare.compare(left, right, bounds))
-            found = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
-            return replace(report, doubts=tuple(dict.fromkeys((*found[0], *found[1]))))
+            return await drive(compare.compare(a, b, bounds))
+
+
+def _side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
+    """A side whose events are at hand."""
+    settings = _settings(info, events)
+    return Side(
+        name=name,
+        profile=profiles.from_settings(settings),
+        options=registry.options_from(settings),
+        events=events,
+        revision=events[-1].revision if events else Revision(0),
+        until=events[-1].stamp.time if events else Instant(0),
+    )
+
+
+def _settings(info: HistoryInfo, events: Iterable[Event]) -> JsonObject:
+    """The settings of a history; a recorded cluster that served rules had their gate on."""
+    settings = dict(info.settings)
+    if info.is_recorded and any(event.key.resource == "devicetaintrules" for event in events):
+        settings["gates"] = {RULES_GATE: True, **json_tree.mapping(settings, "gates")}
+    return settings
 
 
 async def read_sides(
@@ -183,16 +236,7 @@ async def _read(
     while page := await log.read(info.id, after=after, limit=_PAGE, until=revision):
         events += page
         after = page[-1].revision
-    settings = dict(info.settings)
-    if info.is_recorded:
-        has_rules = any(
-            event.key.resource == "devicetaintrules" for part in (start, events) for event in part
-        )
-        gates = dict(json_tree.mapping(settings, "gates"))
-        if has_rules:
-            # A cluster that served rules had their gate on.
-            gates.setdefault(RULES_GATE, True)
-            settings["gates"] = gates
+    settings = _settings(info, (*start, *events))
     return Side(
         name=info.name,
         profile=profiles.from_settings(settings),

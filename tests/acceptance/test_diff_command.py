@@ -57,12 +57,29 @@ def test_change_of_an_object_is_one_at_the_end(data: Path) -> None:
     assert "B has 1 more event, after" in out
 
 
+def test_pods_of_manifests_are_placed_when_they_are_decided_again(data: Path) -> None:
+    code, out, error = redra("diff", "prod", "--again", "-o", "json", data=data)
+    report = json.loads(out)
+    assert (code, report["outcome"]) == (0, "same"), "it ended before anything was decided"
+    assert report["b"]["history"] == "prod decided again"
+    assert report["b"]["eventsAfter"] > 0
+    code, out, error = redra("diff", "prod", "--again", "--by", "outcomes", "-o", "json", data=data)
+    assert code == 1, error
+    ends = {each["subject"]: (each["a"], each["b"]) for each in json.loads(out)["differences"]}
+    assert any(b.startswith("runs on") for _, b in ends.values())
+    assert all(a.startswith("waits") for a, _ in ends.values())
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("prod", "none"), "there is no history 'none'"),
         (("prod@x", "same"), "neither a revision nor an instant"),
         (("prod", "same", "--at", "999999"), "no revision 999999"),
+        (("prod",), "name B, or say --again"),
+        (("prod", "same", "--again"), "name B, or say --again"),
+        (("prod", "same", "--profile", "1.36"), "name B, or say --again"),
+        (("prod", "--again", "--profile", "1.1"), "1.1"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(data: Path, words: tuple[str, ...], said: str) -> None:

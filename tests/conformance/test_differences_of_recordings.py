@@ -6,18 +6,25 @@ import msgspec
 import pytest
 
 from app.analysis.diff import outcomes, text
+from app.analysis.diff.classes import Aspect
 from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.edits import Delete
+from app.bootstrap import replays
+from app.bootstrap.answers import differences
 from app.bootstrap.rules import rules_for
+from app.bootstrap.stores import Store
 from app.domain.controllers.registry import Options
 from app.domain.log import EventType
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import diffing
+from app.service.diffing import By
 from app.service.replays.reconciling import Timeline
+from app.settings import Settings
 from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
+from tests.conformance.test_decide_recordings import replay
 from tests.conformance.test_forks_of_recordings import recorded
 from tests.shared_data import shared_path
 
@@ -116,3 +123,57 @@ async def test_pods_are_spared_in_a_fork_without_the_rule() -> None:
     objects = await diffing.drive(outcomes.objects(a, b, schemas))
     (rule,) = [each for each in objects.entries if each.subject.endswith(f"/{RULE}")]
     assert (rule.a, rule.b) == ("exists", "does not exist")
+
+
+async def again(
+    name: str, *, profile: str | None = None, quirks: tuple[str, ...] = ()
+) -> DiffReport:
+    async def work(store: Store, settings: Settings, history: str, *_: object) -> DiffReport:
+        report = await differences.diff_again(
+            store, settings, history, "", By.DECISIONS, 1.0, profile
+        )
+        assert isinstance(report, DiffReport)
+        return report
+
+    return await replay(work, name, quirks=quirks)
+
+
+@pytest.mark.parametrize(
+    ("name", "quirks"),
+    [
+        ("a-quickstart", ()),
+        ("c-multihost-tpu", ()),
+        ("e-taints", ("c24=off",)),
+        ("e-taints-rules-ignored", ()),
+        ("j-api-versions", ()),
+    ],
+)
+async def test_recording_that_is_decided_again_is_the_same(
+    name: str, quirks: tuple[str, ...]
+) -> None:
+    report = await again(name, quirks=quirks)
+    assert [each.pair.name for each in report.differences] == []
+    assert report.same > 2
+
+
+async def test_next_release_makes_none_of_the_seven_placements_against_rules() -> None:
+    audit = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36")
+    forbidden = {
+        f"taints/{each.objects[-1].name.partition('-dev-')[0]}"
+        for each in audit.violations
+        if each.rule == "placement-respects-taints"
+    }
+    assert len(forbidden) == 7
+    report = await again("e-taints-rules-ignored", profile="1.37")
+    fared = {
+        each.pair.name: each
+        for each in report.differences
+        if each.parted.aspect is not Aspect.MESSAGES
+    }
+    assert forbidden <= fared.keys()
+    assert {each.root.name for each in report.differences} == {"settings"}
+    for name in fared.keys() - forbidden:
+        chain = [link.pair.name for link in fared[name].chain]
+        assert forbidden & set(chain), f"{name} follows from {chain}"
+    parted = [each.parting.b for each in fared.values() if each.parting is not None]
+    assert sum("is not tolerated" in said for said in parted) >= 6

@@ -1,7 +1,7 @@
 """The answer of a comparison, as values and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -23,7 +23,8 @@ class DiffReport:
 
     `same` counts the pods of which everything is the same, `counts` the others by their gravest
     class. `switches` and `changes` are what was given to the two histories differently;
-    `unexplained` counts the differences for which no cause was found.
+    `unexplained` counts the differences for which no cause was found, `not_done` the inputs of A
+    that could not be done in B where it is A decided again.
     """
 
     a: Side
@@ -35,6 +36,7 @@ class DiffReport:
     differences: tuple[Difference, ...]
     unexplained: int
     listed_max: int
+    not_done: Mapping[str, int] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
 
     @property
@@ -69,6 +71,7 @@ class DiffReport:
                 "classes": {each.value: self.counts[each] for each in Class if self.counts[each]},
             },
             "unexplained": self.unexplained,
+            "notDone": dict(sorted(self.not_done.items())),
             "settings": list(self.switches),
             "changes": [_change(change, self.a) for change in self.changes[: self.listed_max]],
             "differences": [

@@ -42,6 +42,7 @@ def page(report: DiffReport, width: int) -> list[str]:
             moment = timestamps.micro_text(side.until)
             events = "1 more event" if side.left_out == 1 else f"{side.left_out} more events"
             notes.append(f"{letter} has {events}, after {moment}: not compared")
+    notes += [f"not done in B, {count}: {why}" for why, count in sorted(report.not_done.items())]
     if report.unexplained:
         notes.append(f"no cause was found for {report.unexplained} of them")
     notes += uncertainty.lines(report.doubts)

@@ -5,11 +5,17 @@ from dataclasses import replace
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds
+from app.bootstrap import replays
+from app.bootstrap.control_planes import ControlPlanes
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
+from app.domain.log import HistoryInfo
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
 from app.service.diffing import By, Comparison, Ending
+from app.service.replays.deciding import replay as deciding
+from app.service.replays.deciding.replay import Pacing
+from app.service.replays.replaying import ReplayBounds
 from app.settings import Settings
 
 
@@ -21,13 +27,47 @@ async def diff(
     `at` is the moment of those that name none. Raises InputError.
     """
     left, right = await _ending(store, a, at), await _ending(store, b, at)
-    comparison = Comparison(
+    comparison = _comparison(settings, left.history, by, within_seconds)
+    return await diffing.compare_histories(store.log, left, right, comparison)
+
+
+async def diff_again(
+    store: Store,
+    settings: Settings,
+    name: str,
+    at: str,
+    by: By,
+    within_seconds: float,
+    profile: str | None,
+    pace: str = Pacing.RECORDED,
+) -> DiffReport | EndReport:
+    """A history against itself decided again, with the settings' gates and quirks, up to `at`.
+
+    `profile` is the release to decide as, None for that of the history. Raises InputError.
+    """
+    history = await find_history(store, name)
+    asked = await replays.as_asked(store, settings, history, profile)
+    again = await deciding.decide_again(
+        store.log,
+        asked,
+        until=await find_revision(store, history, at, option="--at"),
+        plane=ControlPlanes(asked),
+        bounds=ReplayBounds(page_max=settings.projector_batch_max),
+        pace=Pacing(pace),
+    )
+    comparison = _comparison(settings, history, by, within_seconds)
+    return await diffing.compare_again(store.log, history, asked, again, comparison)
+
+
+def _comparison(
+    settings: Settings, history: HistoryInfo, by: By, within_seconds: float
+) -> Comparison:
+    return Comparison(
         by=by,
-        schemas=rules_of(left.history).schemas,
+        schemas=rules_of(history).schemas,
         bounds=replace(diff_bounds(settings), within=int(within_seconds * SECOND)),
         events_max=settings.diff_events_max,
     )
-    return await diffing.compare_histories(store.log, left, right, comparison)
 
 
 def diff_bounds(settings: Settings) -> DiffBounds:

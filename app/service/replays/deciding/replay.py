@@ -6,7 +6,7 @@ Two traces, of what was recorded and of what happened here, are compared; each d
 class, which runs of variants prove. Nothing is written. Parity: design 8, controllers.md 7.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -32,6 +32,7 @@ from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log.doubts import Doubt
 from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
@@ -97,6 +98,7 @@ class _Runs:
     until: Revision
     last: Instant
     progress: Progress
+    doubts: tuple[Doubt, ...] = ()
     ties: set[str] = field(default_factory=set)
 
     def pace(self) -> RecordedPace:
@@ -105,7 +107,9 @@ class _Runs:
         pace.learn(self.recording.acts, self.writers.names, self.recording.removed)
         return pace
 
-    async def run(self, variant: Variant, until: Instant | None = None) -> Run:
+    async def run(
+        self, variant: Variant, until: Instant | None = None, *, keep_events: bool = False
+    ) -> Run:
         """One run, up to an instant when one is given."""
         recording = self.recording
         bound = {**recording.later.node_of, **recording.trace.node_of}
@@ -122,6 +126,7 @@ class _Runs:
             ),
             uids=self.plane.uids(),
             pace=pace,
+            keep_events=keep_events,
         )
         for number, found in enumerate(run.inputs()):
             if until is not None and found.time > until:
@@ -154,17 +159,8 @@ async def decide(
     """
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     rules = plane.rules(variant.switches)
-    recorded_lacks = await recorded_doubts.doubts_of(log, history)
-    events = [event async for page in _pages(log, history, bounds) for event in page]
-    ties = RecordedTies({})
-    made = plane.controllers(variant.switches, ties, None, None)
-    writers = Writers([controller.name for controller in made])
-    recording = _sorted_out(events, until, writers, rules, Lacks(recorded_lacks))
-    # What was under way when a recording ended comes to its end here; what comes after a moment
-    # inside it is known, and left out.
-    rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
-    last = Instant(recording.last + rest)
-    runs = _Runs(recording, plane, writers, until, last, progress)
+    runs = await _runs_of(log, history, until, plane, bounds, progress)
+    recording = runs.recording
     run = await runs.run(variant)
     ties_taken = len(runs.ties)
     recorded = recording.trace
@@ -186,9 +182,69 @@ async def decide(
             str(recorded.keys.get(uid, uid)): problem for uid, problem in recording.overused.items()
         },
         ties=ties_taken,
-        doubts=recorded_lacks,
+        doubts=runs.doubts,
         runs=prover.runs,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedAgain:
+    """A history that was decided again: its events, and the inputs that could not be done there.
+
+    `recorded` are the events that it was made from, `not_done` counts the inputs by why.
+    """
+
+    recorded: Sequence[Event]
+    events: Sequence[Event]
+    not_done: Mapping[str, int]
+
+
+async def decide_again(
+    log: EventLog,
+    history: HistoryInfo,
+    *,
+    until: Revision,
+    plane: ControlPlane,
+    bounds: ReplayBounds,
+    pace: Pacing = Pacing.RECORDED,
+    progress: Progress = silent,
+) -> DecidedAgain:
+    """What the controllers here make of what came from outside, up to `until`; nothing is proved.
+
+    The plain run of `decide`, with its events, for whoever compares or shows them.
+    """
+    runs = await _runs_of(log, history, until, plane, bounds, progress)
+    variant = Variant(is_paced=pace is Pacing.RECORDED)
+    run = await runs.run(variant, keep_events=True)
+    recorded = [
+        event
+        async for page in _pages(log, history, bounds)
+        for event in page
+        if event.revision <= until
+    ]
+    return DecidedAgain(recorded=recorded, events=run.timeline.events, not_done=dict(run.not_done))
+
+
+async def _runs_of(
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    plane: ControlPlane,
+    bounds: ReplayBounds,
+    progress: Progress,
+) -> _Runs:
+    """The recording, read and sorted out, ready for runs."""
+    rules = plane.rules(Switches())
+    recorded_lacks = await recorded_doubts.doubts_of(log, history)
+    events = [event async for page in _pages(log, history, bounds) for event in page]
+    made = plane.controllers(Switches(), RecordedTies({}), None, None)
+    writers = Writers([controller.name for controller in made])
+    recording = _sorted_out(events, until, writers, rules, Lacks(recorded_lacks))
+    # What was under way when a recording ended comes to its end here; what comes after a moment
+    # inside it is known, and left out.
+    rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
+    last = Instant(recording.last + rest)
+    return _Runs(recording, plane, writers, until, last, progress, doubts=recorded_lacks)
 
 
 def _prover(

@@ -92,6 +92,7 @@ class Run:
         controllers: Sequence[Reconciler],
         uids: UidSource,
         pace: SteeredPace | None,
+        keep_events: bool = False,
     ) -> None:
         self._recording = recording
         self._variant = variant
@@ -127,7 +128,7 @@ class Run:
                 for each in controllers
             ],
             start=start,
-            keep_events=False,
+            keep_events=keep_events,
             adapt=self._adapt,
         )
         self.timeline.followers.append(self._follow)
