@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.records import Loss
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
 BASELINE = "baseline"
@@ -18,6 +19,17 @@ BASELINE = "baseline"
 
 _ALONE = frozenset(("events", "namespaces"))
 """Kinds on which no decision about others rests."""
+
+_NEEDED = (
+    api_resources.PODS,
+    api_resources.NODES,
+    api_resources.DEVICE_CLASSES,
+    api_resources.DEVICE_TAINT_RULES,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_CLAIM_TEMPLATES,
+    api_resources.RESOURCE_SLICES,
+)
+"""Kinds that every recorder follows and on which decisions rest."""
 
 _FOREVER = Instant(2**62)
 
@@ -34,11 +46,16 @@ class Lacks:
     def note(self, event: Event, known: Instant) -> None:
         """Take an event in that others could see from instant `known` on."""
         key = event.key
-        if not key.resource or key.resource in _ALONE or key == CLOCKS:
+        is_gap = event.type is EventType.GAP_OBSERVED
+        if key.resource in _ALONE or key == CLOCKS:
             return
-        for kind in doubts.whole_kinds(event) if self._unseen else ():
-            self._note_whole(ObjectKey(*kind, "", ""), known)
-        if event.type is EventType.GAP_OBSERVED:
+        for gap in doubts.gaps_closed(event, self._unseen):
+            self._note_whole(gap, known)
+        if is_gap and not key.resource:
+            # Any kind may have changed unseen; each is known again when a report names it.
+            for kind in _NEEDED:
+                self._unseen.setdefault(ObjectKey(*kind, "", ""), known)
+        elif is_gap:
             self._unseen.setdefault(key, known)
             self._why.setdefault(key, _text(doubts.of_event(event)))
         elif event.is_about_object:

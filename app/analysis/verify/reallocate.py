@@ -23,7 +23,7 @@ from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -38,6 +38,15 @@ ASSUMED_MAX = 64
 
 _WITHOUT_DEVICES = frozenset(("events", "pods", "namespaces"))
 """Kinds whose unseen writes change no allocation."""
+
+_NEEDED = (
+    api_resources.NODES,
+    api_resources.DEVICE_CLASSES,
+    api_resources.DEVICE_TAINT_RULES,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_SLICES,
+)
+"""Kinds that every recorder follows and on which an allocation rests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +191,14 @@ class AllocationChecker:
     def _note_unseen(self, event: Event) -> None:
         """Remember what is not known as it is: an allocation may depend on it."""
         if event.type is EventType.GAP_OBSERVED:
-            if event.key.resource not in _WITHOUT_DEVICES and event.key != CLOCKS:
+            if not event.key.resource:
+                self._unseen |= {ObjectKey(*kind, "", "") for kind in _NEEDED}
+            elif event.key.resource not in _WITHOUT_DEVICES and event.key != CLOCKS:
                 self._unseen.add(event.key)
         elif self._unseen and event.is_about_object:
             self._unseen.discard(event.key)
         elif self._unseen:
-            self._unseen -= {ObjectKey(*kind, "", "") for kind in doubts.whole_kinds(event)}
+            self._unseen.difference_update(doubts.gaps_closed(event, self._unseen))
 
     def _held(self, event: Event) -> JsonObject | None:
         """The allocation that the claim has before the event."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from app.domain.log.event import Event, EventType
+from app.domain.log.event import Event, EventType, ObjectKey
 from app.domain.log.records import Loss, Quality
 from app.domain.values import json_tree
 
@@ -105,6 +105,14 @@ def whole_kinds(event: Event) -> frozenset[tuple[str, str]]:
     positions = json_tree.mapping(event.object, "positions")
     names = (name.partition(".") for name in positions)
     return frozenset((group, resource) for resource, _, group in names)
+
+
+def gaps_closed(event: Event, gaps: Iterable[ObjectKey]) -> list[ObjectKey]:
+    """Those of the gaps of kinds, in one namespace or in all, that the report of a recorder ends."""
+    whole = whole_kinds(event)
+    if not whole:
+        return []
+    return [key for key in gaps if not key.name and (key.group, key.resource) in whole]
 
 
 def text_of(code: str) -> str:

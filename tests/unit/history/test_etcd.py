@@ -238,3 +238,22 @@ def test_encrypted_values_are_gaps_of_their_keys(tmp_path):
     assert [record.op for record in records] == [Op.GAP, Op.ADDED]
     assert Loss.ENCRYPTED in records[0].losses
     assert records[0].name == "s"
+
+
+@pytest.mark.parametrize(
+    ("path", "group", "resource"),
+    [
+        ("resourceslices/s", "resource.k8s.io", "resourceslices"),
+        ("resourceclaims/d/s", "resource.k8s.io", "resourceclaims"),
+        ("deployments/d/s", "apps", "deployments"),
+        ("events/d/s", "", "events"),
+        ("minions/s", "", "nodes"),
+        ("stable.example.com/crontabs/d/s", "stable.example.com", "crontabs"),
+    ],
+)
+def test_gap_of_a_key_has_the_group_of_its_kind(tmp_path, path, group, resource):
+    place = tmp_path / "snapshot.db"
+    value = key_value(f"/registry/{path}".encode(), 1, b"k8s:enc:aescbc:v1:k:xxxx")
+    place.write_bytes(bolt([(revision(4), value), entry(5, "n", 1)]))
+    gap = next(each for each in read_records(place, with_secrets=True) if each.op is Op.GAP)
+    assert (gap.group, gap.resource, gap.name) == (group, resource, "s")

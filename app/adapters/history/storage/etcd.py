@@ -19,6 +19,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.objects import registry
 from app.domain.values.json_tree import JsonObject
 
 DIGEST_BYTES = 32
@@ -183,6 +184,7 @@ def _unreadable(
         source=source,
         position=position,
         op=Op.GAP,
+        group=key.group,
         resource=key.resource,
         namespace=key.namespace,
         name=key.name,
@@ -199,7 +201,10 @@ def _path(key: str) -> str:
 
 
 def _path_key(key: str) -> ObjectKey:
-    """The identity that a key of the store tells; its group only for custom resources."""
+    """The identity that a key of the store tells, whose path has a group for custom resources only.
+
+    Of the kinds that are known here the group is that of the plural, the core group before others.
+    """
     parts = _path(key).split("/")
     for path, resource in _PLACES.items():
         steps = path.split("/")
@@ -210,6 +215,8 @@ def _path_key(key: str) -> ObjectKey:
     if "." in parts[0]:
         group, parts = parts[0], parts[1:] or [""]
     resource, rest = parts[0], parts[1:]
+    if not group and registry.find("", resource) is None:
+        group = next((each.group for each in registry.kinds() if each.plural == resource), "")
     namespace = "/".join(rest[:-1])
     if kinds.is_cluster_resource(resource):
         namespace = ""

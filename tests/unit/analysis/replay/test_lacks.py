@@ -84,3 +84,33 @@ def test_kind_that_a_recorder_lists_again_is_known_from_its_report_on():
 def test_clock_that_was_off_hides_no_change():
     lacks = lacks_after((10, event(CLOCKS, EventType.GAP_OBSERVED, losses=[Loss.GAP])))
     assert not between(lacks, 1, 30)
+
+
+def reported(*kinds):
+    report = event(ObjectKey("redra", "imports", "", "prod"), EventType.HISTORY_IMPORTED)
+    positions = ",".join(f'"{kind}":"7"' for kind in kinds)
+    report.body = f'{{"positions":{{{positions}}}}}'.encode()
+    return report
+
+
+NEEDED = ("pods", "nodes", *(f"{name}.resource.k8s.io" for name in (
+    "deviceclasses", "devicetaintrules", "resourceclaims", "resourceclaimtemplates",
+    "resourceslices",
+)))  # fmt: skip
+
+
+def test_gap_of_everything_lasts_until_each_kind_is_known_again():
+    gap = event(ObjectKey("", "", "", ""), EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lacks = lacks_after((10, gap), (20, reported(*NEEDED[:-1])))
+    assert [bool(between(lacks, *span)) for span in ((1, 9), (11, 12), (30, 31))] == [
+        False, True, True,
+    ]  # fmt: skip
+    lacks.note(reported(NEEDED[-1]), at(40))
+    assert [bool(between(lacks, *span)) for span in ((30, 31), (41, 42))] == [True, False]
+
+
+def test_gap_of_a_kind_in_one_namespace_ends_with_the_report_of_the_kind():
+    claims = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
+    lacks = lacks_after((10, event(claims, EventType.GAP_OBSERVED, losses=[Loss.GAP])))
+    lacks.note(reported("resourceclaims.resource.k8s.io"), at(20))
+    assert [bool(between(lacks, *span)) for span in ((11, 12), (21, 22))] == [True, False]
