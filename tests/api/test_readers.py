@@ -179,6 +179,8 @@ SEEN = {
     "/views/activity": dict.fromkeys(MEMBERS, NOTHING),
     f"/{WHY}": {"cat": {"p-lab", "node-one", "decided-summary"}},
     "/blast?kind=devicetaintrule&name=rule-one": {"cat": NOTHING},
+    "/controllers": {},
+    "/diff?with=one": {},
     "/findings": {"cat": {"p-lab", "p-other"}},
     "/timeline?decisions=true": {
         "bob": LAB_NAMES,

@@ -108,7 +108,7 @@ def whole_kinds(event: Event) -> frozenset[tuple[str, str]]:
 
 
 def gaps_closed(event: Event, gaps: Iterable[ObjectKey]) -> list[ObjectKey]:
-    """Those of the gaps of kinds, in one namespace or in all, that the report of a recorder ends."""
+    """The gaps of kinds, in one namespace or in all, that the report of a recorder ends."""
     whole = whole_kinds(event)
     if not whole:
         return []
