@@ -61,6 +61,7 @@ class LiveViews:
             compiler=compiler_of(profile),
             with_rules=features.taint_rules,
             with_patches=features.patches,
+            rules_without_selector_match=profile.empty_rules_taint,
         )
         self.allocated = AllocatedState(consumable_capacity=features.consumable_capacity)
         self.unreadable: dict[ObjectKey, str] = {}

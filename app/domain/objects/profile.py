@@ -81,13 +81,15 @@ FIXED: Mapping[str, str] = {
 class Profile:
     """One release and the gates that were set by hand.
 
-    `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. A release of
+    `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. With
+    `empty_rules_taint` a DeviceTaintRule without selector taints every device (Q14). A release of
     `PATCHES` may be given too: then `version` becomes its minor release and `patch` names it.
     Raises InputError for a release or gate that is not known, and for a gate that is `FIXED`.
     """
 
     version: str = DEFAULT_VERSION
     gates: Mapping[str, bool] = field(default_factory=dict)
+    empty_rules_taint: bool = True
     patch: str = field(init=False, default="")
     _on: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -159,19 +161,22 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
     they had no effect there either.
 
     The quirk C24 is a matter of the profile: switched on it makes 1.36 a 1.36.2, off the reverse.
+    So is Q14, which decides how devices look.
     """
     version = settings.get("profile", DEFAULT_VERSION)
     gates = settings.get("gates", {})
     if not isinstance(version, str) or not isinstance(gates, Mapping):
         raise InputError("the settings of a history hold no readable profile")
     quirks = settings.get("quirks", {})
-    c24 = quirks.get("c24") if isinstance(quirks, Mapping) else None
+    switched_quirks = quirks if isinstance(quirks, Mapping) else {}
+    c24 = switched_quirks.get("c24")
     if c24 is True and version == "1.36":
         version = "1.36.2"
     elif c24 is False:
         version = PATCHES.get(version, version)
     switched = {str(name): on is True for name, on in gates.items() if name not in FIXED}
-    return Profile(version=version, gates=switched)
+    empty_rules_taint = switched_quirks.get("q14") is not False
+    return Profile(version=version, gates=switched, empty_rules_taint=empty_rules_taint)
 
 
 def nearest_to(release: str) -> str:

@@ -1,9 +1,13 @@
 """The views in memory: what they remember, and what they let go."""
 
+import pytest
+
 from app.analysis.views import LiveViews
+from app.domain.controllers import registry
 from app.domain.devices.nodes import Node
 from app.domain.devices.pools import Reading
 from app.domain.log import Actor, ObjectKey
+from app.domain.objects import profile as profiles
 from app.domain.objects.write.commands import PatchObject, PatchType
 from tests.cluster import DRIVER, Cluster
 
@@ -45,3 +49,23 @@ def test_loaded_views_know_which_patch_was_made_first():
     loaded = LiveViews(views.profile)
     loaded.load_objects(views.objects.dump())
     assert (model_of(views), model_of(loaded)) == ("z", "z")
+
+
+@pytest.mark.parametrize(
+    ("quirks", "is_placed"), [({}, False), ({"q14": True}, False), ({"q14": False}, True)]
+)
+def test_rule_without_selector_keeps_pods_from_every_device_unless_q14_is_off(quirks, is_placed):
+    settings = {"profile": "1.37", "quirks": quirks, "gates": {"DRADeviceTaintRules": True}}
+    profile = profiles.from_settings(settings)
+    cluster = Cluster(profile, registry.options_from(settings))
+    cluster.node("n1")
+    cluster.slice("n1")
+    cluster.device_class()
+    cluster.template()
+    taint = {"key": "example.com/bad", "effect": "NoSchedule"}
+    cluster.create("resource.k8s.io/v1", "DeviceTaintRule", "rule", spec={"taint": taint})
+    cluster.settle()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    placed = cluster.must("pods", "pod")["spec"].get("nodeName", "")
+    assert placed == ("n1" if is_placed else "")
