@@ -33,7 +33,7 @@ _FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 def on_files(files: Files, *, config: Any) -> Files:
     """Add the pages that lie beside `docs`."""
     for path, place in BESIDE.items():
-        text = (_ROOT / path).read_text(encoding="utf-8")
+        text = (_ROOT / path).read_text(encoding="utf-8").replace("](docs/", "](")
         files.append(File.generated(config, place, content=text))
     return files
 
