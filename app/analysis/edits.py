@@ -65,16 +65,16 @@ def commands_of(
 
 def read_manifests(trees: Iterable[tuple[str, object]]) -> list[Apply]:
     """The objects in documents, each with its place; lists are taken apart. Raises InputError."""
-    found: list[Apply] = []
+    edits: list[Apply] = []
     for place, tree in trees:
         if not isinstance(tree, dict):
             raise InputError("a document must be an object", place=place)
         items = tree.get("items")
         if str(tree.get("kind", "")).endswith("List") and isinstance(items, list):
-            found += read_manifests((f"{place} items[{n}]", item) for n, item in enumerate(items))
+            edits += read_manifests((f"{place} items[{n}]", item) for n, item in enumerate(items))
         else:
-            found.append(Apply(tree=tree, place=place))
-    return found
+            edits.append(Apply(tree=tree, place=place))
+    return edits
 
 
 def _command(edit: Edit, reader: ObjectsReader, profile: Profile, options: WriteOptions) -> Command:

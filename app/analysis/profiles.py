@@ -57,8 +57,8 @@ def facts_of(name: str) -> ProfileFacts:
 def _quirks(chosen: Profile) -> dict[str, bool]:
     controllers = releases.quirks_of(chosen)
     allocator = releases.allocator_quirks_of(chosen)
-    found = {one.name: bool(getattr(controllers, one.name)) for one in fields(ControllerQuirks)}
-    return found | {one.name: bool(getattr(allocator, one.name)) for one in fields(Quirks)}
+    quirks = {one.name: bool(getattr(controllers, one.name)) for one in fields(ControllerQuirks)}
+    return quirks | {one.name: bool(getattr(allocator, one.name)) for one in fields(Quirks)}
 
 
 def _varying_kinds() -> list[Kind]:

@@ -202,10 +202,10 @@ def _hosts(address: Address) -> list[str]:
 
 def _addresses_of(name: str) -> list[str]:
     try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError:
         return []
-    return sorted({str(place[4][0]).partition("%")[0] for place in found})
+    return sorted({str(place[4][0]).partition("%")[0] for place in resolved})
 
 
 def _context(server: Certificate, authority: Path) -> ssl.SSLContext:

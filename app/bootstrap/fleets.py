@@ -288,8 +288,8 @@ def _message(body: bytes) -> str:
 
 
 def _document(path: Path) -> JsonObject:
-    found = read_documents(path)
-    if len(found) != 1 or not isinstance(found[0][1], dict):
+    documents = read_documents(path)
+    if len(documents) != 1 or not isinstance(documents[0][1], dict):
         raise InputError("it must hold one mapping", place=str(path))
-    tree: JsonObject = found[0][1]
+    tree: JsonObject = documents[0][1]
     return tree

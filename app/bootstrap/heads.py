@@ -43,9 +43,9 @@ async def sign(store: Store, settings: Settings, name: str, moment: str) -> Sign
 
 def read(settings: Settings, file: Path, keys: Sequence[str]) -> list[SignedHead]:
     """The heads of a file. Raises InputError unless each is signed with a known key."""
-    found = head_keys.read_heads(file)
-    head_keys.check_keys(found, trusted(settings, keys), place=str(file))
-    return found
+    heads = head_keys.read_heads(file)
+    head_keys.check_keys(heads, trusted(settings, keys), place=str(file))
+    return heads
 
 
 def trusted(settings: Settings, keys: Sequence[str]) -> frozenset[str]:

@@ -16,11 +16,11 @@ def history_settings(chosen: Settings) -> JsonObject:
     `DRADeviceTaintRules=true` switches a gate, `c8=on` or `q3=off` a quirk.
     """
     profile = Profile(version=chosen.profile, gates=switches(chosen.gates, place="--gate"))
-    found = profile.settings()
+    chosen_settings = profile.settings()
     quirks = switches(chosen.quirks.lower(), place="--quirk")
     if quirks:
-        found["quirks"] = quirks
-        registry.options_from(found)
+        chosen_settings["quirks"] = quirks
+        registry.options_from(chosen_settings)
     controllers: JsonObject = {}
     if off := [name.strip() for name in chosen.controllers_off.split(",") if name.strip()]:
         controllers["off"] = sorted(set(off))
@@ -33,9 +33,9 @@ def history_settings(chosen: Settings) -> JsonObject:
     if chosen.terminated_pods_max != TERMINATED_MAX:
         controllers["terminatedPodsMax"] = chosen.terminated_pods_max
     if controllers:
-        found["controllers"] = controllers
-        registry.options_from(found)
-    return found
+        chosen_settings["controllers"] = controllers
+        registry.options_from(chosen_settings)
+    return chosen_settings
 
 
 _STATES = {"true": True, "on": True, "false": False, "off": False}
@@ -43,12 +43,12 @@ _STATES = {"true": True, "on": True, "false": False, "off": False}
 
 def switches(text: str, *, place: str) -> dict[str, bool]:
     """Names with `true`, `on`, `false` or `off`, separated by commas. Raises InputError."""
-    found = {}
+    states = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, state = part.partition("=")
         if not name or state.lower() not in _STATES:
             raise InputError(
                 f"{part!r} is not NAME=true, NAME=false, NAME=on or NAME=off", place=place
             )
-        found[name.strip()] = _STATES[state.lower()]
-    return found
+        states[name.strip()] = _STATES[state.lower()]
+    return states

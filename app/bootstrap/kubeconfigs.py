@@ -154,10 +154,10 @@ def _reached(cluster: JsonObject) -> JsonObject:
 
     The JavaScript client refuses plain servers without (api.md 13); others pass it over.
     """
-    found = {key: value for key, value in cluster.items() if key != _UNVERIFIED}
+    reached = {key: value for key, value in cluster.items() if key != _UNVERIFIED}
     if cluster["server"].startswith("http://") and "certificate-authority-data" not in cluster:
-        found[_UNVERIFIED] = True
-    return found
+        reached[_UNVERIFIED] = True
+    return reached
 
 
 def _read(path: Path) -> tuple[JsonObject, JsonObject]:

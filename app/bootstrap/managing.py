@@ -108,14 +108,14 @@ def read_edits(
 ) -> list[Edit]:
     """Deletions, patches and the objects of files, in this order. Raises InputError."""
     limits = manifests.limits_of(settings)
-    found: list[Edit] = [edits.Delete(name=name) for name in deletions]
-    found += [_patch(text, limits) for text in patches]
+    made: list[Edit] = [edits.Delete(name=name) for name in deletions]
+    made += [_patch(text, limits) for text in patches]
     for file in files:
         trees = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
         if not trees:
             raise InputError("it holds no object", place=str(file))
-        found += edits.read_manifests(trees)
-    return found
+        made += edits.read_manifests(trees)
+    return made
 
 
 def _patch(text: str, limits: ImportLimits) -> edits.Patch:

@@ -80,10 +80,10 @@ async def start_each(
     started: set[HistoryId] = set()
     while True:
         try:
-            found = await store.log.histories()
+            infos = await store.log.histories()
         except LogUnavailable:
-            found = []
-        for info in found:
+            infos = []
+        for info in infos:
             if info.id in started or (names and info.name not in names):
                 continue
             started.add(info.id)

@@ -25,13 +25,13 @@ async def ask(settings: Settings, text: str) -> QueryResult:
         open_store(settings) as store,
         queries.open_reader(reader_address(settings, store.url), _bounds(settings)) as database,
     ):
-        found = await queries.ask(database, text, rows_max=settings.sql_rows_max)
+        result = await queries.ask(database, text, rows_max=settings.sql_rows_max)
         notes = [*await _behind(store), *await _unsure(store)]
-    if found.cut:
+    if result.cut:
         notes.append(
-            f"there are more rows: the first {len(found.rows)} are shown (REDRA_SQL_ROWS_MAX)"
+            f"there are more rows: the first {len(result.rows)} are shown (REDRA_SQL_ROWS_MAX)"
         )
-    return QueryResult(found=found, notes=tuple(notes))
+    return QueryResult(found=result, notes=tuple(notes))
 
 
 def _bounds(settings: Settings) -> DatabaseBounds:
@@ -59,8 +59,11 @@ async def _behind(store: Store) -> list[str]:
     notes = []
     for info in await store.log.histories():
         head = await store.log.head(info.id)
-        kept = {found.projection: found for found in await store.views.checkpoints(info.id)}
-        shown = min((found.revision for found in kept.values()), default=0)
+        kept = {
+            checkpoint.projection: checkpoint
+            for checkpoint in await store.views.checkpoints(info.id)
+        }
+        shown = min((checkpoint.revision for checkpoint in kept.values()), default=0)
         if shown < head.revision:
             notes.append(
                 f"the tables of {info.name} are at revision {shown} of {head.revision}: "

@@ -130,14 +130,14 @@ def memory_store() -> Store:
 
 async def find_history(store: Store, name: str) -> HistoryInfo:
     """What the store knows of a history. Raises InputError, naming those there are."""
-    found = await store.log.find_history(name)
-    if found is None:
+    known = await store.log.find_history(name)
+    if known is None:
         names = ", ".join(info.name for info in await store.log.histories())
         raise InputError(
             f"there is no history {name!r}",
             cure=f"choose from {names}" if names else "import one, or start `redra up`",
         )
-    return found
+    return known
 
 
 async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option: str) -> Revision:
@@ -184,14 +184,14 @@ def view_tables() -> dict[str, Sequence[Table]]:
 
 def address(settings: Settings) -> str:
     """Where other SQL clients may ask, as the reader. Raises InputError when no server runs."""
-    found = settings.database_url or running_url(settings.data / "postgres")
-    if not found:
+    url = settings.database_url or running_url(settings.data / "postgres")
+    if not url:
         raise InputError(
             "no embedded server runs here now",
             place=str(settings.data),
             cure="start `redra up`, or name the folder with --data",
         )
-    return reader_address(settings, found)
+    return reader_address(settings, url)
 
 
 def reader_address(settings: Settings, url: str) -> str:
@@ -223,9 +223,9 @@ async def _database_url(
             place=str(settings.data),
             cure="name the folder with --data, import a recording, or start `redra up`",
         )
-    found = running_url(folder)
-    if found is not None:
-        return found
+    url = running_url(folder)
+    if url is not None:
+        return url
     # Whoever finds a server running needs nothing of what starts one.
     from app.adapters.postgres.server import EmbeddedServer
 

@@ -67,13 +67,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             node_of_pod=part.index.node_of_pod,
             written=[
                 _Written(
-                    found.revision,
-                    found.time,
-                    found.key,
-                    found.uid,
-                    msgspec.json.encode(found.allocation),
+                    written.revision,
+                    written.time,
+                    written.key,
+                    written.uid,
+                    msgspec.json.encode(written.allocation),
                 )
-                for found in part.index.written
+                for written in part.index.written
             ],
             spool=spool,
         )
@@ -82,13 +82,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """The part to verify."""
         written = [
             Written(
-                revision=found.revision,
-                time=found.time,
-                key=found.key,
-                uid=found.uid,
-                allocation=msgspec.json.decode(found.allocation),
+                revision=one.revision,
+                time=one.time,
+                key=one.key,
+                uid=one.uid,
+                allocation=msgspec.json.decode(one.allocation),
             )
-            for found in self.written
+            for one in self.written
         ]
         return Part(
             after=self.after,

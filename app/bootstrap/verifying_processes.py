@@ -93,19 +93,19 @@ class PartProcesses:
                 pass_fds=(descriptor,),
             )
         try:
-            found = await _answer(process, verifying_process.job_bytes(job), reached)
+            answer = await _answer(process, verifying_process.job_bytes(job), reached)
             status = await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
                 await child_processes.end(process)
-        if found is None:
+        if answer is None:
             raise InputError(
                 f"the process for revisions {part.after + 1} to {part.until} ended with status "
                 f"{status}",
                 place=OPTION,
                 cure="use fewer processes, or 1, which needs the least memory",
             )
-        return found
+        return answer
 
 
 async def _answer(

@@ -77,7 +77,7 @@ def allocate(
         if check and isinstance(answer, Found):
             findings = checking.check(case, shown["allocations"])
             shown["findings"] = checking.findings_tree(findings)
-            broken += sum(not found.quirk for found in findings)
+            broken += sum(not finding.quirk for finding in findings)
 
     settings = running.Settings(
         compiler=CelCompiler(),
@@ -199,7 +199,7 @@ def _cel_case(case: dict[str, Any], judge: _Judge | None) -> dict[str, Any]:
     except language.CompileError as problem:
         return answer | {"compileError": str(problem)}
     answer["maxCost"] = program.max_cost
-    found: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     for given in _case_devices(case):
         outcome = program.evaluate(given)
         told: dict[str, Any] = {"cost": outcome.cost}
@@ -209,8 +209,8 @@ def _cel_case(case: dict[str, Any], judge: _Judge | None) -> dict[str, Any]:
             told["match"] = outcome.match
         if judge is not None:
             told |= judge.row(expression, given, outcome)
-        found.append(told)
-    return answer | {"devices": found}
+        answers.append(told)
+    return answer | {"devices": answers}
 
 
 def _case_devices(case: dict[str, Any]) -> Iterator[Any]:
@@ -273,10 +273,10 @@ def _devices(
         from app.bootstrap.manifests import read_documents
 
         trees = [item for _, document in read_documents(slices) for item in _objects(document)]
-        found = [tree for tree in trees if tree.get("kind") == "ResourceSlice"]
-        if not found:
+        published = [tree for tree in trees if tree.get("kind") == "ResourceSlice"]
+        if not published:
             raise InputError("it holds no ResourceSlice", place=str(slices))
-        inventory = Inventory.of_slices(found)
+        inventory = Inventory.of_slices(published)
     else:
         from app.bootstrap import process_settings, stores
         from app.bootstrap.answers import explanations
@@ -351,11 +351,11 @@ def _each_line(
             if not isinstance(scenario, dict):
                 raise InputError("a line must hold one JSON object", place=place)
             try:
-                found = answer(scenario)
+                answered = answer(scenario)
             except InputError as problem:
                 where = f"{place}: {problem.place}" if problem.place else place
                 raise InputError(problem.problem, place=where, cure=problem.cure) from problem
-            out.write(msgspec.json.encode(found) + b"\n")
+            out.write(msgspec.json.encode(answered) + b"\n")
             progress.to(number)
 
 

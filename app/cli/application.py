@@ -128,9 +128,9 @@ def _report(problem: BaseException) -> int:
 def _first_known(group: BaseExceptionGroup) -> BaseException | None:
     for problem in group.exceptions:
         if isinstance(problem, BaseExceptionGroup):
-            found = _first_known(problem)
-            if found is not None:
-                return found
+            known = _first_known(problem)
+            if known is not None:
+                return known
         elif isinstance(problem, (InputError, LogError, Rejected, BrokenPipeError)):
             return problem
     return None

@@ -51,9 +51,9 @@ def blast(
         async with stores.open_store(settings) as store:
             return await blasts.blast(store, settings, history, at, changes)
 
-    found = console.run(ask)
+    answer = console.run(ask)
     if output is Output.JSON:
-        console.say_json(found)
+        console.say_json(answer)
         return
-    for line in text.lines(found, settings.blast_examples_max):
+    for line in text.lines(answer, settings.blast_examples_max):
         console.say(line)

@@ -28,16 +28,16 @@ def profiles(
     """
     from app.analysis import profiles as profile_facts
 
-    found = [profile_facts.facts_of(one) for one in ([name] if name else profile_facts.names())]
+    listed = [profile_facts.facts_of(one) for one in ([name] if name else profile_facts.names())]
     if output is Output.JSON:
-        console.say_json(found)
+        console.say_json(listed)
         return
-    heads = [f"{facts.name}*" if facts.is_default else facts.name for facts in found]
-    _section("quirk", heads, [facts.quirks for facts in found], _on)
+    heads = [f"{facts.name}*" if facts.is_default else facts.name for facts in listed]
+    _section("quirk", heads, [facts.quirks for facts in listed], _on)
     console.say()
-    _section("gate", heads, [facts.gates for facts in found], _on)
+    _section("gate", heads, [facts.gates for facts in listed], _on)
     console.say()
-    _section("kind", heads, [facts.versions for facts in found], _versions)
+    _section("kind", heads, [facts.versions for facts in listed], _versions)
 
 
 def _section(

@@ -368,9 +368,9 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     console.say(f"recorded writes: {counts}")
     console.say(f"ties taken from the recording: {report['tiesTakenFromTheRecording']}")
     rows = []
-    for aspect, found in report["aspects"].items():
-        classes = ", ".join(f"{count} {why}" for why, count in found["classes"].items())
-        rows.append((aspect, str(found["same"]), str(found["different"]), classes))
+    for aspect, counted in report["aspects"].items():
+        classes = ", ".join(f"{count} {why}" for why, count in counted["classes"].items())
+        rows.append((aspect, str(counted["same"]), str(counted["different"]), classes))
     console.table(("ASPECT", "SAME", "DIFFERENT", "WHY"), rows)
     for why, count in report["notComparable"].items():
         console.say(f"not comparable, {count}: {why}")
@@ -378,10 +378,12 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
         console.say(f"not done here, {count}: {why}")
     for claim, problem in report["violations"].items():
         console.say(f"violation, {claim}: {problem}")
-    gravest = [found for found in report["differences"] if found["class"] == "unexplained"]
-    for found in (gravest or report["differences"])[:SHOWN_MAX]:
-        detail = f" ({found['detail']})" if found["detail"] else ""
-        console.say(f"{found['aspect']}, {found['subject']}: {found['class']}{detail}")
+    gravest = [
+        difference for difference in report["differences"] if difference["class"] == "unexplained"
+    ]
+    for counted in (gravest or report["differences"])[:SHOWN_MAX]:
+        detail = f" ({counted['detail']})" if counted["detail"] else ""
+        console.say(f"{counted['aspect']}, {counted['subject']}: {counted['class']}{detail}")
     if len(report["differences"]) > SHOWN_MAX:
         console.say("all differences with both sides: -o json")
     _print_doubts(report)
@@ -396,10 +398,10 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
     for reason, authors in compared["notComparable"].items():
         for author, count in authors.items():
             console.say(f"  not comparable, {count} by {author}: {reason}")
-    for found in compared["differences"][:SHOWN_MAX]:
+    for difference in compared["differences"][:SHOWN_MAX]:
         console.say(
-            f"  revision {found['revision']}, {found['subject']}, {found['path']}: recorded "
-            f"{_side(found['recorded'])}, again {_side(found['again'])}"
+            f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
+            f"recorded {_side(difference['recorded'])}, again {_side(difference['again'])}"
         )
 
 

@@ -40,8 +40,8 @@ async def keep(views: ViewStore, history: HistoryId, revision: Revision, cause: 
 
 async def find(views: ViewStore, history: HistoryId, revision: Revision) -> str:
     """The cause that was noted at this end of the log; empty when there is none."""
-    found = await views.load_snapshot(history, _NAME, _VERSION, until=revision)
-    return found[1].decode() if found is not None and found[0] == revision else ""
+    kept = await views.load_snapshot(history, _NAME, _VERSION, until=revision)
+    return kept[1].decode() if kept is not None and kept[0] == revision else ""
 
 
 async def forget(views: ViewStore, history: HistoryId, revision: Revision) -> None:

@@ -68,8 +68,8 @@ async def compare_histories(
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):
         return report
-    found = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
-    return replace(report, doubts=tuple(dict.fromkeys((*found[0], *found[1]))))
+    doubts = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
+    return replace(report, doubts=tuple(dict.fromkeys((*doubts[0], *doubts[1]))))
 
 
 async def compare_again(
@@ -91,8 +91,8 @@ async def compare_again(
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):
         return report
-    found = await recorded_doubts.doubts_of(log, history)
-    return replace(report, not_done=again.not_done, doubts=found)
+    doubts = await recorded_doubts.doubts_of(log, history)
+    return replace(report, not_done=again.not_done, doubts=doubts)
 
 
 async def _compared(a: Side, b: Side, comparison: Comparison) -> DiffReport | EndReport:
@@ -181,14 +181,14 @@ async def _together(
 ) -> list[tuple[Revision, Instant]]:
     """The ends brought to the earlier instant of the two."""
     until = min(ends[0][1], ends[1][1] - shift)
-    found: list[tuple[Revision, Instant]] = []
+    common_ends: list[tuple[Revision, Instant]] = []
     for side, end, moved in zip(sides, ends, (0, shift), strict=True):
         instant = Instant(until + moved)
         if instant < end[1]:
-            found.append((await log.revision_at(side.history.id, instant), instant))
+            common_ends.append((await log.revision_at(side.history.id, instant), instant))
         else:
-            found.append(end)
-    return found
+            common_ends.append(end)
+    return common_ends
 
 
 async def _first(log: EventLog, info: HistoryInfo) -> Instant:
@@ -205,14 +205,14 @@ def _common(a: HistoryInfo, b: HistoryInfo, infos: dict[HistoryId, HistoryInfo])
 
 def _line(info: HistoryInfo, infos: dict[HistoryId, HistoryInfo]) -> dict[HistoryId, Revision]:
     """The histories whose events one reads, with the last revision that it reads there."""
-    found: dict[HistoryId, Revision] = {info.id: Revision(2**62)}
+    untils: dict[HistoryId, Revision] = {info.id: Revision(2**62)}
     until = Revision(2**62)
     here: HistoryInfo | None = info
     while here is not None and here.is_fork and here.parent is not None:
         until = Revision(min(until, here.parent_revision))
-        found[here.parent] = until
+        untils[here.parent] = until
         here = infos.get(here.parent)
-    return found
+    return untils
 
 
 async def _read(
@@ -251,9 +251,9 @@ async def _read(
 
 
 async def _objects(log: EventLog, info: HistoryInfo, revision: Revision) -> list[Event]:
-    found: list[Event] = []
+    objects: list[Event] = []
     after: ObjectKey | None = None
     while page := await log.objects_at(info.id, revision, after=after, limit=_PAGE):
-        found += page
+        objects += page
         after = page[-1].key
-    return found
+    return objects

@@ -108,7 +108,9 @@ class Projector:
         Returns how many events were read; 0 means that every view is at the head. Raises
         ChainBroken when the log is not the one any more that was folded: open another projector.
         """
-        after = min((found.view.revision for found in self._followed.values()), default=Revision(0))
+        after = min(
+            (followed.view.revision for followed in self._followed.values()), default=Revision(0)
+        )
         events = await self._log.read(self._history, after=after, limit=self._bounds.page_max)
         if not events:
             await self._check_end()
@@ -176,7 +178,9 @@ class Projector:
         checkpoint = await self._store.checkpoint(self._history, view.name, view.version)
         if checkpoint is None:
             others = await self._store.checkpoints(self._history)
-            hidden = any(found.projection == view.name for found in others)
+            hidden = any(
+                checkpoint_of_view.projection == view.name for checkpoint_of_view in others
+            )
             return _Followed(view=view, written=Revision(0), kept=Revision(0), hidden=hidden)
         followed = await self._load(view, checkpoint.revision)
         if view.revision == checkpoint.revision and view.state_hash() == checkpoint.state_hash:
@@ -185,17 +189,17 @@ class Projector:
         # The rows were written by a fold that meant something else (a changed fold of the same
         # version, another log before a restore): they are dropped and made again from the log.
         await self._store.clear(self._history, view.name, view.version)
-        fresh = next(found for found in self._make() if found.name == view.name)
+        fresh = next(made for made in self._make() if made.name == view.name)
         return _Followed(view=fresh, written=Revision(0), kept=Revision(0))
 
     async def _load(self, view: Projection, until: Revision) -> _Followed:
         """Bring an empty view to `until`, where its rows are, from a snapshot and the log."""
         followed = _Followed(view=view, written=until, kept=Revision(0))
-        found = await snapshots.load(
+        snapshot = await snapshots.load(
             self._store, self._log, self._history, (view.name, view.version), until=until
         )
-        if found is not None:
-            followed.kept, followed.hash, state = found
+        if snapshot is not None:
+            followed.kept, followed.hash, state = snapshot
             view.load(state)
         await self._fold_until(followed, until)
         return followed

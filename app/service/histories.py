@@ -121,8 +121,8 @@ class Histories:
 
     def why_replaced(self, name: str) -> str:
         """What was noticed when the log of a history was replaced last; empty if it never was."""
-        found = self._replaced.get(name)
-        return "" if found is None else found.cause
+        replaced = self._replaced.get(name)
+        return "" if replaced is None else replaced.cause
 
     async def head(self, info: HistoryInfo) -> Head:
         """The end of a history, which need not be open."""
@@ -262,10 +262,10 @@ class Histories:
 
     async def info(self, name: str) -> HistoryInfo:
         """What the store knows of a history. Raises NotFound."""
-        found = await self._ports.log.find_history(name)
-        if found is None:
+        info = await self._ports.log.find_history(name)
+        if info is None:
             raise NotFound(f'history "{name}" not found', resource="histories", name=name)
-        return found
+        return info
 
     async def open(self, name: str) -> HistoryRuntime:
         """The running history of that name; starts it when needed.
@@ -383,10 +383,10 @@ class Histories:
         """The views as of a revision or instant text; read-only, shared, kept for a while."""
         info = await self.info(name)
         revision = await self.revision(info, moment)
-        found = self._past.recent((info.id, revision))
-        if found is None:
-            found = self._past[info.id, revision] = await self._fold_at(info, revision)
-        return found
+        views = self._past.recent((info.id, revision))
+        if views is None:
+            views = self._past[info.id, revision] = await self._fold_at(info, revision)
+        return views
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         views = LiveViews(self._rules(info).profile)

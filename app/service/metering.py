@@ -138,10 +138,10 @@ class HistoryMeter:
             title = QUEUE_NAMES.get(name)
             if title is None:
                 continue
-            for found in controller.queues:
-                depths[title] += found.depth
-                self._grow("workqueue_adds_total", title, found, found.adds)
-                self._grow("workqueue_retries_total", title, found, found.retries)
+            for work_queue in controller.queues:
+                depths[title] += work_queue.depth
+                self._grow("workqueue_adds_total", title, work_queue, work_queue.adds)
+                self._grow("workqueue_retries_total", title, work_queue, work_queue.retries)
         for title, depth in depths.items():
             self._meter.gauge("workqueue_depth", depth, history=self._history, name=title)
 
@@ -207,9 +207,9 @@ class HistoryMeter:
 
     def _fold_attempt(self, event: Event, decision: Decision, objects: ObjectsReader) -> None:
         if decision.key == repeated_attempts.KEY:
-            for found in repeated_attempts.read(json_tree.mapping(event.object, "inputs")):
-                pod = objects.get(pod_key(found.namespace, found.name))
-                self._count_attempt(_RESULTS.get(found.outcome, "error"), pod)
+            for attempt in repeated_attempts.read(json_tree.mapping(event.object, "inputs")):
+                pod = objects.get(pod_key(attempt.namespace, attempt.name))
+                self._count_attempt(_RESULTS.get(attempt.outcome, "error"), pod)
             return
         place, outcome = decision.place, decision.outcome
         pod = objects.get(pod_key(*place))

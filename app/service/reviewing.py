@@ -157,9 +157,9 @@ class _Asking:
             self._problem = problem
 
     def _seen(self) -> Attributes:
-        found = self._review.before or self._review.after
-        assert found is not None, "what was there in the first place stays there"
-        return found
+        change = self._review.before or self._review.after
+        assert change is not None, "what was there in the first place stays there"
+        return change
 
     async def _mutate(self) -> None:
         """Ask mutating webhooks one by one, and once more those that want to see the end."""
@@ -197,8 +197,8 @@ class _Asking:
 
     async def _validate(self, attributes: Attributes) -> None:
         """Ask all validating webhooks together; the first refusal in their order counts."""
-        found = list(self._validating(attributes))
-        verdicts: list[WebhookReview | Rejected | None] = [None] * len(found)
+        validating = list(self._validating(attributes))
+        verdicts: list[WebhookReview | Rejected | None] = [None] * len(validating)
 
         async def ask(place: int, hook: Hook) -> None:
             try:
@@ -207,7 +207,7 @@ class _Asking:
                 verdicts[place] = problem
 
         async with anyio.create_task_group() as tasks:
-            for place, hook in enumerate(found):
+            for place, hook in enumerate(validating):
                 tasks.start_soon(partial(ask, place, hook))
         refusals: list[Rejected] = []
         for verdict in verdicts:

@@ -123,12 +123,12 @@ class HistoryRuntime:
 
         The scheduler's own retries are left out: without a new event they come to the same.
         """
-        found = [
+        instants = [
             due
             for name, reconciler in self.leading.items()
             if name != _SCHEDULER and (due := reconciler.due()) is not None
         ]
-        return min(found, default=None)
+        return min(instants, default=None)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HistoryRuntime"]:

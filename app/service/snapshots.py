@@ -34,10 +34,10 @@ async def load(
     Returns its revision, the hash there, and the state. None when there is none: also when a newer
     one is of another log, since those before it are seldom of use.
     """
-    found = await store.load_snapshot(history, *view, until=until)
-    if found is None:
+    stored = await store.load_snapshot(history, *view, until=until)
+    if stored is None:
         return None
-    revision, kept = found
+    revision, kept = stored
     parts = parts_of(kept)
     if parts is None:
         return None
@@ -52,12 +52,12 @@ async def load_of_line(
     store: ViewStore, log: EventLog, info: HistoryInfo, view: tuple[str, int], *, until: Revision
 ) -> tuple[Revision, bytes, bytes] | None:
     """The same for a history that may be a fork: else of those with whose events it begins."""
-    found = await load(store, log, info.id, view, until=until)
-    while found is None and info.is_fork:
+    loaded = await load(store, log, info.id, view, until=until)
+    while loaded is None and info.is_fork:
         until = min(until, info.parent_revision)
         info = next(each for each in await log.histories() if each.id == info.parent)
-        found = await load(store, log, info.id, view, until=until)
-    return found
+        loaded = await load(store, log, info.id, view, until=until)
+    return loaded
 
 
 def parts_of(kept: bytes) -> tuple[bytes, bytes] | None:

@@ -231,9 +231,9 @@ class Watches:
                 ]
             for follower in tuple(followers):
                 follower.offer(wanted)
-        for place, found in by_place.items():
+        for place, events_there in by_place.items():
             for follower in tuple(self._by_place.get(place, ())):
-                follower.offer(found)
+                follower.offer(events_there)
 
     async def past(self, after: Revision, until: Revision) -> list[Event]:
         """Up to a page of events above `after` and not above `until`, from memory or the log."""
@@ -273,17 +273,17 @@ class Watches:
 
     def count(self) -> int:
         """How many follow the history."""
-        found = (*self._by_place.values(), *self._by_reads.values())
-        return self.guests + sum(len(followers) for followers in found)
+        followers_there = (*self._by_place.values(), *self._by_reads.values())
+        return self.guests + sum(len(followers) for followers in followers_there)
 
 
 def _discard(
     followers: dict[_Key, set[Subscription]], key: _Key, subscription: Subscription
 ) -> None:
-    found = followers.get(key)
-    if found is not None:
-        found.discard(subscription)
-        if not found:
+    subscriptions = followers.get(key)
+    if subscriptions is not None:
+        subscriptions.discard(subscription)
+        if not subscriptions:
             del followers[key]
 
 

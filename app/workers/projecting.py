@@ -139,7 +139,7 @@ async def _is_current(
     """Whether every view is written up to the end of the log."""
     head = (await log.head(history)).revision
     written = {
-        (found.projection, found.version): found.revision
-        for found in await views.checkpoints(history)
+        (checkpoint.projection, checkpoint.version): checkpoint.revision
+        for checkpoint in await views.checkpoints(history)
     }
     return all(written.get(place, 0) == head for place in wanted)

@@ -102,7 +102,7 @@ class Cluster:
             parameters |= {"resourceVersion": version, "resourceVersionMatch": "Exact"}
         path = self._path(kind)
         tree = _tree(await self._requests.get(path, accept=NAMES_ONLY, **parameters), path)
-        found = [
+        versions = [
             ObjectVersion(
                 namespace=meta.namespace(item) if kind.is_namespaced else "",
                 name=meta.name(item),
@@ -111,7 +111,7 @@ class Cluster:
             )
             for item in json_tree.objects(tree, "items")
         ]
-        return found, _next_page(tree)
+        return versions, _next_page(tree)
 
     @asynccontextmanager
     async def watch(

@@ -72,7 +72,7 @@ def choose(include: Iterable[str] = (), without: Iterable[str] = ()) -> KindChoi
 
 def rules_of(choice: KindChoice) -> list[tuple[str, list[str]]]:
     """Groups and resources of the ClusterRole that the choice needs, sorted by group."""
-    found: dict[str, set[str]] = {}
+    resources_of: dict[str, set[str]] = {}
     for group, resource in choice.places:
         if not choice.is_chosen((group, resource)) and resource != EVERY:
             continue
@@ -80,10 +80,10 @@ def rules_of(choice: KindChoice) -> list[tuple[str, list[str]]]:
             continue
         known = {kind.plural for kind in registry.kinds() if kind.group == group}
         names = known if resource == EVERY else {resource}
-        found.setdefault(group, set()).update(
+        resources_of.setdefault(group, set()).update(
             name for name in names if choice.is_chosen((group, name))
         )
-    return [(group, sorted(names)) for group, names in sorted(found.items()) if names]
+    return [(group, sorted(names)) for group, names in sorted(resources_of.items()) if names]
 
 
 async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedKind], list[str]]:
@@ -98,7 +98,7 @@ async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedK
         for kind in await _kinds(requests, group, version):
             if choice.is_chosen((kind.group, kind.resource)):
                 served.setdefault((kind.group, kind.resource), {})[version] = kind
-    found = [_best(by_version) for by_version in served.values()]
+    kinds = [_best(by_version) for by_version in served.values()]
     missing = [
         f"{resource}.{group}" if group else resource
         for group, resource in choice.places
@@ -106,7 +106,7 @@ async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedK
         and (group, resource) not in served
         and choice.is_chosen((group, resource))
     ]
-    return sorted(found, key=lambda kind: (kind.group, kind.resource)), missing
+    return sorted(kinds, key=lambda kind: (kind.group, kind.resource)), missing
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -135,12 +135,12 @@ class _Resources(msgspec.Struct, rename="camel"):
 
 async def _versions(requests: Requests, groups: set[str]) -> list[Place]:
     """Group and version of what the server has of these groups, as it prefers them."""
-    found = [("", "v1")] if "" in groups else []
+    versions = [("", "v1")] if "" in groups else []
     listed = _decoded(await requests.get("/apis"), _Groups, "/apis")
     for group in listed.groups:
         if group.name in groups:
-            found += [(group.name, each.version) for each in group.versions]
-    return found
+            versions += [(group.name, each.version) for each in group.versions]
+    return versions
 
 
 async def _kinds(requests: Requests, group: str, version: str) -> list[ServedKind]:

@@ -49,9 +49,9 @@ class Format(StrEnum):
 
 
 NAMED = tuple(
-    str(found)
-    for found in Format
-    if found not in (Format.PRINTED, Format.MIXTURE, Format.EMPTY, Format.UNKNOWN)
+    str(each)
+    for each in Format
+    if each not in (Format.PRINTED, Format.MIXTURE, Format.EMPTY, Format.UNKNOWN)
 )
 """Formats that a file can be said to have."""
 

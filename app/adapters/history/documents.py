@@ -37,9 +37,9 @@ def parse(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[st
     """Position and value of each document in `content`."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     if content.lstrip()[:1] in (b"{", b"["):
-        found = _parse_json(content, place, limits)
-        if found is not None:
-            yield from found
+        documents = _parse_json(content, place, limits)
+        if documents is not None:
+            yield from documents
             return
     for line, value in yaml_documents.parse_documents(content, place, limits):
         yield str(line), value
@@ -71,10 +71,10 @@ def is_json_lines(source: ByteSource) -> bool:
 def log_lines(source: ByteSource, notes: Notes) -> Iterator[tuple[int, bytes]]:
     """The lines of a log that may still be written to: a last one that is cut off is left out."""
     waiting: tuple[int, bytes] | None = None
-    for found in source.lines():
+    for line in source.lines():
         if waiting is not None:
             yield waiting
-        waiting = found
+        waiting = line
     if waiting is None:
         return
     if _is_cut_off(waiting[1]):
@@ -98,11 +98,11 @@ def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:
     """A line without the instant that a time-stamping program put before it, and that instant."""
     if not line[:1].isdigit():
         return line.strip(), None
-    found = _STAMPED.match(line)
-    if found is None:
+    match = _STAMPED.match(line)
+    if match is None:
         return line.strip(), None
     try:
-        return line[found.end() :].strip(), timestamps.parse(found.group(1).decode())
+        return line[match.end() :].strip(), timestamps.parse(match.group(1).decode())
     except TimestampError:
         return line.strip(), None
 

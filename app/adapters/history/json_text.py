@@ -120,13 +120,15 @@ def _depth(value: Any) -> int:
     deepest = 0
     pending: list[tuple[Any, int]] = [(value, 1)]
     while pending:
-        found, depth = pending.pop()
-        if isinstance(found, dict):
+        container, depth = pending.pop()
+        if isinstance(container, dict):
             deepest = max(deepest, depth)
-            pending.extend((item, depth + 1) for item in found.values() if item.__class__ in _TREES)
-        elif isinstance(found, list):
+            pending.extend(
+                (item, depth + 1) for item in container.values() if item.__class__ in _TREES
+            )
+        elif isinstance(container, list):
             deepest = max(deepest, depth)
-            pending.extend((item, depth + 1) for item in found if item.__class__ in _TREES)
+            pending.extend((item, depth + 1) for item in container if item.__class__ in _TREES)
     return deepest
 
 

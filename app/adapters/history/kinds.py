@@ -173,10 +173,10 @@ def list_items(tree: JsonObject) -> list[JsonObject] | None:
     kind = tree.get("kind")
     item_kind = "" if kind in (None, "List") else str(kind).removesuffix("List")
     version = tree.get("apiVersion") if item_kind else None
-    found: list[JsonObject] = []
+    listed: list[JsonObject] = []
     for item in items:
         if isinstance(item, dict):
             if item_kind and "kind" not in item:
                 item = {"apiVersion": version, "kind": item_kind, **item}
-            found.append(item)
-    return found
+            listed.append(item)
+    return listed

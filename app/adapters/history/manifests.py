@@ -48,8 +48,8 @@ def admitted(
         raise InputError(problem.message, place=record.place, cure="correct the manifest") from (
             problem
         )
-    found = rules.validate_create(kind, stored, rules.context(UnknownCluster(), now))
-    errors = [error for error in found if error.detail not in OLDER_FORMS]
+    refused = rules.validate_create(kind, stored, rules.context(UnknownCluster(), now))
+    errors = [error for error in refused if error.detail not in OLDER_FORMS]
     if errors:
         text = "; ".join(str(error) for error in errors[:3])
         more = f" and {len(errors) - 3} more" if len(errors) > 3 else ""

@@ -41,10 +41,10 @@ def kind_of(path: str) -> tuple[str, str] | None:
     if _VERSIONED.fullmatch(stem.lower()):
         return _named(stem)
     for name in reversed(parts[:-1]):
-        found = _named(name)
+        named = _named(name)
         # Below a folder of namespaces stand the objects in them.
-        if found is not None and found[1] != "Namespace":
-            return found
+        if named is not None and named[1] != "Namespace":
+            return named
     return _named(stem)
 
 

@@ -96,8 +96,8 @@ def _asked(lines: Sequence[str], at: int) -> tuple[str, Kind | None]:
         command = _COMMAND.search(line)
         if command is not None:
             namespace = _COMMAND_NAMESPACE.search(line)
-            found = registry.find_name(command["name"].partition("/")[0])
-            return namespace["name"] if namespace else "", found[0] if found else None
+            kinds = registry.find_name(command["name"].partition("/")[0])
+            return namespace["name"] if namespace else "", kinds[0] if kinds else None
     return "", None
 
 
@@ -236,7 +236,7 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
         if containers:
             tree.setdefault("spec", {})["containers"] = containers
     elif kind.kind == "Node":
-        taints = [_taint(found) for found in map(_TAINT.search, fields.get("Taints", [])) if found]
+        taints = [_taint(match) for match in map(_TAINT.search, fields.get("Taints", [])) if match]
         if taints:
             tree["spec"] = {"taints": taints}
         status = {part.lower(): _amounts(fields[part]) for part in ("Capacity", "Allocatable")}

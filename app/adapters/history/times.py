@@ -67,9 +67,9 @@ def _is_of_a_log(instant: Instant) -> bool:
 
 
 def _take(texts: list[str], tree: JsonView, name: str) -> None:
-    found = tree.get(name)
-    if isinstance(found, str):
-        texts.append(found)
+    text = tree.get(name)
+    if isinstance(text, str):
+        texts.append(text)
 
 
 def _parse(text: Any) -> Instant | None:

@@ -82,12 +82,12 @@ class ByteSource:
 
     def head(self, size: int) -> bytes:
         """The first `size` unpacked bytes, or fewer when there are no more."""
-        found = b""
+        beginning = b""
         for chunk in self.chunks():
-            found += chunk
-            if len(found) >= size:
+            beginning += chunk
+            if len(beginning) >= size:
                 break
-        return found[:size]
+        return beginning[:size]
 
     def whole(self) -> bytes:
         """All unpacked bytes; raises InputError beyond `document_bytes_max`."""
@@ -151,7 +151,7 @@ def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]
             place=name,
             cure="raise archive_entries_max if the archive is sound",
         )
-    found: list[ByteSource] = []
+    sources: list[ByteSource] = []
     unpacked = 0
     for entry in entries:
         check_entry_name(entry.filename, name, limits)
@@ -169,8 +169,8 @@ def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]
             )
         if not entry.is_dir():
             inner = f"{name}/{entry.filename}" if name else entry.filename
-            found.append(ByteSource(inner, _entry_opener(path, entry.filename), limits))
-    return sorted(found, key=lambda source: source.name)
+            sources.append(ByteSource(inner, _entry_opener(path, entry.filename), limits))
+    return sorted(sources, key=lambda source: source.name)
 
 
 def check_entry_name(entry: str, place: str, limits: ImportLimits) -> None:

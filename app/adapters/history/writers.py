@@ -237,7 +237,7 @@ def _audit_event(event: Event, verb: str, code: int | None) -> JsonObject:
     if event.is_about_object:
         _, version = kinds.split_version(json_tree.text(event.object, "apiVersion"))
     time = timestamps.micro_text(stamp.time)
-    found: JsonObject = {
+    body: JsonObject = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
         "level": "RequestResponse",
@@ -261,9 +261,9 @@ def _audit_event(event: Event, verb: str, code: int | None) -> JsonObject:
         "stageTimestamp": time,
     }
     if stamp.actor.impersonated_by:
-        found["impersonatedUser"] = found["user"]
-        found["user"] = {"username": stamp.actor.impersonated_by}
-    return found
+        body["impersonatedUser"] = body["user"]
+        body["user"] = {"username": stamp.actor.impersonated_by}
+    return body
 
 
 def _path(key: ObjectKey, version: str) -> str:

@@ -25,7 +25,7 @@ _Known = dict[PoolId, tuple[PoolSide, PoolSide]]
 
 def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> list[ClaimFate]:
     """The allocated claims that get into trouble by the change, by namespace and name."""
-    found = []
+    fates = []
     known = dict(sides)
     for place in sorted(world.taints.claims):
         claim = world.taints.claims[place]
@@ -33,7 +33,7 @@ def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> li
         if not troubles:
             continue
         eviction = after.claims.get(place)
-        found.append(
+        fates.append(
             ClaimFate(
                 namespace=place[0],
                 name=place[1],
@@ -42,7 +42,7 @@ def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> li
                 due="" if eviction is None else timestamps.micro_text(eviction.time),
             )
         )
-    return found
+    return fates
 
 
 def _troubles(

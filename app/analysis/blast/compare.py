@@ -108,10 +108,10 @@ def blast(
     effects_told = [_told(world, key, effect) for key, effect in effects]
     is_preview = _pretend(world, rules)
     after = world.side()
-    found = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
+    comparison = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
     then = blasting_waiting.waiting(world, bounds.waiting_max)
     tries = _Tries(before=waiting, after=then, ended=_ended(world, before, after, then, bounds))
-    return _with_waiting(world, found, tries, bounds)
+    return _with_waiting(world, comparison, tries, bounds)
 
 
 def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()) -> BlastRadius:
@@ -131,7 +131,7 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     world.remove(key)
     before = world.side()
-    found = _compare(frozen, world, before, after, [effect], bounds, is_preview=is_preview)
+    comparison = _compare(frozen, world, before, after, [effect], bounds, is_preview=is_preview)
     without = blasting_waiting.waiting(world, bounds.waiting_max)
     ended = waiting
     if _evicted(before, after, waiting):
@@ -139,12 +139,12 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
         _pretend(again, [key])
         ended = _ended(again, before, after, waiting, bounds)
     tries = _Tries(before=without, after=waiting, ended=ended)
-    return _with_waiting(world, found, tries, bounds)
+    return _with_waiting(world, comparison, tries, bounds)
 
 
 def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) -> list[Change]:
     """The changes in documents (with their places) and in `KIND/NAME` texts. Raises InputError."""
-    found: list[Change] = []
+    changes: list[Change] = []
     for place, tree in trees:
         if tree is None:
             continue
@@ -152,15 +152,15 @@ def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) 
             raise InputError("a document must be an object", place=place)
         items = tree.get("items")
         if str(tree.get("kind", "")).endswith("List") and isinstance(items, list):
-            found += [_item(item, number, place) for number, item in enumerate(items)]
+            changes += [_item(item, number, place) for number, item in enumerate(items)]
         else:
-            found.append(Put(tree=tree, place=place))
+            changes.append(Put(tree=tree, place=place))
     for text in deletions:
         kind, slash, name = text.partition("/")
         if not slash or not kind or not name:
             raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
-        found.append(Delete(kind=kind, name=name))
-    return found
+        changes.append(Delete(kind=kind, name=name))
+    return changes
 
 
 def _item(item: object, number: int, place: str) -> Put:

@@ -44,17 +44,17 @@ class PoolSide:
 
 def pool_side(inventory: Inventory, pool: PoolId) -> PoolSide:
     """The pool as the inventory shows it; devices of the newest generation."""
-    found = inventory.pool(pool)
-    if found is None:
+    pool_state = inventory.pool(pool)
+    if pool_state is None:
         return PoolSide(pool=None, devices={}, published=frozenset())
-    devices = {device.id: device for _, device in found.devices()}
+    devices = {device.id: device for _, device in pool_state.devices()}
     newest = {
         device.id
         for item in inventory.slices_of(pool)
-        if item.generation == found.generation
+        if item.generation == pool_state.generation
         for device in item.devices
     }
-    return PoolSide(pool=found, devices=devices, published=frozenset(newest))
+    return PoolSide(pool=pool_state, devices=devices, published=frozenset(newest))
 
 
 def is_allocatable(device: Device) -> bool:
@@ -120,15 +120,15 @@ def class_fates(
     touched = frozenset(pools)
     asked = frozenset(named)
     left, right = _usable(before.inventory), _usable(after.inventory)
-    found = []
+    fates = []
     for name in sorted(before.classes.keys() | after.classes.keys()):
         if name not in asked and not touched:
             continue
         old, _ = _class_counts(before.classes.get(name), left, allocated)
         new, problem = _class_counts(after.classes.get(name), right, allocated)
         if old != new or name in asked:
-            found.append(ClassFate(name=name, before=old, after=new, problem=problem))
-    return found
+            fates.append(ClassFate(name=name, before=old, after=new, problem=problem))
+    return fates
 
 
 def matches(chosen: ClassFilter, device: Device) -> tuple[bool, str]:
@@ -226,21 +226,21 @@ def _of_nanos(nanos: int) -> Quantity:
 
 def _amounts(before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> dict[str, Amount]:
     zero = quantity.from_integer(0)
-    found = {}
+    amounts = {}
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, zero), after.get(name, zero)
         if quantity.compare(old, new):
-            found[name] = Amount(before=str(old), after=str(new))
-    return found
+            amounts[name] = Amount(before=str(old), after=str(new))
+    return amounts
 
 
 def _usable(inventory: Inventory) -> list[Device]:
-    found: list[Device] = []
+    devices: list[Device] = []
     for pool in inventory.pool_ids():
         survey = inventory.pool(pool)
         if survey is not None and survey.state is PoolState.USABLE:
-            found += [device for _, device in survey.devices()]
-    return found
+            devices += [device for _, device in survey.devices()]
+    return devices
 
 
 def _class_counts(

@@ -22,7 +22,7 @@ def pod_fates(world: World, before: Side, after: Side) -> list[PodFate]:
         for place, reasons in after.taints.items()
         if reasons and reasons != before.taints.get(place)
     }
-    found = []
+    fates = []
     for place in sorted(world.taints.pods):
         pod = world.taints.pods[place]
         old, new = before.pods.get(place), after.pods.get(place)
@@ -31,8 +31,8 @@ def pod_fates(world: World, before: Side, after: Side) -> list[PodFate]:
             new is None and pod.node and any(tuple(use.split("/")) in tainted for use in uses)
         ):
             continue
-        found.append(_pod_fate(world, place, pod, old, new, uses))
-    return found
+        fates.append(_pod_fate(world, place, pod, old, new, uses))
+    return fates
 
 
 def _pod_fate(
@@ -76,12 +76,12 @@ def _reason_text(reason: Reason) -> str:
 def owner_of(world: World, place: Place) -> str:
     """The outermost controller that still exists, as `Kind/name`; empty for none."""
     tree: JsonView = world.objects.get(pod_key(*place)) or json_tree.EMPTY
-    found = ""
+    owner_name = ""
     for _ in range(OWNERS_MAX):
         owner = meta.controller(tree)
         if owner is None:
             break
-        found = f"{owner.kind}/{owner.name}"
+        owner_name = f"{owner.kind}/{owner.name}"
         key = world.objects.by_uid(owner.uid)
         tree = json_tree.EMPTY if key is None else world.objects.get(key) or json_tree.EMPTY
-    return found
+    return owner_name

@@ -33,7 +33,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
 
     Pods of other schedulers, with scheduling gates, or whose claims cannot be used are left out.
     """
-    found: list[tuple[int, int, PodSpec]] = []
+    waiting: list[tuple[int, int, PodSpec]] = []
     for event in _events(objects, api_resources.PODS):
         tree = event.object
         if core.node_name(tree) or not pod_spec.is_ours(tree):
@@ -44,9 +44,9 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
         if facts.is_done or facts.is_deleting or spec.is_gated or not asks:
             continue
         if pod_claims.are_there(objects, facts):
-            found.append((-spec.priority, event.revision, spec))
-    found.sort(key=lambda item: item[:2])
-    return [spec for _, _, spec in found]
+            waiting.append((-spec.priority, event.revision, spec))
+    waiting.sort(key=lambda item: item[:2])
+    return [spec for _, _, spec in waiting]
 
 
 def placed(
@@ -61,22 +61,22 @@ def placed(
     _survey(views.objects, nodes, devices)
     verdicts = Verdicts()
     assumed = Assumptions(nodes, devices)
-    found: dict[PodPlace, str] = {}
+    nodes_of: dict[PodPlace, str] = {}
     shared: dict[ObjectKey, str] = {}
     for pod in pods:
         place = (pod.facts.namespace, pod.facts.name)
         keys = list(_claims(views.objects, pod))
         if taken := next((shared[key] for key in keys if key in shared), ""):
-            found[place] = taken
+            nodes_of[place] = taken
             continue
         with assumed.in_force(views.allocated):
             result = attempt(rules, views, nodes, verdicts, pod, start=0, now=now)
             if result.outcome != "Scheduled":
                 continue
-            found[place] = result.node
+            nodes_of[place] = result.node
             assumed.add(pod, result, views.allocated)
         shared.update((claim.key, result.node) for claim in result.claims if not claim.allocation)
-    return found
+    return nodes_of
 
 
 def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> None:
@@ -101,7 +101,7 @@ def _events(objects: ObjectsReader, place: tuple[str, str]) -> Iterator[Event]:
 
 def _claims(objects: ObjectsReader, pod: PodSpec) -> Iterator[ObjectKey]:
     try:
-        found = pod_claims.resolve(objects, pod.facts)
+        resolved = pod_claims.resolve(objects, pod.facts)
     except ClaimsNotReady:
         return
-    yield from (claim.key for claim in found if claim.allocation is None)
+    yield from (claim.key for claim in resolved if claim.allocation is None)

@@ -50,14 +50,14 @@ def waiting_fates(
     `ended` is the state in which the evicted pods have ended.
     """
     pods = {(pod.namespace, pod.name) for side in (before, after) for pod in side.pods}
-    found = []
+    fates = []
     for place in sorted(pods):
         old, new = before.nodes.get(place, ""), after.nodes.get(place, "")
         later = ended.nodes.get(place, "")
         if bool(old) == bool(new) and (new or not later):
             continue
         prospect = Prospect.FITS if new else Prospect.FREED if later else Prospect.KEPT
-        found.append(
+        fates.append(
             WaitingFate(
                 namespace=place[0],
                 name=place[1],
@@ -66,4 +66,4 @@ def waiting_fates(
                 node=new or later or old,
             )
         )
-    return found
+    return fates

@@ -207,7 +207,7 @@ class World:
                 continue
             facts = pods.facts(tree)
             uids.add(facts.uid)
-            names = [found.name for found in pods.named_claims(facts)]
+            names = [named.name for named in pods.named_claims(facts)]
             for name in filter(None, [*names, facts.extended_claim]):
                 claims.add(claim_key(facts.namespace, name))
             self.remove(key)
@@ -277,9 +277,9 @@ class World:
                 if claim.eviction is not None and evicts
             },
             taints={
-                place: found
+                place: reasons
                 for place, claim in taints.claims.items()
-                if (found := taints.reasons_on(claim.results))
+                if (reasons := taints.reasons_on(claim.results))
             },
         )
 

@@ -56,12 +56,12 @@ class Difference:
     @property
     def chain(self) -> list["Difference"]:
         """The differences from which it follows, the nearest first."""
-        found: list[Difference] = []
+        links: list[Difference] = []
         here = self
         while not here.roots and here.parents:
             here = here.parents[0]
-            found.append(here)
-        return found
+            links.append(here)
+        return links
 
     @property
     def root(self) -> Root:
@@ -152,16 +152,16 @@ class _Linking:
             yield _end(difference)
             return
         for cause in _causes(difference, self._found, self._known):
-            found: Root | Difference | None = None
+            likeliest: Root | Difference | None = None
             if isinstance(cause, Root | Difference):
-                found = cause
+                likeliest = cause
             elif isinstance(cause, ByPod):
                 pair = self._places[cause.side].get(cause.uid)
-                found = None if pair is None else self._by_pair[pair]
-            if isinstance(found, Difference) and found.parted.time > time:
+                likeliest = None if pair is None else self._by_pair[pair]
+            if isinstance(likeliest, Difference) and likeliest.parted.time > time:
                 continue
-            if found is not None and found is not difference:
-                yield found
+            if likeliest is not None and likeliest is not difference:
+                yield likeliest
 
 
 def root_of(change: Change) -> Root:

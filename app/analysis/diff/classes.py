@@ -47,26 +47,26 @@ def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
     a, b = pair.a, pair.b
     if a is None or b is None:
         return (Class.ONLY_B if a is None else Class.ONLY_A,)
-    found = set(_fates(a, b))
+    classes = set(_fates(a, b))
     if a.placed is not None and b.placed is not None:
         is_same_place = (a.placed.node, a.placed.devices) == (b.placed.node, b.placed.devices)
         if not is_same_place:
-            found.add(Class.MOVED)
+            classes.add(Class.MOVED)
     for left, right in _instants(a, b):
         if left != right and (left is None or right is None or abs(left - right) > within):
             is_later = right is None or (left is not None and right > left)
-            found.add(Class.LATER if is_later else Class.EARLIER)
-    if not found and _said(a) != _said(b):
-        found.add(Class.SAID)
-    return tuple(each for each in Class if each in found)
+            classes.add(Class.LATER if is_later else Class.EARLIER)
+    if not classes and _said(a) != _said(b):
+        classes.add(Class.SAID)
+    return tuple(each for each in Class if each in classes)
 
 
 def parted(pair: Pair, within: int) -> Parted:
     """Where the courses of a pair part first; it differs in something."""
-    found = list(_partings(pair, within))
+    partings = list(_partings(pair, within))
     order = list(Aspect)
     # What was said differs wherever the state did; it counts where nothing else is different.
-    acts = [each for each in found if each.aspect is not Aspect.MESSAGES] or found
+    acts = [each for each in partings if each.aspect is not Aspect.MESSAGES] or partings
     return min(acts, key=lambda each: (each.time, order.index(each.aspect)))
 
 

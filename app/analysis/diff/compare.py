@@ -34,7 +34,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     pairs = matching.pairs(courses["a"].all(), courses["b"].all())
     changes = inputs.changes(a, b, within=bounds.within)
     yield
-    found = _differences(pairs, bounds)
+    differences = _differences(pairs, bounds)
     known = Known(
         changes={change.key: change for change in changes},
         switches=switched(a, b),
@@ -42,7 +42,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     )
     asked = [
         difference
-        for difference in found
+        for difference in differences
         if difference.parted.aspect is not Aspect.END
         and difference.pair.a is not None
         and difference.pair.b is not None
@@ -51,7 +51,9 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     told: dict[str, Mapping[int, Testimony]] = {}
     for name, side in sides.items():
         times = [side.instant(event.stamp.time) for event in side.events]
-        line = _Line(side=side, times=times, placed=_placements(found, name), within=bounds.within)
+        line = _Line(
+            side=side, times=times, placed=_placements(differences, name), within=bounds.within
+        )
         queries = [query for difference in asked for query in _queries(difference, name, line)]
         told[name] = yield from testimony.hear(side, queries, bounds)
     for difference in asked:
@@ -61,17 +63,17 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         if not difference.parting.causes:
             heard = {name: told[name].get(late, told[name][early]) for name in sides}
             difference.parting = _parting(difference, heard, courses)
-    causes.link(found, known)
-    counts = Counter(each.value for difference in found for each in difference.classes[:1])
+    causes.link(differences, known)
+    counts = Counter(each.value for difference in differences for each in difference.classes[:1])
     return DiffReport(
         a=a,
         b=b,
-        same=len(pairs) - len(found),
+        same=len(pairs) - len(differences),
         counts=counts,
         switches=known.switches,
         changes=tuple(changes),
-        differences=tuple(found),
-        unexplained=sum(each.root.kind is causes.RootKind.UNKNOWN for each in found),
+        differences=tuple(differences),
+        unexplained=sum(each.root.kind is causes.RootKind.UNKNOWN for each in differences),
         listed_max=bounds.listed_max,
     )
 
@@ -87,13 +89,13 @@ def switched(a: Side, b: Side) -> tuple[str, ...]:
 
 
 def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[Difference]:
-    found = []
+    differences = []
     for pair in pairs:
         told = classes.classes_of(pair, bounds.within)
         if told:
             parted = classes.parted(pair, bounds.within)
-            found.append(Difference(pair=pair, classes=told, parted=parted))
-    return sorted(found, key=_order)
+            differences.append(Difference(pair=pair, classes=told, parted=parted))
+    return sorted(differences, key=_order)
 
 
 def _order(difference: Difference) -> tuple[int, int, int]:
@@ -225,11 +227,11 @@ def _parting(
 def _preempted(place: tuple[str, str], side: str, courses: Courses) -> Parting:
     """It went for another pod."""
     text = f"evicted for {'/'.join(place)}"
-    found = [
+    preempting = [
         course.uid for course in courses.all() if (course.key.namespace, course.key.name) == place
     ]
     return Parting(
         a=text if side == "a" else "",
         b=text if side == "b" else "",
-        causes=tuple(ByPod(side, uid) for uid in found),
+        causes=tuple(ByPod(side, uid) for uid in preempting),
     )

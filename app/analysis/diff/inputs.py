@@ -113,12 +113,12 @@ class Change:
 def changes(a: Side, b: Side, *, within: int) -> list[Change]:
     """The objects to which outsiders wrote differently, in the order of the first such write."""
     left, right = _writes(a), _writes(b)
-    found = [
+    listed = [
         change
         for key in {**left, **right}
         if (change := _change(key, left.get(key, ()), right.get(key, ()), within)) is not None
     ]
-    return sorted(found, key=lambda change: (change.since, str(change.key)))
+    return sorted(listed, key=lambda change: (change.since, str(change.key)))
 
 
 def _change(
@@ -150,7 +150,7 @@ def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
     """What outsiders wrote, by object."""
     authors = Authors(acting(side.events))
     objects: dict[ObjectKey, JsonObject] = {event.key: event.object for event in side.start}
-    found: dict[ObjectKey, list[Write]] = defaultdict(list)
+    writes: dict[ObjectKey, list[Write]] = defaultdict(list)
     for event in side.events:
         if not event.is_about_object:
             continue
@@ -171,8 +171,8 @@ def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
         what = "; ".join(_what(event, before))
         if what:
             moment = Moment(event.revision, side.instant(event.stamp.time))
-            found[key].append(Write(at=moment, what=what))
-    return found
+            writes[key].append(Write(at=moment, what=what))
+    return writes
 
 
 def _is_read(key: ObjectKey) -> bool:
@@ -244,22 +244,24 @@ def _content(event: Event) -> JsonObject:
 def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
     """What an outsider says of an object: all but identity, bookkeeping and consequences."""
     metadata = meta.metadata(tree)
-    found: JsonObject = {}
+    content: JsonObject = {}
     for part in _METADATA:
         kept = dict(metadata.get(part) or {})
         kept.pop(well_known.LAST_APPLIED, None)
         if kept:
-            found[f"metadata.{part}"] = kept
+            content[f"metadata.{part}"] = kept
     for name, value in tree.items():
         if name in ("apiVersion", "kind", "metadata", "status"):
             continue
-        found[name] = _without_drawn(value)
-    if key.resource == "pods" and isinstance(found.get("spec"), dict):
-        found["spec"] = {name: each for name, each in found["spec"].items() if name != "nodeName"}
+        content[name] = _without_drawn(value)
+    if key.resource == "pods" and isinstance(content.get("spec"), dict):
+        content["spec"] = {
+            name: each for name, each in content["spec"].items() if name != "nodeName"
+        }
     if (key.group, key.resource) in _STATUS_OF_INPUTS:
         status = meta.status(tree)
-        found["status"] = {part: facts.masked(status.get(part)) for part in _NODE_STATUS}
-    return found
+        content["status"] = {part: facts.masked(status.get(part)) for part in _NODE_STATUS}
+    return content
 
 
 def _without_drawn(value: Any) -> Any:

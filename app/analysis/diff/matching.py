@@ -41,14 +41,14 @@ def pairs(left: Iterable[Course], right: Iterable[Course]) -> list[Pair]:
     rest: dict[Hashable, list[Course]] = defaultdict(list)
     for course in others.values():
         rest[_kin(course)].append(course)
-    found: list[Pair] = []
+    paired: list[Pair] = []
     for mine, other in matched:
         if other is None and (kin := rest.get(_kin(mine))) and mine.base != mine.key.name:
             other = kin.pop(0)
-        found.append(Pair(number=len(found), a=mine, b=other))
+        paired.append(Pair(number=len(paired), a=mine, b=other))
     for kin in rest.values():
-        found += (Pair(number=len(found) + n, a=None, b=other) for n, other in enumerate(kin))
-    return found
+        paired += (Pair(number=len(paired) + n, a=None, b=other) for n, other in enumerate(kin))
+    return paired
 
 
 def _kin(course: Course) -> Hashable:

@@ -125,15 +125,15 @@ def _end(course: Course | None) -> object:
 
 def _kept(side: Side) -> Mapping[ObjectKey, JsonObject]:
     """The objects that exist at the end."""
-    found = {event.key: event.object for event in side.start}
+    trees = {event.key: event.object for event in side.start}
     for event in side.events:
         if not event.is_about_object:
             continue
         if event.type is EventType.OBJECT_DELETED:
-            found.pop(event.key, None)
+            trees.pop(event.key, None)
         else:
-            found[event.key] = event.object
-    return {key: tree for key, tree in found.items() if key.resource != "events"}
+            trees[event.key] = event.object
+    return {key: tree for key, tree in trees.items() if key.resource != "events"}
 
 
 _IDENTITY = frozenset(("uid", "ownerReferences", "selfLink"))
@@ -142,11 +142,11 @@ _IDENTITY = frozenset(("uid", "ownerReferences", "selfLink"))
 def _meaning(tree: JsonObject | None, node: Any) -> Any:
     if tree is None:
         return None
-    found = facts.masked(meanings.of(tree, node))
+    masked = facts.masked(meanings.of(tree, node))
     metadata = {
-        name: value for name, value in meta.metadata(found).items() if name not in _IDENTITY
+        name: value for name, value in meta.metadata(masked).items() if name not in _IDENTITY
     }
-    return _without_uids({**found, "metadata": metadata})
+    return _without_uids({**masked, "metadata": metadata})
 
 
 def _without_uids(tree: Any) -> Any:

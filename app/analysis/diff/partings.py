@@ -317,6 +317,6 @@ def _device_text(said: _Said | None, facts: DeviceFacts | None) -> str:
 def _taints_text(facts: DeviceFacts | None) -> str:
     if facts is None:
         return "not published"
-    found = sorted(facts.taints | facts.rules)
-    taints = [f"{text} by rule {rule}" if rule else text for text, rule in found]
+    both = sorted(facts.taints | facts.rules)
+    taints = [f"{text} by rule {rule}" if rule else text for text, rule in both]
     return f"tainted {', '.join(taints)}" if taints else "not tainted"

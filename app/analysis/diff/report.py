@@ -49,11 +49,11 @@ class DiffReport:
 
         Changes and switches from which nothing follows are not among them.
         """
-        found: dict[Root, list[Difference]] = {}
+        by_root: dict[Root, list[Difference]] = {}
         for difference in self.differences:
             if difference.roots:
-                found.setdefault(difference.roots[0], []).append(difference)
-        return sorted(found.items(), key=lambda item: item[1][0].parted.time)
+                by_root.setdefault(difference.roots[0], []).append(difference)
+        return sorted(by_root.items(), key=lambda item: item[1][0].parted.time)
 
     def idle(self) -> list[Change]:
         """The changes from which nothing follows."""
@@ -150,7 +150,7 @@ def course_json(course: Course | None) -> JsonObject | None:
 
 def _difference(difference: Difference, a: Side) -> JsonObject:
     pair, parting = difference.pair, difference.parting
-    found: JsonObject = {
+    body: JsonObject = {
         "subject": f"pods/{pair.name}",
         "class": difference.classes[0].value,
         "classes": [each.value for each in difference.classes],
@@ -166,13 +166,13 @@ def _difference(difference: Difference, a: Side) -> JsonObject:
         "consequences": list(_names(difference.below)),
     }
     if parting is not None:
-        found["parting"] = {
+        body["parting"] = {
             "node": parting.node,
             "device": parting.device,
             "a": parting.a,
             "b": parting.b,
         }
-    return found
+    return body
 
 
 def _names(differences: Sequence[Difference]) -> Iterator[str]:

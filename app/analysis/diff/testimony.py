@@ -120,7 +120,7 @@ def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict
         views.fold(event)
     views.show_as_of(side.common)
     rules = side.rules
-    found: dict[int, Testimony] = {}
+    testimonies: dict[int, Testimony] = {}
     events = iter(side.events)
     following = next(events, None)
     for query in sorted(queries, key=lambda query: (query.revision, query.number)):
@@ -131,9 +131,9 @@ def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict
             number += 1
             if number % STEP_MAX == 0:
                 yield
-        found[query.number] = yield from _answer(views, rules, query, bounds)
+        testimonies[query.number] = yield from _answer(views, rules, query, bounds)
         yield
-    return found
+    return testimonies
 
 
 def _answer(views: LiveViews, rules: Rules, query: Query, bounds: DiffBounds) -> Steps[Testimony]:
@@ -237,7 +237,7 @@ def _device_facts(
     users = _users(views)
     rules = list(_rules(views))
     devices: dict[str, DeviceFacts] = {}
-    found: dict[str, PoolFacts] = {}
+    facts_of_pools: dict[str, PoolFacts] = {}
     for pool in sorted(places):
         newest = pools.newest(views.inventory.slices_of(pool))
         holders: set[str] = set()
@@ -258,13 +258,13 @@ def _device_facts(
                         ),
                     )
         surveyed = views.inventory.pool(pool)
-        found["/".join(pool)] = PoolFacts(
+        facts_of_pools["/".join(pool)] = PoolFacts(
             generation=max((each.generation for each in newest), default=0),
             problem="" if surveyed is None else surveyed.problem,
             slices=frozenset(each.key for each in views.inventory.slices_of(pool)),
             holders=frozenset(holders),
         )
-    return devices, found
+    return devices, facts_of_pools
 
 
 def _id_of(device: str) -> DeviceId:
@@ -285,13 +285,13 @@ def _rules(views: LiveViews) -> Iterator[TaintRule]:
 
 def _users(views: LiveViews) -> Mapping[str, frozenset[str]]:
     """Who uses each claim, by its name as holders are named: pods by uid, else the claim itself."""
-    found: dict[str, frozenset[str]] = {}
+    users_of: dict[str, frozenset[str]] = {}
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
         tree = views.objects.get(key) or {}
         users = {each.uid for each in dra.consumers(tree)}
         users |= {owner.uid for owner in meta.owners(tree) if owner.kind == "Pod"}
-        found[f"{key.namespace}/{key.name}"] = frozenset(users) or frozenset((str(key),))
-    return found
+        users_of[f"{key.namespace}/{key.name}"] = frozenset(users) or frozenset((str(key),))
+    return users_of
 
 
 def _holders(

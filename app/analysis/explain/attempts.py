@@ -49,10 +49,10 @@ def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -
 
 
 def _line(event: Event, causes: Mapping[int, Event]) -> Reason:
-    found = decision_body.read(event.object)
-    number = found.inputs.attempt or 1
-    text = f"attempt {number} at {sources.when(event.stamp.time)}: {found.outcome}"
-    cause = causes.get(event.stamp.cause or found.cause)
+    decision = decision_body.read(event.object)
+    number = decision.inputs.attempt or 1
+    text = f"attempt {number} at {sources.when(event.stamp.time)}: {decision.outcome}"
+    cause = causes.get(event.stamp.cause or decision.cause)
     woken = () if cause is None else (_woken(cause),)
     return Reason(text=text, children=woken, revision=event.revision)
 
@@ -65,15 +65,15 @@ def _woken(cause: Event) -> Reason:
 
 def _next(last: Event, now: Instant) -> Iterator[Reason]:
     """When the pod is tried again, as of its last attempt."""
-    found = decision_body.read(last.object)
-    count = found.inputs.attempt or 1
+    decision = decision_body.read(last.object)
+    count = decision.inputs.attempt or 1
     at = last.stamp.time
     ready = waiting_pods.backoff_end(at, count)
     length = min(waiting_pods.BACKOFF_FIRST << min(count - 1, 10), waiting_pods.BACKOFF_MAX)
     backoff = f"back-off of {length // SECOND} s after attempt {count}"
-    if found.outcome == "Error":
+    if decision.outcome == "Error":
         yield Reason(text=f"tried again at {sources.when(ready)}, whatever happens ({backoff})")
-    elif found.outcome == "Unschedulable":
+    elif decision.outcome == "Unschedulable":
         flush = waiting_pods.flush_end(at)
         early = f"not before {sources.when(ready)} ({backoff})" if ready > now else "at once"
         text = f"tried again when an event may help, {early}; at the latest after "

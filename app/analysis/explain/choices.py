@@ -27,13 +27,13 @@ def moment_of(events: Sequence[Event], claim: JsonView) -> Revision | None:
     None when the events do not go back so far.
     """
     wanted = dra.allocation(claim)
-    found: Revision | None = None
+    moment: Revision | None = None
     for event in events:
         if dra.allocation(event.object) != wanted:
-            return found
-        found = event.revision
+            return moment
+        moment = event.revision
     # Every event that is known has it: allocated since the first one, if that is the creation.
-    return found if events and events[-1].type is EventType.OBJECT_CREATED else None
+    return moment if events and events[-1].type is EventType.OBJECT_CREATED else None
 
 
 def first_with(events: Sequence[Event], *path: str) -> Event | None:
@@ -41,12 +41,12 @@ def first_with(events: Sequence[Event], *path: str) -> Event | None:
 
     None when it has nothing there, or when the events do not go back so far.
     """
-    found: Event | None = None
+    first: Event | None = None
     for event in events:
         if not json_tree.get(event.object, *path):
-            return found
-        found = event
-    return found if found is not None and found.type is EventType.OBJECT_CREATED else None
+            return first
+        first = event
+    return first if first is not None and first.type is EventType.OBJECT_CREATED else None
 
 
 def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:

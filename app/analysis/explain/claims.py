@@ -136,10 +136,10 @@ def _constraints(
 
 def _value(views: LiveViews, result: DeviceResult, attribute: str) -> str | None:
     """The value of an attribute as it is published now; a short name is of the driver's domain."""
-    found = tainted.device_of(views, result.id)
-    if found is None:
+    slice_and_device = tainted.device_of(views, result.id)
+    if slice_and_device is None:
         return None
-    attributes = found[1].attributes
+    attributes = slice_and_device[1].attributes
     domain, _, short = attribute.rpartition("/")
     value = attributes.get(attribute)
     if value is None and domain == result.driver:
@@ -209,6 +209,6 @@ def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:
     for key in views.objects.keys("", "pods", claim.namespace):
         tree = views.objects.get(key) or {}
         pod = pods.facts(tree)
-        if any(found.name == claim.name for found in pods.named_claims(pod)):
+        if any(named.name == claim.name for named in pods.named_claims(pod)):
             return [key.name]
     return []

@@ -39,7 +39,7 @@ def allocated(results: Sequence[DeviceResult]) -> list[Reason]:
     requests: dict[str, list[DeviceResult]] = {}
     for result in results:
         requests.setdefault(result.request, []).append(result)
-    return [_request(name, found) for name, found in requests.items()]
+    return [_request(name, devices) for name, devices in requests.items()]
 
 
 def claims_of(
@@ -50,7 +50,7 @@ def claims_of(
     """
     uid = meta.uid(pod)
     namespace = meta.namespace(pod)
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     for number, key in enumerate(
         list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace))
     ):
@@ -65,8 +65,8 @@ def claims_of(
                 for reason in tainted.of_result(views, tree, result, quirks, now)
             ]
             children = (*taints, *allocated(results), *unpublished(views, results))
-            found.append(Reason(text=f"claim {key.name}", children=children, about=key))
-    return _to_be_evicted(views, pod, quirks) + found
+            reasons.append(Reason(text=f"claim {key.name}", children=children, about=key))
+    return _to_be_evicted(views, pod, quirks) + reasons
 
 
 def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[Reason]:
@@ -86,7 +86,7 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
     namespace, name = meta.namespace(pod), pod["metadata"]["name"]
     state = TaintState(quirks, with_rules=views.profile.enabled("DRADeviceTaintRules"))
     claims = [
-        claim_key(namespace, found.name or "") for found in pods.named_claims(pods.facts(pod))
+        claim_key(namespace, named.name or "") for named in pods.named_claims(pods.facts(pod))
     ]
     pools = {result.id[:2] for key in claims for result in dra.results(objects.get(key) or {})}
     slices = [
@@ -124,7 +124,7 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
         tree = views.objects.get(key) or {}
         if any(consumer.uid == uid for consumer in dra.consumers(tree)):
             held.update({result.id: (key.name, result) for result in dra.results(tree)})
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     for number, item in enumerate(list(views.inventory.slices())):
         if number % STEP_MAX == 0:
             yield
@@ -138,8 +138,8 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
                     continue
                 source = tainted.origin(views, device.id, taint, item.key)
                 what = f"tainted {taint.text} by {source.text}{patience}"
-                found.append(source.reason(f"claim {name} has {device.text}, {what}"))
-    return found
+                reasons.append(source.reason(f"claim {name} has {device.text}, {what}"))
+    return reasons
 
 
 def _patience(

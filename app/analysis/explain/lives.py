@@ -120,23 +120,23 @@ def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterat
 def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
     pod = pods.facts(tree)
     for entry in pod.entries:
-        found = pods.entry_claim(pod, entry)
-        if found.problem:
-            yield Reason(text=f"entry {entry.name}: {found.problem}", is_kept=True)
+        named = pods.entry_claim(pod, entry)
+        if named.problem:
+            yield Reason(text=f"entry {entry.name}: {named.problem}", is_kept=True)
             continue
-        if found.name is None:
+        if named.name is None:
             continue
-        key = claim_key(pod.namespace, found.name)
+        key = claim_key(pod.namespace, named.name)
         claim = views.objects.get(key)
         refused = "so the kubelet refuses to prepare it"
         if claim is None:
-            text = f"claim {found.name} does not exist, {refused}"
+            text = f"claim {named.name} does not exist, {refused}"
         elif not pods.is_allocated(claim):
-            text = f"claim {found.name} is not allocated and not reserved for the pod, {refused}"
+            text = f"claim {named.name} is not allocated and not reserved for the pod, {refused}"
         elif not pods.is_reserved_for(claim, pod.uid, pod.group):
             names = [consumer.name for consumer in dra.consumers(claim)]
             users = f"; it is reserved for {listed(names, len(names))}" if names else ""
-            text = f"claim {found.name} is allocated but not reserved for the pod, {refused}{users}"
+            text = f"claim {named.name} is allocated but not reserved for the pod, {refused}{users}"
         else:
             continue
         event = views.objects.event(key)
@@ -182,12 +182,12 @@ def _finished(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
 
 
 def _containers(tree: JsonView) -> Iterator[Reason]:
-    for found in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
-        end = found.state.terminated
+    for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
+        end = container.state.terminated
         if end is not None:
             signal = f", signal {end.signal}" if end.signal else ""
             why = f" ({end.reason})" if end.reason else ""
-            yield Reason(text=f"container {found.name}: exit code {end.exit_code}{signal}{why}")
+            yield Reason(text=f"container {container.name}: exit code {end.exit_code}{signal}{why}")
 
 
 def _grace(tree: JsonView) -> int:

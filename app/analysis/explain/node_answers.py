@@ -79,12 +79,12 @@ def indexing(rules: Rules, views: MergingViews) -> Generator[None, None, NodeInd
     """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
-    found = [
+    events = [
         objects.event(key)
         for place in (api_resources.NODES, api_resources.PODS)
         for key in objects.keys(*place)
     ]
-    ordered = sorted((event for event in found if event), key=lambda event: event.revision)
+    ordered = sorted((event for event in events if event), key=lambda event: event.revision)
     for number, event in enumerate(ordered, 1):
         reconciler.fold(event, views)
         if number % STEP_MAX == 0:

@@ -61,15 +61,15 @@ def _lines(
     rest = len(reasons) - len(shown)
     if rest:
         shown.append(Reason(text=f"… {rest} {_TAIL}"))
-    found: list[str] = []
+    lines: list[str] = []
     for number, reason in enumerate(shown, 1):
         is_last = number == len(shown)
         branch, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         deeper = f"{indent}{below}"
         hanging = f"{deeper}{'│  ' if reason.children else '   '}"
-        found += _wrapped(shortened(reason.line, text_max), f"{indent}{branch}", hanging, width)
-        found += _lines(reason.children, deeper, width, text_max, children_max)
-    return found
+        lines += _wrapped(shortened(reason.line, text_max), f"{indent}{branch}", hanging, width)
+        lines += _lines(reason.children, deeper, width, text_max, children_max)
+    return lines
 
 
 def _first(reasons: Sequence[Reason], count: int) -> list[Reason]:

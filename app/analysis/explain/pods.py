@@ -64,10 +64,10 @@ class PodFindings:
 
     def to_json(self) -> JsonObject:
         """All nodes with all devices, and all that would help if that was asked."""
-        found: JsonObject = {"nodes": [node.to_json() for node in self.nodes]}
+        body: JsonObject = {"nodes": [node.to_json() for node in self.nodes]}
         if self.helps is not None:
-            found["helps"] = list(self.helps)
-        return found
+            body["helps"] = list(self.helps)
+        return body
 
 
 def waiting(
@@ -91,7 +91,7 @@ def waiting(
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         return PodFindings(text=early, children=lacking)
-    found: list[NodeReason] = []
+    fitting: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
     followed = 0
     seen: set[Hashable] = set()
@@ -111,28 +111,28 @@ def waiting(
             made = replace(made, explained=replace(made.explained, quirks=answer.quirks()))
             yield
         seen.add(said)
-        found.append(made)
+        fitting.append(made)
         if help and answer.text and answer.answer is not None:
             refused.setdefault(said, []).append(answer)
-    if node and not found:
+    if node and not fitting:
         raise NotFound(f'node "{node}" not found', resource="nodes")
-    children = merge_nodes(found)
+    children = merge_nodes(fitting)
     failures = waits.failures(views, tree, now, rules.binding_timeout)
     children = (*failures, *children)
-    if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in found):
+    if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in fitting):
         children = (*waits.places(views, tree), *children)
     children = (*waits.repeated(tree), *children)
-    if rules.quirks.c16 and any(reason.is_error for reason in found):
+    if rules.quirks.c16 and any(reason.is_error for reason in fitting):
         children = (Reason(text=ENDS_ATTEMPT), *children)
     helps: list[JsonObject] = []
-    if help and all(reason.text for reason in found):
-        helpful, helps = yield from _help(list(refused.values()), found, bounds)
+    if help and all(reason.text for reason in fitting):
+        helpful, helps = yield from _help(list(refused.values()), fitting, bounds)
         children = (helpful, *children)
-    fits = sum(not reason.text for reason in found)
+    fits = sum(not reason.text for reason in fitting)
     return PodFindings(
-        text=_fit_text(fits, len(found)),
+        text=_fit_text(fits, len(fitting)),
         children=children,
-        nodes=tuple(found),
+        nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
     )
 
@@ -148,10 +148,10 @@ def _help(
     helps: list[tuple[Help, int]] = []
     for alike in groups:
         fewest = min((len(one.changes) for one, _ in helps), default=bounds.help_changes_max)
-        found = yield from alike[0].looking_for_help(
+        helpful = yield from alike[0].looking_for_help(
             changes_max=fewest, tries_max=bounds.help_tries_max
         )
-        helps += [(one, len(alike)) for one in found]
+        helps += [(one, len(alike)) for one in helpful]
     fewest = min((len(one.changes) for one, _ in helps), default=0)
     helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
     children = [*_best(helps), *_beyond_devices(asked)]
@@ -183,9 +183,9 @@ def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
         else:
             kinds.setdefault(one.kinds, []).append((one, alike))
     lines = list(_released(releases, counts))
-    for found in kinds.values():
-        most = max(one.amount for one, _ in found)
-        same = [(one, alike) for one, alike in found if one.amount == most]
+    for group in kinds.values():
+        most = max(one.amount for one, _ in group)
+        same = [(one, alike) for one, alike in group if one.amount == most]
         names = [one.node for one, _ in same]
         alike = sum(count - 1 for _, count in same)
         text = f"{same[0][0].text}: {_then(names, alike)}"

@@ -54,9 +54,9 @@ def decision_about(events: Sequence[Event], victim: JsonView) -> Event | None:
     for event in reversed(events):
         if event.type is not EventType.DECISION_RECORDED:
             continue
-        found = decision_body.summary_of(event.object).preemption
-        is_cut = found.victims_count > len(found.victims)
-        if wanted in found.victims or is_cut:
+        preemption = decision_body.summary_of(event.object).preemption
+        is_cut = preemption.victims_count > len(preemption.victims)
+        if wanted in preemption.victims or is_cut:
             return event
     return None
 
@@ -76,11 +76,11 @@ def evicted_for(
         f"its own is {_priority(victim)}",
         children=(Reason(text=summary.message),),
     )
-    found = summary.preemption
-    others = [name for name in found.victims if name != _place(victim)]
-    count = (found.victims_count or 1) - 1
+    preemption = summary.preemption
+    others = [name for name in preemption.victims if name != _place(victim)]
+    count = (preemption.victims_count or 1) - 1
     also = f"with {listed(others, count)}; " if others else ""
-    yield Reason(text=f"on node {found.node}: {also}{_cost_text(found)}")
+    yield Reason(text=f"on node {preemption.node}: {also}{_cost_text(preemption)}")
 
 
 def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:

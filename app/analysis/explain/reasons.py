@@ -40,24 +40,24 @@ class Reason:
 
     def to_json(self) -> JsonObject:
         """The branch as JSON."""
-        found: JsonObject = {"text": self.text}
+        body: JsonObject = {"text": self.text}
         if self.count != 1:
-            found["count"] = self.count
+            body["count"] = self.count
         if self.revision:
-            found["revision"] = self.revision
+            body["revision"] = self.revision
         if self.about is not None:
             about = self.about
-            found["about"] = {
+            body["about"] = {
                 "group": about.group,
                 "resource": about.resource,
                 "namespace": about.namespace,
                 "name": about.name,
             }
         if self.issues:
-            found["issues"] = list(self.issues)
+            body["issues"] = list(self.issues)
         if self.children:
-            found["children"] = [child.to_json() for child in self.children]
-        return found
+            body["children"] = [child.to_json() for child in self.children]
+        return body
 
     def size(self) -> int:
         """How many reasons there are in the branch."""

@@ -50,10 +50,10 @@ class Verdict:
 
 def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
     """The effective device in the newest generation of its pool, and the key of its slice."""
-    for found in pools.newest(views.inventory.slices_of(place[:2])):
-        for device in found.devices:
+    for resource_slice in pools.newest(views.inventory.slices_of(place[:2])):
+        for device in resource_slice.devices:
             if device.id == place:
-                return found.key, device
+                return resource_slice.key, device
     return None
 
 
@@ -104,10 +104,10 @@ def _rule_taints(place: DeviceId, taint: Taint, tree: JsonView) -> bool:
 
 def _slice_taints(place: DeviceId, taint: Taint, tree: JsonView) -> bool:
     return (dra.driver(tree), dra.pool_name(tree)) == place[:2] and any(
-        taints.taint_of(found).text == taint.text
+        taints.taint_of(device_taint).text == taint.text
         for device in dra.devices(tree)
         if device.get("name") == place[2]
-        for found in dra.device_taints(device)
+        for device_taint in dra.device_taints(device)
     )
 
 
@@ -119,10 +119,10 @@ def of_result(
     now: Instant,
 ) -> Iterator[Reason]:
     """Each taint of a device that a claim holds, and what becomes of the claim's pods for it."""
-    found = device_of(views, result.id)
-    if found is None:
+    slice_and_device = device_of(views, result.id)
+    if slice_and_device is None:
         return
-    slice_key, device = found
+    slice_key, device = slice_and_device
     for taint in device.taints:
         verdict = judge(views, claim, result, taint, quirks, now)
         source = origin(views, result.id, taint, slice_key)

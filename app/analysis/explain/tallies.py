@@ -126,16 +126,16 @@ def tally(
 
     For one node the order is that in which the causes first occur.
     """
-    found: dict[Key, CauseTally] = {}
+    by_key: dict[Key, CauseTally] = {}
     count = 0
     for node, groups in asked:
         count += 1
         seen: set[Key] = set()
         for group in groups:
             key = key_of(group.reason, coarse=coarse)
-            known = found.get(key)
+            known = by_key.get(key)
             if known is None:
-                known = found[key] = CauseTally(key=key, example=node)
+                known = by_key[key] = CauseTally(key=key, example=node)
             known.seen.update(group.devices)
             if key not in seen:
                 seen.add(key)
@@ -144,7 +144,7 @@ def tally(
             known.texts[text] = known.texts.get(text, 0) + len(group.devices)
             if known.example == node:
                 known.names += group.devices[: NAMES_MAX - len(known.names)]
-    tallies = list(found.values())
+    tallies = list(by_key.values())
     return tallies if count == 1 else sorted(tallies, key=lambda one: -one.devices)
 
 
@@ -162,14 +162,14 @@ def common_prefix(names: Iterable[str]) -> str:
 
 def grouped(groups: Sequence[Alike]) -> list[JsonObject]:
     """All devices of one node by equal reasons, names by pool: complete, nothing said twice."""
-    found: dict[tuple[Key, str], dict[str, list[str]]] = {}
+    pools_of: dict[tuple[Key, str], dict[str, list[str]]] = {}
     for group in groups:
-        pools = found.setdefault((key_of(group.reason), said_of(group.reason)), {})
+        pools = pools_of.setdefault((key_of(group.reason), said_of(group.reason)), {})
         for device in group.devices:
             pool, _, name = device.rpartition("/")
             pools.setdefault(pool, []).append(name)
     trees: list[JsonObject] = []
-    for ((kind, about), text), pools in found.items():
+    for ((kind, about), text), pools in pools_of.items():
         tree: JsonObject = {
             "cause": kind,
             "text": text,

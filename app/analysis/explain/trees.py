@@ -63,26 +63,26 @@ class NodeReason:
 
     def to_json(self) -> JsonObject:
         """The node with every device."""
-        found: JsonObject = {"node": self.node, "text": self.text}
+        body: JsonObject = {"node": self.node, "text": self.text}
         explained = self.explained
         if explained is None:
-            return found
-        found |= {"outcome": explained.outcome, "detail": explained.text}
+            return body
+        body |= {"outcome": explained.outcome, "detail": explained.text}
         if explained.pools:
-            found["pools"] = [{"pool": pool, "problem": why} for pool, why in explained.pools]
-        found["claims"] = [
+            body["pools"] = [{"pool": pool, "problem": why} for pool, why in explained.pools]
+        body["claims"] = [
             {"claim": claim.claim, "requests": [_request_json(one) for one in claim.requests]}
             for claim in explained.claims
         ]
         if explained.tried:
-            found["tried"] = [one.tree() for one in explained.tried]
-            found["givenUp"] = explained.given_up
+            body["tried"] = [one.tree() for one in explained.tried]
+            body["givenUp"] = explained.given_up
         if explained.deepest is not None:
             taken = list(explained.taken)
-            found["deepest"] = {"taken": taken, **_request_json(explained.deepest)}
+            body["deepest"] = {"taken": taken, **_request_json(explained.deepest)}
         if explained.quirks:
-            found["quirks"] = list(explained.quirks)
-        return found
+            body["quirks"] = list(explained.quirks)
+        return body
 
 
 def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
@@ -114,8 +114,8 @@ def merge_nodes(
 
 def claim_reasons(reason: NodeReason, claim: str) -> tuple[Reason, ...]:
     """What one claim got on a node and why, request by request."""
-    found = dict(_by_claim([reason])).get(claim, [])
-    return (*(_request(one) for one in found), *_quirks([reason]))
+    requests = dict(_by_claim([reason])).get(claim, [])
+    return (*(_request(one) for one in requests), *_quirks([reason]))
 
 
 _Level = Callable[[NodeReason], Hashable]
@@ -186,10 +186,10 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     # Where the search was followed, that tells more than what is against devices alone.
     followed = first.explained is not None and bool(first.explained.tried)
     for claim, requests in _by_claim(nodes):
-        found = _requests(requests, brief=followed)
+        reasons = _requests(requests, brief=followed)
         # The name of the claim is told only where there are several.
         several = first.explained is not None and len(first.explained.claims) > 1
-        children += [Reason(text=f"claim {claim}", children=found)] if several else list(found)
+        children += [Reason(text=f"claim {claim}", children=reasons)] if several else list(reasons)
     if first.explained is not None:
         children += _tried_reasons(first, len(nodes))
     children += _pools(nodes)
@@ -202,10 +202,10 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
 
 def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
     """The defects of upstream that decided, as far as nodes were asked about them."""
-    found: dict[str, list[str]] = {}
+    nodes_of: dict[str, list[str]] = {}
     for reason in nodes:
         for quirk in reason.explained.quirks if reason.explained else ():
-            found.setdefault(quirk, []).append(reason.node)
+            nodes_of.setdefault(quirk, []).append(reason.node)
     return [
         Reason(
             text=f"upstream's defect {quirk} took part on {_names(names)}: "
@@ -214,7 +214,7 @@ def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
             issues=() if "-" in quirk else (quirk.upper(),),
             is_kept=True,
         )
-        for quirk, names in found.items()
+        for quirk, names in nodes_of.items()
     ]
 
 
@@ -227,13 +227,13 @@ _OfNodes = list[tuple[str, RequestReason]]
 
 def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
     """Per claim and request or alternative, what each node says."""
-    found: dict[str, dict[str, _OfNodes]] = {}
+    by_claim: dict[str, dict[str, _OfNodes]] = {}
     for reason in nodes:
         for claim, request in reason.requests():
-            found.setdefault(claim, {}).setdefault(request.request, []).append(
+            by_claim.setdefault(claim, {}).setdefault(request.request, []).append(
                 (reason.node, request)
             )
-    return [(claim, list(requests.values())) for claim, requests in found.items()]
+    return [(claim, list(requests.values())) for claim, requests in by_claim.items()]
 
 
 def _requests(found: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:

@@ -41,13 +41,13 @@ def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
 
 def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
     pod = pods.facts(tree)
-    for found in pods.named_claims(pod):
-        claim = views.objects.get(claim_key(pod.namespace, found.name or "")) or {}
+    for named in pods.named_claims(pod):
+        claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
         if meta.is_deleting(claim):
             users = [consumer.name for consumer in dra.consumers(claim)]
             ends = "ends" if len(users) == 1 else "end"
             until = f", which goes on until {listed(users, len(users))} {ends}" if users else ""
-            yield Reason(text=f"claim {found.name} was deleted{until}")
+            yield Reason(text=f"claim {named.name} was deleted{until}")
 
 
 def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:

@@ -69,7 +69,7 @@ def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
 def repeated(tree: JsonObject) -> Iterator[Reason]:
     """The claims that two entries of the pod name: such a pod is never bound."""
     pod = pods.facts(tree)
-    names = [found.name for found in pods.named_claims(pod) if found.name]
+    names = [named.name for named in pods.named_claims(pod) if named.name]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield Reason(
             text=f"two entries of the pod name claim {name}: it is allocated for the first and "

@@ -68,7 +68,7 @@ def units(row: JsonView, seed: str) -> list[Unit]:
     if not 1 <= count <= UNITS_MAX:
         raise InputError(f"a pool cannot have {count} units", place="profile")
     counters = {name: str(value) for name, value in json_tree.mapping(row, "counters").items()}
-    found: list[Unit] = []
+    made: list[Unit] = []
     for number in range(count):
         digest = hashlib.sha256(f"{seed}/{number}".encode()).hexdigest()
         names = {
@@ -85,8 +85,8 @@ def units(row: JsonView, seed: str) -> list[Unit]:
             for kind in json_tree.objects(row, "devices")
             for device in _devices(row, kind, unit, counters, names)
         )
-        found.append(Unit(name=unit, counters=counters, devices=devices))
-    return found
+        made.append(Unit(name=unit, counters=counters, devices=devices))
+    return made
 
 
 def grid(row: JsonView, nodes: tuple[str, ...]) -> list[Unit]:
@@ -175,12 +175,14 @@ def _consumed(
 ) -> dict[str, Any]:
     if kind.get("consumes") == "all":
         return dict(counters)
-    found = dict(json_tree.mapping(kind, "consumes")) | dict(json_tree.mapping(variant, "consumes"))
+    consumed = dict(json_tree.mapping(kind, "consumes")) | dict(
+        json_tree.mapping(variant, "consumes")
+    )
     counter = json_tree.text(kind, "placements", "counter")
     if counter and start is not None:
         for slot in range(start, start + (json_tree.integer(variant, "size") or 1)):
-            found[filled(counter, {"slot": str(slot)})] = "1"
-    return found
+            consumed[filled(counter, {"slot": str(slot)})] = "1"
+    return consumed
 
 
 def _described(
@@ -196,14 +198,16 @@ def _described(
         **json_tree.mapping(kind, "capacity"),
         **more,
     }
-    found: JsonObject = {}
+    described: JsonObject = {}
     if attributes:
-        found["attributes"] = {name: _attribute(value, names) for name, value in attributes.items()}
+        described["attributes"] = {
+            name: _attribute(value, names) for name, value in attributes.items()
+        }
     if capacity:
-        found["capacity"] = {name: _capacity(value, names) for name, value in capacity.items()}
+        described["capacity"] = {name: _capacity(value, names) for name, value in capacity.items()}
     if kind.get("allowMultipleAllocations") is True:
-        found["allowMultipleAllocations"] = True
-    return found
+        described["allowMultipleAllocations"] = True
+    return described
 
 
 def _attribute(value: Any, names: Mapping[str, str]) -> JsonObject:

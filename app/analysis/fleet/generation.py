@@ -109,23 +109,23 @@ def publish(
     `present` are the slices that exist of this pool, `uid_of` knows the uids of nodes. A pool that
     is as it should be is left alone; otherwise all its slices go to the next generation.
     """
-    found = {meta.name(tree): tree for tree in present}
+    by_name = {meta.name(tree): tree for tree in present}
     wanted = {_slice_name(pool, index): spec for index, spec in enumerate(pool.specs)}
-    if found.keys() == wanted.keys() and all(
-        _content(found[name]["spec"]) == _content(spec) for name, spec in wanted.items()
+    if by_name.keys() == wanted.keys() and all(
+        _content(by_name[name]["spec"]) == _content(spec) for name, spec in wanted.items()
     ):
         return []
-    generation = 1 + max((dra.pool(tree).generation for tree in found.values()), default=0)
+    generation = 1 + max((dra.pool(tree).generation for tree in by_name.values()), default=0)
     commands: list[Command] = []
     for name, spec in wanted.items():
         tree = _slice(pool, name, spec, generation, uid_of)
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", name)
-        if name in found:
-            tree["metadata"]["resourceVersion"] = found[name]["metadata"]["resourceVersion"]
+        if name in by_name:
+            tree["metadata"]["resourceVersion"] = by_name[name]["metadata"]["resourceVersion"]
             commands.append(UpdateObject(key=key, version="v1", tree=tree))
         else:
             commands.append(CreateObject(key=key, version="v1", tree=tree))
-    for name in sorted(found.keys() - wanted.keys()):
+    for name in sorted(by_name.keys() - wanted.keys()):
         commands.append(DeleteObject(key=ObjectKey(*api_resources.RESOURCE_SLICES, "", name)))
     return commands
 

@@ -113,15 +113,15 @@ def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[Incident, ...]:
         raise InputError(
             f"{unknown[0]!r} is not known", place="--plan", cure=f"use {', '.join(_ROWS)}"
         )
-    found: list[Incident] = []
+    planned: list[Incident] = []
     for row, kind in _ROWS.items():
         rate = _number(json_tree.mapping(tree, row), "perHour", 0.0)
         if rate * seconds / 3600 > INCIDENTS_MAX:
             raise InputError(f"{row} are more than {INCIDENTS_MAX}", place="--plan")
         if rate > 0:
             settings = json_tree.mapping(tree, row)
-            found += _of_kind(whole, kind, settings, rate, seconds, f"{seed}/{row}")
-    return tuple(sorted(found, key=lambda incident: (incident.at_seconds, incident.name)))
+            planned += _of_kind(whole, kind, settings, rate, seconds, f"{seed}/{row}")
+    return tuple(sorted(planned, key=lambda incident: (incident.at_seconds, incident.name)))
 
 
 def commands(incident: Incident, whole: Fleet, present: Present) -> list[Command]:
@@ -237,7 +237,7 @@ def _published(node: str, whole: Fleet, present: Present) -> list[Command]:
 
 
 def _number(tree: JsonView, name: str, otherwise: float) -> float:
-    found = tree.get(name, otherwise)
-    if isinstance(found, bool) or not isinstance(found, int | float) or found < 0:
+    number = tree.get(name, otherwise)
+    if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
         raise InputError(f"{name} must be a number of at least 0", place="--plan")
-    return float(found)
+    return float(number)

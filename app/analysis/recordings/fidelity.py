@@ -139,13 +139,13 @@ class FidelityReport:
 
     def rows(self) -> list[tuple[str, ...]]:
         """One row per kind for a table: KIND, then a count per operation, TIMES and LOSSES."""
-        found: list[tuple[str, ...]] = []
+        table: list[tuple[str, ...]] = []
         for kind in self.kinds:
             name = _kind_name(kind.group, kind.resource)
             counts = tuple(str(kind.ops.get(op.value, 0)) for op in Op)
             losses = ", ".join(f"{loss} {count}" for loss, count in kind.losses.items())
-            found.append((name, *counts, _span(kind), losses))
-        return found
+            table.append((name, *counts, _span(kind), losses))
+        return table
 
 
 ROW_TITLES = ("KIND", *(op.value for op in Op), "TIMES", "LOSSES")
@@ -301,13 +301,13 @@ class FidelityCollector:
         against a history of devices.
         """
         chosen = [kind for place, kind in self._kinds.items() if is_judged(*place)]
-        found = _Kind()
+        together = _Kind()
         for kind in chosen or self._kinds.values():
-            found.ops += kind.ops
-            found.losses += kind.losses
-            found.times += kind.times
-            found.qualities += kind.qualities
-        return found
+            together.ops += kind.ops
+            together.losses += kind.losses
+            together.times += kind.times
+            together.qualities += kind.qualities
+        return together
 
     def _can_decide(self, judged: _Kind) -> Judgeability:
         seen = {

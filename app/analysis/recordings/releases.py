@@ -69,7 +69,7 @@ class ReleaseEvidence:
     def best(self) -> Evidence | None:
         """What the release is taken from: of the first component that says one, what most say."""
         for component in COMPONENTS:
-            said = [found for found in self.found.values() if found.component == component]
+            said = [evidence for evidence in self.found.values() if evidence.component == component]
             if said:
                 return max(said, key=lambda one: (one.count, _order(one.release)))
         return None
@@ -109,11 +109,11 @@ def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:
             f"the recording does not say of which release it is: the history imitates {profile}; "
             "--profile names another"
         ]
-    found = [f"the history imitates {profile}: {best.text()}"]
+    lines = [f"the history imitates {profile}: {best.text()}"]
     if not profiles.profile_of(best.release):
-        found[0] += ", which no profile is like; the nearest is taken"
-    found += [f"against it: {other.text()}" for other in evidence.others(best)]
-    return found
+        lines[0] += ", which no profile is like; the nearest is taken"
+    lines += [f"against it: {other.text()}" for other in evidence.others(best)]
+    return lines
 
 
 def objections(evidence: ReleaseEvidence, profile: str) -> list[str]:

@@ -98,11 +98,11 @@ def attempts_of(
 
     `slack` are the microseconds by which instants of the recording may be wrong.
     """
-    refused, found = _failures(tries, waits, slack)
+    refused, tried = _failures(tries, waits, slack)
     for placing in tries.placings:
         last = max(placing.began + tolerances.TABLE.sure_after + slack, placing.claims_at or 0)
         earliest = placing.began if placing.earliest is None else placing.earliest
-        found.append(
+        tried.append(
             Try(
                 # While a pod is bound it is not tried: what failed before its first write was sent
                 # was earlier, however long the write had waited.
@@ -119,10 +119,10 @@ def attempts_of(
                 placing=placing,
             )
         )
-    found.sort(key=lambda each: each.instant)
+    tried.sort(key=lambda each: each.instant)
     before: Instant | None = None
     version = 0
-    for each in found:
+    for each in tried:
         # An attempt without a report saw what those saw that had been reported: a third one.
         version = each.version = max(each.version, version)
         if removed is not None and each.instant >= removed:
@@ -136,7 +136,7 @@ def attempts_of(
             each.also = frozenset(
                 message for made, message in refused if made.first <= each.instant <= made.last
             )
-    return found
+    return tried
 
 
 _Refused = list[tuple[Made, str]]
@@ -146,7 +146,7 @@ _Refused = list[tuple[Made, str]]
 def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list[Try]]:
     """Failed attempts; a condition that belongs to a report is no attempt of its own."""
     refused: _Refused = []
-    found: list[Try] = []
+    failures: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
     instants = [instant for instant, _ in tries.failures]
     told: set[int] = set()
@@ -172,7 +172,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             refused.append((Made(first=instant, last=instant), note))
             continue
         refused.append((made, note))
-        found.append(
+        failures.append(
             Try(
                 instant=made.middle,
                 first=Instant(made.first - tolerances.TABLE.failed_before - slack),
@@ -181,7 +181,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
                 is_exact=not made.has_waited,
             )
         )
-    found += (
+    failures += (
         Try(
             instant=instant,
             first=Instant(instant - tolerances.TABLE.failed_before - slack),
@@ -191,7 +191,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
         )
         for index, instant in enumerate(instants)
     )
-    return refused, found
+    return refused, failures
 
 
 def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:

@@ -94,7 +94,7 @@ class Acting:
 
 def acting(events: Iterable[Event]) -> dict[str, Acting]:
     """What each user did whose name says nothing; hand it all events of a recording, in order."""
-    found: dict[str, Acting] = {}
+    by_user: dict[str, Acting] = {}
     authors = Authors()
     objects: dict[ObjectKey, JsonObject] = {}
     for event in events:
@@ -111,14 +111,14 @@ def acting(events: Iterable[Event]) -> dict[str, Acting]:
         role = authors.by_content(event, before)
         if user in NAMED or user == UNNAMED:
             continue
-        acts = found.setdefault(user, Acting())
+        acts = by_user.setdefault(user, Acting())
         if not role:
             acts.others += 1
             continue
         acts.roles[role] += 1
         if _is_proper(event, before):
             acts.only[role] += 1
-    return found
+    return by_user
 
 
 class Authors:
@@ -325,19 +325,19 @@ def _pod_writer(before: JsonView, after: JsonView) -> str:
 def _manager(before: JsonView, after: JsonView) -> str:
     """The manager whose entry is new, later or wider; empty when none or several are."""
     olds, news = _entries(before), _entries(after)
-    found = {
+    managers = {
         place[0]
         for place, entry in news.items()
         if place not in olds or entry.get("time") != olds[place].get("time")
     }
-    if not found:
+    if not managers:
         # Another write in the same second: whoever has more fields now.
-        found = {
+        managers = {
             place[0]
             for place, entry in news.items()
             if not _covers(olds[place].get("fieldsV1"), entry.get("fieldsV1"))
         }
-    return found.pop() if len(found) == 1 else ""
+    return managers.pop() if len(managers) == 1 else ""
 
 
 def _entries(tree: JsonView) -> _Entries:

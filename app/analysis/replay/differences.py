@@ -141,8 +141,8 @@ def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
 
 def _allocations(left: Trace, right: Trace) -> Iterator[Sides]:
     for uid in _union(left.allocations, right.allocations):
-        theirs = [found.allocation for found in left.allocations.get(uid, ())]
-        ours = [found.allocation for found in right.allocations.get(uid, ())]
+        theirs = [one.allocation for one in left.allocations.get(uid, ())]
+        ours = [one.allocation for one in right.allocations.get(uid, ())]
         yield Sides(aspect=Aspect.DEVICES, uid=uid, recorded=theirs, again=ours)
     for uid in _union(left.node_of, right.node_of):
         steps = (

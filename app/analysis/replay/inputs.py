@@ -200,7 +200,7 @@ def _name_field(*lists: list[Any]) -> str | None:
             isinstance(entry, dict) and isinstance(entry.get(field), str)
             for entries in lists
             for entry in entries
-        ) and all(len({entry[field] for entry in found}) == len(found) for found in lists):
+        ) and all(len({entry[field] for entry in listed}) == len(listed) for listed in lists):
             return field
     return None
 

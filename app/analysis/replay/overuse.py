@@ -47,10 +47,10 @@ class OveruseAudit:
                 yield f"device {result.pool}/{result.device} is allocated to {others}", holders
             pools.add((result.driver, result.pool))
         for place in sorted(pools):
-            found = self._views.inventory.pool(place)
-            if found is None or not found.counters:
+            pool = self._views.inventory.pool(place)
+            if pool is None or not pool.counters:
                 continue
-            for (counters, counter), left in available_of(found, allocated).items():
+            for (counters, counter), left in available_of(pool, allocated).items():
                 if left < 0:
                     yield f"counter {counter} of set {counters} in pool {place[1]} is overdrawn", ()
 

@@ -112,20 +112,20 @@ class RecordedPace:
         """
         for act in acts:
             self._learn_freed(act)
-            found = names.get(act.user, ())
-            if "scheduling" in found:
+            roles = names.get(act.user, ())
+            if "scheduling" in roles:
                 self._learn_try(act)
-            elif "claims" in found:
+            elif "claims" in roles:
                 self._learn_claims(act)
-            elif "garbage" in found:
+            elif "garbage" in roles:
                 self._note(("garbage", tuple(act.event.key)), act)
                 if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
                     # It may as well have been the claim controller.
                     self._learn_claims(act)
-            elif "namespaces" in found:
+            elif "namespaces" in roles:
                 key = act.event.key
                 self._note(("namespaces", (key.namespace or key.name,)), act)
-            elif "eviction" in found or "rule-status" in found:
+            elif "eviction" in roles or "rule-status" in roles:
                 self._learn_eviction(act)
         self._note_freed()
         waits = waits_of(self._tries, self._writes)
@@ -145,8 +145,8 @@ class RecordedPace:
             due = self._try_not_before(key[0], now)
             if due is not None:
                 return due
-            found = self._pods.get(key[0])
-            strayed = found is None or found.strayed
+            course = self._pods.get(key[0])
+            strayed = course is None or course.strayed
             return self._unseen_due(
                 place, now, tolerances.TABLE.unseen if strayed else tolerances.TABLE.unseen_try
             )
@@ -186,13 +186,13 @@ class RecordedPace:
 
     def attempts(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of a pod, in order."""
-        found = self._pods.get(pod)
-        return () if found is None else found.tries
+        course = self._pods.get(pod)
+        return () if course is None else course.tries
 
     def has_attempts(self, pod: str) -> bool:
         """Whether the recording has attempts of the pod that were not made here yet."""
-        found = self._pods.get(pod)
-        return found is not None and found.number < len(found.tries)
+        course = self._pods.get(pod)
+        return course is not None and course.number < len(course.tries)
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
         """None when the attempt came to what it came to there, or its time is up.
@@ -201,25 +201,25 @@ class RecordedPace:
         attempt comes to is decided here; when no instant gives the recorded result, the result at
         the last instant stands.
         """
-        found = self._pods.get(pod)
-        if found is None:
+        course = self._pods.get(pod)
+        if course is None:
             return None
         if not tried.node:
-            found.left_since = None
-        if found.number >= len(found.tries):
-            return found.leave(now) if tried.node else None
-        wanted = found.begun(tried, now)
+            course.left_since = None
+        if course.number >= len(course.tries):
+            return course.leave(now) if tried.node else None
+        wanted = course.begun(tried, now)
         is_alike = wanted.came_to(tried)
         if not is_alike and now < wanted.last:
             return wanted.last
         if not is_alike and tried.node and wanted.placing is None:
-            until = found.leave(now)
+            until = course.leave(now)
             if until is not None:
                 return until
-        found.strayed |= not is_alike
-        found.number += 1
-        found.made, found.made_at = wanted, now
-        found.left_since = None
+        course.strayed |= not is_alike
+        course.number += 1
+        course.made, course.made_at = wanted, now
+        course.left_since = None
         return None
 
     def version_seen(self, pod: str, now: Instant) -> str:
@@ -227,15 +227,15 @@ class RecordedPace:
 
         Which reports become a series depends on it, and it on when late writes were done.
         """
-        found = self._pods.get(pod)
-        if found is None or found.made is None or found.made_at != now:
+        course = self._pods.get(pod)
+        if course is None or course.made is None or course.made_at != now:
             return ""  # what is said now is not of an attempt, as that a pod is being deleted
-        return str(found.made.version) if found.made.version else ""
+        return str(course.made.version) if course.made.version else ""
 
     def began_before(self, pod: str) -> Instant | None:
         """The earliest instant of the first successful attempt for a pod; None without one."""
-        found = self._pods.get(pod)
-        placed = (each.first for each in found.tries if each.placing) if found else ()
+        course = self._pods.get(pod)
+        placed = (each.first for each in course.tries if each.placing) if course else ()
         return min(placed, default=None)
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
@@ -243,8 +243,8 @@ class RecordedPace:
 
         At the recorded instants; as long afterwards as there when the attempt is late.
         """
-        found = self._pods.get(pod)
-        placing = None if found is None or found.made is None else found.made.placing
+        course = self._pods.get(pod)
+        placing = None if course is None or course.made is None else course.made.placing
         if placing is None:
             return Instant(now + tolerances.TABLE.claims_after), Instant(
                 now + tolerances.TABLE.bind_after
@@ -264,12 +264,12 @@ class RecordedPace:
 
     def _try_not_before(self, pod: str, now: Instant) -> Instant | None:
         """The next recorded attempt; those that are over already are passed by."""
-        found = self._pods.get(pod)
-        if found is None:
+        course = self._pods.get(pod)
+        if course is None:
             return None
-        while found.number + 1 < len(found.tries) and now > found.tries[found.number].last:
-            found.number += 1
-        return found.tries[found.number].first if found.number < len(found.tries) else None
+        while course.number + 1 < len(course.tries) and now > course.tries[course.number].last:
+            course.number += 1
+        return course.tries[course.number].first if course.number < len(course.tries) else None
 
     def _unseen_due(self, place: _Key, now: Instant, late: int) -> Instant:
         due = self._unseen.setdefault(place, Instant(now + late))
@@ -420,7 +420,7 @@ def known_instants(events: Sequence[Event]) -> list[Instant]:
     shows that this write had happened by then. What a source without times has in one second is
     spread over it, in its order.
     """
-    found: list[Instant] = []
+    instants: list[Instant] = []
     bound: Instant | None = None
     spread = _spread(events)
     for number, event in zip(range(len(events) - 1, -1, -1), reversed(events), strict=True):
@@ -429,9 +429,9 @@ def known_instants(events: Sequence[Event]) -> list[Instant]:
         if origin is not None and origin.answered and event.is_about_object:
             answered = Instant(min(origin.answered, answered))
         bound = answered if bound is None else Instant(min(bound - 1, answered))
-        found.append(bound)
-    found.reverse()
-    return found
+        instants.append(bound)
+    instants.reverse()
+    return instants
 
 
 def _spread(events: Sequence[Event]) -> dict[int, Instant]:

@@ -94,14 +94,14 @@ class Recording:
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
         """Uids of the claims that were allocated against a taint, and whether by a rule that had
         been there when the attempt was made: its writes may have waited long for their limit."""
-        found: dict[str, bool] = {}
+        violating: dict[str, bool] = {}
         for event, _ in self._audit.found:
             since = self._forbidden[event.uid]
             pods = consumers(event.object)
             began = [pace.began_before(pod) for pod in pods] if pace is not None else []
             tried = min((each for each in began if each is not None), default=event.stamp.time)
-            found[event.uid] = since is not None and since < tried
-        return found
+            violating[event.uid] = since is not None and since < tried
+        return violating
 
     def _rule_of(self, violation: ForbiddenPlacement) -> Instant | None:
         """Since when the rule was there that a placement breaks; None when it is no rule."""

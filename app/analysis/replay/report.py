@@ -133,7 +133,7 @@ class DecideReport:
             "tiesTakenFromTheRecording": self.ties,
             "runsToProveClasses": self.runs,
             "violations": dict(sorted(self.violations.items())),
-            "differences": [found.to_json() for found in self.differences],
+            "differences": [difference.to_json() for difference in self.differences],
             "certainty": doubts.certainty(self.doubts),
             "doubts": msgspec.to_builtins(self.doubts),
             "notComparable": dict(sorted(self.not_comparable.items())),

@@ -143,8 +143,8 @@ def first_difference(recorded: Any, again: Any) -> tuple[str, Any, Any] | None:
     Keys are looked at in sorted order. Example: `{"a": [1, 2]}` and `{"a": [1, 3]}` differ at
     `a[1]` with 2 and 3.
     """
-    found = _difference(recorded, again, "")
-    return None if found is None else (found[0].lstrip("."), found[1], found[2])
+    difference = _difference(recorded, again, "")
+    return None if difference is None else (difference[0].lstrip("."), difference[1], difference[2])
 
 
 def _difference(recorded: Any, again: Any, path: str) -> tuple[str, Any, Any] | None:
@@ -152,15 +152,15 @@ def _difference(recorded: Any, again: Any, path: str) -> tuple[str, Any, Any] | 
         for key in sorted(recorded.keys() | again.keys()):
             if key not in recorded or key not in again:
                 return f"{path}.{key}", recorded.get(key), again.get(key)
-            found = _difference(recorded[key], again[key], f"{path}.{key}")
-            if found is not None:
-                return found
+            difference = _difference(recorded[key], again[key], f"{path}.{key}")
+            if difference is not None:
+                return difference
         return None
     if isinstance(recorded, list) and isinstance(again, list):
         for index, (left, right) in enumerate(zip(recorded, again, strict=False)):
-            found = _difference(left, right, f"{path}[{index}]")
-            if found is not None:
-                return found
+            difference = _difference(left, right, f"{path}[{index}]")
+            if difference is not None:
+                return difference
         if len(recorded) != len(again):
             index = min(len(recorded), len(again))
             left = recorded[index] if index < len(recorded) else None

@@ -107,10 +107,10 @@ def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> lis
     chosen: list[Cut] = []
     shortest = end.cost
     for number in range(2, count + 1):
-        found, time = _divide_by(cuts, end, number, division)
+        division_cuts, time = _divide_by(cuts, end, number, division)
         if time * 100 > shortest * division.worth_percent:
             break
-        chosen, shortest = found, time
+        chosen, shortest = division_cuts, time
     return chosen
 
 
@@ -125,11 +125,11 @@ def _divide_by(
         if high - low <= 1:
             break
         middle = (low + high) // 2
-        found = _within(cuts, costs, end, count, middle, division)
-        if found is None:
+        cuts_within = _within(cuts, costs, end, count, middle, division)
+        if cuts_within is None:
             low = middle
         else:
-            best, high = found, middle
+            best, high = cuts_within, middle
     return best, high
 
 
@@ -171,7 +171,7 @@ class PartVerifier:
         self._part = part
         self._observers = dict(part.observers)
         self._views = LiveViews(rules.profile)
-        deciding = [found for found in controllers if found.name in part.deciders]
+        deciding = [controller for controller in controllers if controller.name in part.deciders]
         self._decisions = DecisionChecker(deciding, self._views, rules)
         self._allocations = AllocationChecker(
             part.index,
@@ -240,5 +240,7 @@ def joined(parts: Sequence[Compared]) -> Compared:
         counts.update(part.counts)
         for reason, authors in part.reasons.items():
             reasons.setdefault(reason, Counter()).update(authors)
-    found = [difference for part in parts for difference in part.differences]
-    return Compared(counts=dict(counts), differences=tuple(found[:EXAMPLES_MAX]), reasons=reasons)
+    differences = [difference for part in parts for difference in part.differences]
+    return Compared(
+        counts=dict(counts), differences=tuple(differences[:EXAMPLES_MAX]), reasons=reasons
+    )

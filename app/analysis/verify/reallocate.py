@@ -73,10 +73,10 @@ class _Classes(Mapping[str, JsonView]):
         self._objects = views.objects
 
     def __getitem__(self, name: str) -> JsonView:
-        found = self._objects.get(ObjectKey(api_groups.RESOURCE, "deviceclasses", "", name))
-        if found is None:
+        device_class = self._objects.get(ObjectKey(api_groups.RESOURCE, "deviceclasses", "", name))
+        if device_class is None:
             raise KeyError(name)
-        return found
+        return device_class
 
     def __iter__(self) -> Iterator[str]:
         return (key.name for key in self._objects.keys(api_groups.RESOURCE, "deviceclasses"))
@@ -102,7 +102,7 @@ class AllocationIndex:
 
     def after(self, revision: Revision) -> "AllocationIndex":
         """What is needed of it to check the events after a revision."""
-        written = [found for found in self.written if found.revision > revision]
+        written = [later for later in self.written if later.revision > revision]
         return AllocationIndex.of(self.node_of_pod, written)
 
     def add(self, event: Event) -> None:
@@ -244,7 +244,7 @@ class AllocationChecker:
             self._not_comparable(event, "the node's object is not recorded")
             return
         wanted = self._claims_of(pod, claim)
-        place = next(index for index, found in enumerate(wanted) if found is claim)
+        place = next(index for index, wanted_claim in enumerate(wanted) if wanted_claim is claim)
         recorded = self._meaning(allocation)
         assumed: list[Written] = []
         try:
@@ -293,24 +293,24 @@ class AllocationChecker:
             if consumer.resource != "pods":
                 continue
             key = ObjectKey("", "pods", event.key.namespace, consumer.name)
-            found = self._views.objects.get(key)
-            if found is not None and meta.uid(found) == consumer.uid:
-                pod = found
+            consumer_pod = self._views.objects.get(key)
+            if consumer_pod is not None and meta.uid(consumer_pod) == consumer.uid:
+                pod = consumer_pod
             node = node or self._index.node_of_pod.get(consumer.uid, "")
             break
         return node, pod
 
     def _claims_of(self, pod: JsonObject | None, claim: JsonObject) -> list[JsonObject]:
         """The claims of the pod that are not allocated yet, in its order: decided together."""
-        found: list[JsonObject] = []
+        claims: list[JsonObject] = []
         for named in () if pod is None else pods.named_claims(pods.facts(pod)):
             namespace = meta.namespace(claim)
             key = ObjectKey(api_groups.RESOURCE, "resourceclaims", namespace, named.name or "")
             tree = self._views.objects.get(key)
-            is_new = tree is not None and all(tree is not other for other in found)
+            is_new = tree is not None and all(tree is not other for other in claims)
             if tree is not None and is_new and not dra.allocation(tree):
-                found.append(tree)
-        return found if any(tree is claim for tree in found) else [claim]
+                claims.append(tree)
+        return claims if any(tree is claim for tree in claims) else [claim]
 
     def _decide(self, node: JsonObject, wanted: Sequence[JsonObject], place: int) -> JsonObject:
         allocator = Allocator(
@@ -390,8 +390,8 @@ def _is_allocated(event: Event) -> bool:
 def _allocation(event: Event) -> JsonObject | None:
     if not _is_allocated(event):
         return None
-    found: JsonObject = dra.allocation(event.object)
-    return found
+    allocation: JsonObject = dra.allocation(event.object)
+    return allocation
 
 
 def _devices(allocation: JsonView) -> set[DeviceId]:

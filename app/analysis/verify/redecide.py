@@ -134,11 +134,11 @@ class DecisionChecker:
             self._decisions.same()
             return plan
         again = None if written is None else msgspec.json.decode(written)
-        found = first_difference(recorded, again)
-        if found is None:
+        difference = first_difference(recorded, again)
+        if difference is None:
             self._decisions.same()
             return plan
-        path, left, right = found
+        path, left, right = difference
         self._decisions.different(
             Difference(
                 revision=decision.revision,
@@ -173,8 +173,8 @@ class DecisionChecker:
             return
         recorded = {"type": event.type.value, "key": str(event.key), "object": event.object}
         again = {"type": expected.type.value, "key": str(expected.key), "object": expected.tree}
-        found = first_difference(recorded, again)
-        path, left, right = found if found is not None else ("", None, None)
+        difference = first_difference(recorded, again)
+        path, left, right = difference if difference is not None else ("", None, None)
         self._effect_differs(event, path, left, right, recorded, again)
 
     def _effect_differs(

@@ -42,9 +42,9 @@ class TaintAudit:
         if old is None or json_tree.get(old, "status", "allocation") is not None:
             return
         for result in json_tree.objects(event.object, "status", "allocation", "devices", "results"):
-            found = violation_of(self._views.inventory, key, result)
-            if found is not None:
-                self.found.append((event, found))
+            violation = violation_of(self._views.inventory, key, result)
+            if violation is not None:
+                self.found.append((event, violation))
 
 
 def violation_of(
@@ -75,9 +75,9 @@ def violation_of(
 def _device(inventory: Inventory, result: JsonView) -> Device | None:
     driver, pool = json_tree.text(result, "driver"), json_tree.text(result, "pool")
     name = json_tree.text(result, "device")
-    found = inventory.slices_of((driver, pool))
-    newest = max((each.generation for each in found), default=0)
-    for each in found:
+    slices = inventory.slices_of((driver, pool))
+    newest = max((each.generation for each in slices), default=0)
+    for each in slices:
         if each.generation == newest:
             for device in each.devices:
                 if device.id == (driver, pool, name):

@@ -70,6 +70,6 @@ class BlastApi:
         # Those that wait hold no state: it is frozen when their turn has come.
         async with self._turns:
             frozen = await self._frozen(request, runtime)
-            found = await anyio.to_thread.run_sync(question, frozen)
-        found = await recorded_doubts.with_doubts(found, runtime.log, runtime.info)
-        return Response(msgspec.json.encode(found))
+            answer = await anyio.to_thread.run_sync(question, frozen)
+        answer = await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
+        return Response(msgspec.json.encode(answer))

@@ -237,9 +237,9 @@ def paths() -> list[str]:
 @lru_cache(maxsize=1)
 def document() -> bytes:
     """The document, as JSON."""
-    found: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for path, method, summary, parameters, body, answer in _OPERATIONS:
-        found.setdefault(_ROOT + path, {})[method] = _operation(
+        paths.setdefault(_ROOT + path, {})[method] = _operation(
             path, method, summary, parameters, body, answer
         )
     shapes = [(model, "serialization") for model in _models()]
@@ -251,19 +251,19 @@ def document() -> bytes:
         {
             "openapi": "3.1.0",
             "info": {"title": "redra", "version": "v1"},
-            "paths": found,
+            "paths": paths,
             "components": {"schemas": schemas["$defs"]},
         }
     )
 
 
 def _models() -> list[type[BaseModel]]:
-    found: dict[type[BaseModel], None] = {}
+    models_used: dict[type[BaseModel], None] = {}
     for *_, body, answer in _OPERATIONS:
         for model in (body, answer):
             if model is not None:
-                found[model] = None
-    return list(found)
+                models_used[model] = None
+    return list(models_used)
 
 
 def _operation(
@@ -275,7 +275,7 @@ def _operation(
     if answer is not None:
         content = {"application/json": {"schema": _ref(answer)}}
     code = "201" if body in (models.NewHistory, models.NewCopy) else "200"
-    found: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": "".join([method, *(word.title() for word in words)]),
         "summary": summary,
         "parameters": [
@@ -289,11 +289,11 @@ def _operation(
         "responses": {code: {"description": summary, "content": content}},
     }
     if body is not None:
-        found["requestBody"] = {
+        operation["requestBody"] = {
             "required": True,
             "content": {"application/json": {"schema": _ref(body)}},
         }
-    return found
+    return operation
 
 
 def _ref(model: type[BaseModel]) -> dict[str, str]:

@@ -71,8 +71,8 @@ class ManagingApi:
 
     async def deleted(self) -> models.DeletedHistoryList:
         """What is left of the deleted ones."""
-        found = await self._histories.tombstones()
-        return models.DeletedHistoryList(items=[_shown(each) for each in found])
+        tombstones = await self._histories.tombstones()
+        return models.DeletedHistoryList(items=[_shown(each) for each in tombstones])
 
     async def _body(self, request: Request, model: type[_Body]) -> _Body:
         limits = self._limits

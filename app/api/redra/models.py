@@ -447,9 +447,9 @@ class FindingList(Model):
 
 def problem_text(problem: ValidationError) -> str:
     """The first thing that is wrong with a body, and where."""
-    found = problem.errors()[0]
-    place = ".".join(str(step) for step in found["loc"])
-    return f"{place}: {found['msg']}" if place else found["msg"]
+    first = problem.errors()[0]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"{place}: {first['msg']}" if place else first["msg"]
 
 
 class Diff(Model):

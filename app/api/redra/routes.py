@@ -199,20 +199,20 @@ class RedraApi:
         reader.check_all(WORKED_OUT_FROM)
         rows, _revision = await self._views.rows(runtime, "decisions", until)
         rows = reader.rows("decisions", rows)
-        found: list[models.Decision] = []
+        decisions: list[models.Decision] = []
         for row in rows:
             if row["revision"] <= after or any(row[part] != wanted[part] for part in wanted):
                 continue
-            if len(found) == limit:
-                return _answer(models.DecisionList(items=found, next=found[-1].revision))
-            found.append(_decision(row))
-        return _answer(models.DecisionList(items=found, next=0))
+            if len(decisions) == limit:
+                return _answer(models.DecisionList(items=decisions, next=decisions[-1].revision))
+            decisions.append(_decision(row))
+        return _answer(models.DecisionList(items=decisions, next=0))
 
     async def _controllers(self, asked: Asked) -> Response:
         """The state of each controller, for whom may read the object that switches them."""
         asked.reader().check(switching.PLACE)
-        found = switching.states(asked.runtime.info, asked.runtime.views.objects)
-        items = [models.Controller(name=name, state=state) for name, state in found]
+        states = switching.states(asked.runtime.info, asked.runtime.views.objects)
+        items = [models.Controller(name=name, state=state) for name, state in states]
         return _answer(models.ControllerList(items=items))
 
     async def _view_list(self, _: Asked) -> Response:

@@ -62,10 +62,10 @@ class ViewTables:
         self, runtime: HistoryRuntime, name: str, until: Revision
     ) -> tuple[list[Row], Revision]:
         """All rows of a table, sorted by key, and the revision they are of. Raises NotFound."""
-        found = self._tables.get(name.removeprefix("view_"))
-        if found is None:
+        named = self._tables.get(name.removeprefix("view_"))
+        if named is None:
             raise NotFound(f'view "{name[:64]}" not found', resource="views", name=name[:64])
-        projection_name, table = found
+        projection_name, table = named
         place = (runtime.life, projection_name)
         folded = self._kept.get(place)
         if folded is None or folded.projection.revision > until:

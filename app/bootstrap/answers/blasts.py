@@ -24,10 +24,10 @@ def read_changes(
     limits = manifests.limits_of(settings)
     trees: list[tuple[str, object]] = []
     for file in files:
-        found = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
-        if not found:
+        documents = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        if not documents:
             raise InputError("it holds no object", place=str(file))
-        trees += found
+        trees += documents
     return compare.read_changes(trees, deletions)
 
 

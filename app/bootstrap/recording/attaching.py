@@ -112,7 +112,7 @@ class Attachments:
 
 
 def _leaves(group: BaseExceptionGroup[RedraError]) -> list[BaseException]:
-    found: list[BaseException] = []
+    leaves: list[BaseException] = []
     for problem in group.exceptions:
-        found += _leaves(problem) if isinstance(problem, BaseExceptionGroup) else [problem]
-    return found
+        leaves += _leaves(problem) if isinstance(problem, BaseExceptionGroup) else [problem]
+    return leaves

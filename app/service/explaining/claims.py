@@ -47,10 +47,12 @@ async def answer(
         if not users:
             children.append(Reason(text="no pod uses the claim, so nobody asks for devices"))
         for user in users[:1]:
-            found = await _of_user(evidence, replace(question, kind="pod", name=user))
-            if found is not None:
-                children.append(Reason(text=found.subject, children=found.reason.children))
-                details = found.details
+            user_answer = await _of_user(evidence, replace(question, kind="pod", name=user))
+            if user_answer is not None:
+                children.append(
+                    Reason(text=user_answer.subject, children=user_answer.reason.children)
+                )
+                details = user_answer.details
     outcome = "Allocated" if is_allocated else "Pending"
     return ObjectExplanation(
         subject=subject,
@@ -97,8 +99,8 @@ async def _choice(
         evidence.rules, views, pod, evidence.bounds, now=Instant(0), node=node, help=False
     )
     try:
-        found = await drive(asked)
+        chosen = await drive(asked)
     except NotFound:
         text = f"node {node} is not known from then, so the choice is not made again"
         return Choice(children=(Reason(text=text),))
-    return choices.compared(found, key, tree, before)
+    return choices.compared(chosen, key, tree, before)

@@ -178,9 +178,9 @@ class Explainer:
                 created = meta.creation_timestamp(event.object)
                 return f"; one was created later, at {created}" if created else "; one came later"
         others = sorted(
-            found.namespace
-            for found in evidence.views.objects.keys(key.group, key.resource)
-            if found.name == key.name
+            other.namespace
+            for other in evidence.views.objects.keys(key.group, key.resource)
+            if other.name == key.name
         )
         return f"; there is one in namespace {listed(others, len(others))}" if others else ""
 

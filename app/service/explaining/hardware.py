@@ -65,7 +65,9 @@ async def resource_slice(evidence: Evidence, key: ObjectKey, tree: JsonObject) -
     events = await evidence.changes(key)
     place = (dra.driver(tree), dra.pool_name(tree))
     state, _ = pools.state_of(evidence.views, place)
-    newest = max(found.generation for found in evidence.views.inventory.slices_of(place))
+    newest = max(
+        resource_slice.generation for resource_slice in evidence.views.inventory.slices_of(place)
+    )
     generation = dra.pool(tree).generation
     count = len(dra.devices(tree))
     return _explained(
@@ -141,7 +143,7 @@ async def rule(
     """What a rule does to each device that it selects, and against a state without it."""
     now = await evidence.now()
     quirks = evidence.rules.quirks
-    found = await evidence.run(lambda views: rules.told(views, tree, quirks, now))
+    reasons = await evidence.run(lambda views: rules.told(views, tree, quirks, now))
     said = () if decision is None else (decision_reasons.reason_of(decision),)
     blast = await _blast(evidence, key.name)
     radius = Reason(
@@ -149,18 +151,18 @@ async def rule(
         children=blasting_text.reasons(blast, NAMES_MAX),
     )
     conditions = meta.conditions(tree)
-    count = len(found.claims)
+    count = len(reasons.claims)
     return _explained(
         evidence,
         subject=f"devicetaintrule {key.name}",
         outcome=conditions[0].reason if conditions else "NotProcessed",
-        text=f"selects {devices_text(len(found.devices))}, {count} allocated "
+        text=f"selects {devices_text(len(reasons.devices))}, {count} allocated "
         f"{'claim' if count == 1 else 'claims'}",
-        reasons=(*found.reasons, radius, *said),
+        reasons=(*reasons.reasons, radius, *said),
         decision=decision,
         details={
-            "devices": found.devices,
-            "claims": found.claims,
+            "devices": reasons.devices,
+            "claims": reasons.claims,
             "blast": msgspec.to_builtins(blast),
         },
     )
@@ -198,7 +200,7 @@ def _explained(
 def _near(evidence: Evidence, place: DeviceId) -> str:
     """Devices of the pool, or pools of the driver, or drivers, for who has mistaken a name."""
     inventory = evidence.views.inventory
-    names = [found.id[2] for item in inventory.slices_of(place[:2]) for found in item.devices]
+    names = [device.id[2] for item in inventory.slices_of(place[:2]) for device in item.devices]
     if names:
         return f"; pool {'/'.join(place[:2])} has {', '.join(names[:NAMES_MAX])}"
     known = inventory.pool_ids()
@@ -210,9 +212,9 @@ def _near(evidence: Evidence, place: DeviceId) -> str:
 
 
 def _span(span: biographies.Span) -> JsonObject:
-    found: JsonObject = {"claim": span.text.removeprefix("claim "), "from": span.begin.revision}
+    tree: JsonObject = {"claim": span.text.removeprefix("claim "), "from": span.begin.revision}
     if span.end is not None:
-        found["to"] = span.end.revision
+        tree["to"] = span.end.revision
     if span.pods:
-        found["pods"] = span.pods
-    return found
+        tree["pods"] = span.pods
+    return tree

@@ -34,17 +34,17 @@ async def answer(
     events = await evidence.changes(key)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     if node:
-        found = await _when_placed(evidence, key, tree, question)
+        placed = await _when_placed(evidence, key, tree, question)
     elif meta.is_deleting(tree):
         ending = tuple(lives.of_pod(evidence.views, events, tree))
-        found = PodFindings(text="is being deleted and was never placed", children=ending)
+        placed = PodFindings(text="is being deleted and was never placed", children=ending)
     else:
         said += preemption_reasons.awaited(evidence.views.objects, tree)
         tried = attempts.made_by_scheduler(decisions)
-        found = await _findings(evidence, tree, decision, question)
+        placed = await _findings(evidence, tree, decision, question)
         told = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
         after = (*told, *(() if tried else lives.origin(events)))
-        found = replace(found, children=(*found.children, *after))
+        placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
     if meta.is_deleting(tree):
         outcome = "Terminating"
@@ -52,10 +52,10 @@ async def answer(
         subject=f"pod {key.namespace}/{key.name}",
         outcome="Scheduled" if node else outcome,
         revision=evidence.views.revision,
-        text=found.text,
-        reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*said, *found.children)),
+        text=placed.text,
+        reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*said, *placed.children)),
         decision=body(decision),
-        details=found.to_json(),
+        details=placed.to_json(),
     )
 
 
@@ -88,9 +88,9 @@ async def _scores(
 ) -> list[Reason]:
     """Why this node and no other that fitted, made again at the decision that chose it."""
     for event in attempts.made_by_scheduler(decisions):
-        found = decision_body.read(event.object)
+        decision = decision_body.read(event.object)
         summary = decision_body.summary_of(event.object)
-        if found.outcome not in choices.SUCCESSES or (summary.feasible or 0) < 2:
+        if decision.outcome not in choices.SUCCESSES or (summary.feasible or 0) < 2:
             continue
         views = await evidence.views_at(Revision(event.revision - 1))
         unbound = views.objects.get(key)
@@ -99,18 +99,18 @@ async def _scores(
         return await drive(
             scores.told(
                 evidence.rules, views, unbound, core.node_name(tree),
-                now=event.stamp.time, start=found.inputs.start,
+                now=event.stamp.time, start=decision.inputs.start,
             )
         )  # fmt: skip
     return []
 
 
 async def _causes(evidence: Evidence, tried: Sequence[Event]) -> dict[int, Event]:
-    found: dict[int, Event] = {}
+    events: dict[int, Event] = {}
     for revision in attempts.causes_of(tried):
-        if revision not in found and (event := await evidence.event(revision)) is not None:
-            found[revision] = event
-    return found
+        if revision not in events and (event := await evidence.event(revision)) is not None:
+            events[revision] = event
+    return events
 
 
 async def _when_placed(
@@ -140,8 +140,8 @@ async def _when_placed(
         evidence.rules, views, unbound, evidence.bounds,
         now=bound.stamp.time, node=question.node, help=question.help,
     )  # fmt: skip
-    found = await drive(asked)
-    return replace(found, text=f"when it was placed (revision {before}), {found.text}")
+    answer = await drive(asked)
+    return replace(answer, text=f"when it was placed (revision {before}), {answer.text}")
 
 
 async def _findings(

@@ -152,10 +152,10 @@ class Follower:
         token, differing = "", list[str]()
         try:
             while True:
-                found, token = await self._source.versions_page(
+                versions, token = await self._source.versions_page(
                     self.kind, limit=self._bounds.page_max, version=version, token=token
                 )
-                for each in found:
+                for each in versions:
                     name = each.namespace, each.name
                     if known.pop(name, None) != (each.uid, each.version):
                         differing += [] if name in self._unreadable else [each.name]

@@ -171,10 +171,10 @@ class Recorder:
 
     def problems(self) -> list[str]:
         """Why something is not recorded right now, sorted."""
-        found = {f"{each.kind.name}: {each.problem}" for each in self._followers if each.problem}
+        problems = {f"{each.kind.name}: {each.problem}" for each in self._followers if each.problem}
         if self._journal is not None and self._journal.problem:
-            found.add(self._journal.problem)
-        return sorted(found)
+            problems.add(self._journal.problem)
+        return sorted(problems)
 
     def head(self) -> Head:
         """The end of the recording."""

@@ -131,9 +131,9 @@ class Window:
     async def take(self, limit: int) -> list[Entry]:
         """The next entries in order, once there are some; empty when the window is closed."""
         while not self._is_closed:
-            found = self._due(limit)
-            if found:
-                return found
+            entries = self._due(limit)
+            if entries:
+                return entries
             with anyio.move_on_after(self._seconds_left()):
                 await self._wait()
         return []
@@ -159,8 +159,8 @@ class Window:
         is_known = self._away.keys() <= self._reached.keys()
         floor = min(self._reached.values(), default="") if is_known else ""
         over = self._over()
-        found: list[Entry] = []
-        while self._heap and len(found) < limit:
+        entries: list[Entry] = []
+        while self._heap and len(entries) < limit:
             while self._arrivals and self._arrivals[0].is_out:
                 self._arrivals.popleft()
             is_over = bool(self._arrivals) and self._arrivals[0].arrived <= over
@@ -169,8 +169,8 @@ class Window:
             place = heapq.heappop(self._heap)
             place.entry.is_out = True
             self._note_order(place)
-            found.append(place.entry)
-        return found
+            entries.append(place.entry)
+        return entries
 
     def _note_order(self, place: _Place) -> None:
         if not place.is_ordered:

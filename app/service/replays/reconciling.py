@@ -126,8 +126,8 @@ class Timeline:
 
     def due(self) -> Instant | None:
         """The next instant at which a controller has something to do by itself."""
-        found = [due for controller in self.controllers if (due := controller.due()) is not None]
-        return min(found, default=None)
+        instants = [due for controller in self.controllers if (due := controller.due()) is not None]
+        return min(instants, default=None)
 
     def advance(self, until: Instant) -> int:
         """Settle, then jump from one due instant to the next up to `until`; returns the plans."""

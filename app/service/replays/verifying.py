@@ -244,18 +244,18 @@ async def _divided(
     telling: "_Telling",
 ) -> list[PartFound]:
     """Verify the first part here and each other one in a process of its own."""
-    found: dict[int, PartFound] = {}
+    by_place: dict[int, PartFound] = {}
 
     async def verify_there(place: int) -> None:
         reached = partial(telling.reached, place)
-        found[place] = await processes.verify(parts[place], reached)
+        by_place[place] = await processes.verify(parts[place], reached)
         reached(parts[place].until)
 
     async with create_task_group() as tasks:
         for place in range(1, len(parts)):
             tasks.start_soon(verify_there, place)
-        found[0] = await verify_here()
-    return [found[place] for place in range(len(parts))]
+        by_place[0] = await verify_here()
+    return [by_place[place] for place in range(len(parts))]
 
 
 async def _stored(

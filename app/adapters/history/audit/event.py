@@ -163,11 +163,11 @@ def _wrapped(
 
 def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> bytes:
     outer = json_text.decode(content, place, source.limits)
-    found = json_tree.get(outer, *path.split(".")) if isinstance(outer, dict) else None
-    if isinstance(found, str):
-        return found.encode()
-    if isinstance(found, dict):
-        return msgspec.json.encode(found)
+    inner = json_tree.get(outer, *path.split(".")) if isinstance(outer, dict) else None
+    if isinstance(inner, str):
+        return inner.encode()
+    if isinstance(inner, dict):
+        return msgspec.json.encode(inner)
     raise InputError(
         f"there is no audit event under {path!r}", place=place, cure="name another --unwrap path"
     )

@@ -197,7 +197,7 @@ def _collection(event: AuditEvent, reference: ObjectRef) -> list[Outcome]:
                 is_after=True,
             )
         ]
-    return [found for item in items if (found := _collected(item, reference)) is not None]
+    return [outcome for item in items if (outcome := _collected(item, reference)) is not None]
 
 
 def _collected(tree: JsonObject, reference: ObjectRef) -> Outcome | None:
@@ -352,8 +352,8 @@ def infer_patch_type(event: AuditEvent, body: Any) -> tuple[str, bool]:
 
 def _has_strategic_marks(body: JsonView) -> bool:
     return any(
-        isinstance(found, dict) and any(name.startswith(_STRATEGIC_MARKS) for name in found)
-        for found in json_tree.walk(body)
+        isinstance(part, dict) and any(name.startswith(_STRATEGIC_MARKS) for name in part)
+        for part in json_tree.walk(body)
     )
 
 

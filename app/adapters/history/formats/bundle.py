@@ -84,10 +84,10 @@ def event_line(event: Event, previous: bytes) -> bytes:
 def parse_line(line: bytes, place: str) -> tuple[Event, bytes]:
     """The event of a line and the hash it says it follows. Raises InputError."""
     try:
-        found = _line_decoder.decode(line)
-        time = timestamps.parse(str(found.stamp.get("time", "")))
-        stamp = msgspec.convert({**found.stamp, "time": time}, Stamp)
-        payload = found.payload
+        decoded = _line_decoder.decode(line)
+        time = timestamps.parse(str(decoded.stamp.get("time", "")))
+        stamp = msgspec.convert({**decoded.stamp, "time": time}, Stamp)
+        payload = decoded.payload
         if payload.format < 1:
             raise InputError(f"the event has format {payload.format}", place=place)
         if payload.format > FORMAT_VERSION:
@@ -97,16 +97,16 @@ def parse_line(line: bytes, place: str) -> tuple[Event, bytes]:
                 cure="use a newer redra",
             )
         event = Event(
-            revision=Revision(found.revision),
-            type=EventType(found.type),
+            revision=Revision(decoded.revision),
+            type=EventType(decoded.type),
             key=ObjectKey(payload.group, payload.resource, payload.namespace, payload.name),
             uid=payload.uid,
             body=bytes(payload.object),
             stamp=stamp,
-            hash=parse_hash(found.hash, place),
+            hash=parse_hash(decoded.hash, place),
             format=payload.format,
         )
-        return event, parse_hash(found.prev, place)
+        return event, parse_hash(decoded.prev, place)
     except (msgspec.DecodeError, TimestampError, ValueError, RecursionError) as problem:
         raise InputError(f"it is not an event: {problem}", place=place) from problem
 
@@ -115,12 +115,12 @@ def parse_hash(text: str, place: str) -> bytes:
     """The 32 bytes of `sha256:…`. Raises InputError."""
     digits = text.removeprefix(HASH_PREFIX)
     try:
-        found = bytes.fromhex(digits)
+        raw = bytes.fromhex(digits)
     except ValueError:
-        found = b""
-    if len(found) != 32 or digits == text:
+        raw = b""
+    if len(raw) != 32 or digits == text:
         raise InputError(f"{text!r} is not a sha256", place=place)
-    return found
+    return raw
 
 
 def hash_text(value: bytes) -> str:
@@ -395,11 +395,11 @@ class BundleReader:
             ("chain_head", hash_text(head)),
             ("state_hash", state.text()),
         )
-        for name, found in claims:
-            if self.manifest.get(name) != found:
+        for name, claimed in claims:
+            if self.manifest.get(name) != claimed:
                 raise InputError(
                     f"the manifest says {name} {self.manifest.get(name)!r}, the events give "
-                    f"{found!r}",
+                    f"{claimed!r}",
                     place=self.name,
                     cure="export it again",
                 )

@@ -149,9 +149,9 @@ def restore_times(value: Any, start: Instant, field: str = "") -> Any:
     if isinstance(value, list):
         return [restore_times(item, start, field) for item in value]
     if isinstance(value, str) and value.startswith("$("):
-        found = _OFFSET.fullmatch(value)
-        if found is not None:
-            moment = Instant(start + int(found.group(1)) // 1000)
+        match = _OFFSET.fullmatch(value)
+        if match is not None:
+            moment = Instant(start + int(match.group(1)) // 1000)
             is_micro = field in _MICRO_FIELDS
             return timestamps.micro_text(moment) if is_micro else timestamps.seconds_text(moment)
     return value

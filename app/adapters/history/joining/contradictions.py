@@ -87,15 +87,15 @@ def _difference(one: Any, other: Any, path: str) -> str:
     if isinstance(one, dict) and isinstance(other, dict):
         for name in sorted(one.keys() | other.keys(), key=str):
             deeper = f"{path}.{name}" if path else str(name)
-            found = _difference(one.get(name, _ABSENT), other.get(name, _ABSENT), deeper)
-            if found:
-                return found
+            difference = _difference(one.get(name, _ABSENT), other.get(name, _ABSENT), deeper)
+            if difference:
+                return difference
         return ""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for index, (left, right) in enumerate(zip(one, other, strict=True)):
-            found = _difference(left, right, f"{path}[{index}]")
-            if found:
-                return found
+            difference = _difference(left, right, f"{path}[{index}]")
+            if difference:
+                return difference
         return ""
     return "" if _is_empty(one) and _is_empty(other) else path
 

@@ -31,8 +31,8 @@ def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | No
     if labels:
         metadata["labels"] = {**json_tree.labels(metadata, "labels"), **labels}
     if effect.annotations:
-        found = json_tree.labels(metadata, "annotations")
-        metadata["annotations"] = {**found, **effect.annotations}
+        annotations = json_tree.labels(metadata, "annotations")
+        metadata["annotations"] = {**annotations, **effect.annotations}
     tree.setdefault("spec", {})["nodeName"] = effect.node
     status = tree.setdefault("status", {})
     status.pop("nominatedNodeName", None)

@@ -112,7 +112,7 @@ def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
         answers.setdefault(epoch, []).append(((time, source, position), own))
     # Empty writes answer late with old versions: they only raise what is answered by then, never
     # wrongly, because the clock takes the highest.
-    return {epoch: _Clock(found) for epoch, found in answers.items()}
+    return {epoch: _Clock(offsets) for epoch, offsets in answers.items()}
 
 
 def _report_skew(spool: Spool, notes: Notes) -> None:
@@ -129,12 +129,12 @@ def _report_skew(spool: Spool, notes: Notes) -> None:
             ahead = time - last[1] if source > last[0] else last[1] - time
             apart.setdefault(pair, []).append(ahead)
         last = (source, time)
-    for (first, second), found in sorted(apart.items()):
-        skew = int(statistics.median(found))
+    for (first, second), skews in sorted(apart.items()):
+        skew = int(statistics.median(skews))
         if abs(skew) >= SKEW_REPORTED:
             notes.add(
                 f"the clock of log {second + 1} is {skew / 1_000_000:+.3f} s from that of log "
-                f"{first + 1} (median of {len(found)})"
+                f"{first + 1} (median of {len(skews)})"
             )
 
 
@@ -154,10 +154,10 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
             known = (epoch, key, own)
             first = row
             continue
-        found = contradictions.find([spool.row(first), spool.row(row)])
+        contradiction = contradictions.find([spool.row(first), spool.row(row)])
         record = spool.record_in(head)
-        if found is not None:
-            notes.contradict(found)
+        if contradiction is not None:
+            notes.contradict(contradiction)
             doubted.append((spool.column_of(contradictions.marked(spool.row(first).record)), first))
         clock = clocks.get(epoch)
         version = max(own, clock.version_by(time, source, position) if clock else "")
@@ -213,12 +213,12 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
         if op != "CONTEXT":
             guessed += 1
             before, following = _between(spool, key, uid, version, record)
-            found = None if following else _other_binding(spool, key, uid, record)
-            if found is None:
+            binding = None if following else _other_binding(spool, key, uid, record)
+            if binding is None:
                 version = before
             else:
                 # No state shows it, so only its time tells where it belongs.
-                notes.contradict(found)
+                notes.contradict(binding)
                 head = spool.column_of(contradictions.marked(record))
                 spool.database.execute("UPDATE record SET head = ? WHERE row = ?", (head, row))
         estimate = max(version, clock.version_by(time, source, position) if clock else "")

@@ -81,9 +81,9 @@ class Resolver:
     def _joined(self, rows: list[Row]) -> Row:
         """One row for one change, marked when its sources contradict each other."""
         joined = _merge(rows)
-        found = contradictions.find(rows) if len(rows) > 1 else None
-        if found is not None:
-            self._notes.contradict(found)
+        contradiction = contradictions.find(rows) if len(rows) > 1 else None
+        if contradiction is not None:
+            self._notes.contradict(contradiction)
             joined.record = contradictions.marked(joined.record)
         return joined
 
@@ -290,7 +290,7 @@ def _together(row: Row) -> object:
 def _by_key(rows: list[Row]) -> list[list[Row]]:
     if len(rows) == 1:
         return [rows]
-    found: dict[tuple[ObjectKey, str], list[Row]] = {}
+    by_key: dict[tuple[ObjectKey, str], list[Row]] = {}
     named: dict[ObjectKey, str] = {}
     for row in rows:
         if row.record.uid:
@@ -298,8 +298,8 @@ def _by_key(rows: list[Row]) -> list[list[Row]]:
     for row in rows:
         # Requests do not always name the uid; they mean the object of that version.
         uid = row.record.uid or named.get(row.record.key, "")
-        found.setdefault((row.record.key, uid), []).append(row)
-    return list(found.values())
+        by_key.setdefault((row.record.key, uid), []).append(row)
+    return list(by_key.values())
 
 
 def _merge(rows: list[Row]) -> Row:

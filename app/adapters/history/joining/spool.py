@@ -203,8 +203,10 @@ class Spool:
 
     def tree(self, row: int) -> JsonObject | None:
         """The object of one stored record."""
-        found = self.database.execute("SELECT body FROM record WHERE row = ?", (row,)).fetchone()
-        return None if found is None else self.tree_in(found[0])
+        row_found = self.database.execute(
+            "SELECT body FROM record WHERE row = ?", (row,)
+        ).fetchone()
+        return None if row_found is None else self.tree_in(row_found[0])
 
     def record_in(self, head: bytes) -> Record:
         """What a `head` column holds."""
@@ -273,9 +275,9 @@ def replace_times(rows: Iterable[tuple[int | None, bool]]) -> list[Instant | Non
         elif time is not None:
             settled[index] = Instant(time if least is None else min(time, least))
     newest: int | None = None
-    for index, found in enumerate(settled):
-        if found is not None and (newest is None or found > newest):
-            newest = found
+    for index, settled_time in enumerate(settled):
+        if settled_time is not None and (newest is None or settled_time > newest):
+            newest = settled_time
         settled[index] = None if newest is None else Instant(newest)
     return settled
 

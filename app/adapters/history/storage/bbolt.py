@@ -132,14 +132,14 @@ class BoltFile:
             yield key, bytes(buffer[value_at : value_at + value_size]), element_flags
 
     def _newest_meta(self) -> _Meta:
-        found: list[_Meta] = []
+        metas: list[_Meta] = []
         for page_size in _META_PAGE_SIZES:
             for page in (0, 1):
                 meta = self._read_meta(page * page_size + _PAGE_HEADER.size)
                 if meta is not None and meta.page_size == page_size:
-                    found.append(meta)
-            if found:
-                return max(found, key=lambda meta: meta.transaction)
+                    metas.append(meta)
+            if metas:
+                return max(metas, key=lambda meta: meta.transaction)
         raise self._damaged("no valid meta page")
 
     def _read_meta(self, at: int) -> _Meta | None:
@@ -161,7 +161,7 @@ class BoltFile:
 
 
 def _fnv1a(content: bytes) -> int:
-    found = _FNV_OFFSET
+    digest = _FNV_OFFSET
     for byte in content:
-        found = ((found ^ byte) * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF
-    return found
+        digest = ((digest ^ byte) * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF
+    return digest

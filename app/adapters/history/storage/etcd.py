@@ -251,7 +251,7 @@ class _KeyValue:
 
 def _key_value(raw: bytes, place: str) -> _KeyValue:
     """The message `KeyValue{1 key, 4 version, 5 value}`; other fields are passed over."""
-    found = _KeyValue()
+    parsed = _KeyValue()
     at = 0
     while at < len(raw):
         tag, at = _varint(raw, at, place)
@@ -259,19 +259,19 @@ def _key_value(raw: bytes, place: str) -> _KeyValue:
         if wire == 0:
             amount, at = _varint(raw, at, place)
             if number == 4:
-                found.version = amount
+                parsed.version = amount
         elif wire == 2:
             size, at = _varint(raw, at, place)
             if at + size > len(raw):
                 raise _cut(place)
             if number == 1:
-                found.key = raw[at : at + size]
+                parsed.key = raw[at : at + size]
             elif number == 5:
-                found.value = raw[at : at + size]
+                parsed.value = raw[at : at + size]
             at += size
         else:
             raise InputError(f"wire type {wire} in a stored key", place=place)
-    return found
+    return parsed
 
 
 def _varint(raw: bytes, at: int, place: str) -> tuple[int, int]:

@@ -39,7 +39,7 @@ class Selection:
 def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> Steps[Selection]:
     """Ask the selectors of the class about every published device."""
     chosen = patches.class_filter_of(tree, compiler)
-    found: dict[str, tuple[int, int]] = {}
+    counts_of: dict[str, tuple[int, int]] = {}
     total = selected = errors = 0
     problem = chosen.problem
     for pool in list(views.inventory.pool_ids()):
@@ -58,8 +58,10 @@ def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> St
             alive = [one for one, verdict in zip(alive, verdicts, strict=True) if verdict.match]
         total += len(devices)
         selected += len(alive)
-        found["/".join(pool)] = (len(alive), len(devices))
-    return Selection(total=total, selected=selected, pools=found, errors=errors, problem=problem)
+        counts_of["/".join(pool)] = (len(alive), len(devices))
+    return Selection(
+        total=total, selected=selected, pools=counts_of, errors=errors, problem=problem
+    )
 
 
 def told(selection: Selection) -> Iterator[Reason]:

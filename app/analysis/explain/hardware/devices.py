@@ -13,10 +13,10 @@ from app.domain.values.fields.dra import DeviceId
 
 def patched(views: LiveViews, place: DeviceId) -> Iterator[Reason]:
     """Each value that a ResourceSlicePatch changed, with what the driver published."""
-    found = tainted.device_of(views, place)
-    if found is None:
+    slice_and_device = tainted.device_of(views, place)
+    if slice_and_device is None:
         return
-    device = found[1]
+    device = slice_and_device[1]
     for applied in device.patches:
         _, _, short = applied.name.rpartition("/")
         effective, published = device.capacity_tree, capacity_of(device.tree)

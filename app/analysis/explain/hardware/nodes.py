@@ -54,9 +54,9 @@ def _has_taint(taint: JsonView, tree: JsonView) -> bool:
 
 def _devices(views: LiveViews, name: str) -> Iterator[Reason]:
     by_pool: dict[tuple[str, str], list[Slice]] = {}
-    for found in views.inventory.slices():
-        if found.node.name == name:
-            by_pool.setdefault(found.pool, []).append(found)
+    for resource_slice in views.inventory.slices():
+        if resource_slice.node.name == name:
+            by_pool.setdefault(resource_slice.pool, []).append(resource_slice)
     if not by_pool:
         yield Reason(text="no driver publishes devices for it alone")
     for place, slices in list(by_pool.items())[:POOLS_MAX]:

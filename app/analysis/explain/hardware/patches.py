@@ -27,8 +27,8 @@ def told(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
     effects: dict[tuple[str, str], _Effect] = {}
     changed = named = 0
     problems: dict[str, list[str]] = {}
-    for found in views.inventory.slices():
-        for device in found.devices:
+    for resource_slice in views.inventory.slices():
+        for device in resource_slice.devices:
             if not patch.names(device.id):
                 continue
             named += 1
@@ -37,7 +37,7 @@ def told(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
             for effect in lines:
                 known = effects.setdefault((effect.text, effect.winner), effect)
                 known.devices.append(device.text)
-        for problem in found.patch_problems:
+        for problem in resource_slice.patch_problems:
             if problem.patch == patch.name:
                 problems.setdefault(problem.problem, []).append("/".join(problem.device))
     reasons = [_line(views, effect) for effect in effects.values()]

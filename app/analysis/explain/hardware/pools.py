@@ -21,14 +21,14 @@ SLICES_MAX = 8
 
 def state_of(views: LiveViews, place: PoolId) -> tuple[str, str]:
     """The state of a pool as the whole cluster sees it, and a sentence about it."""
-    found = views.inventory.pool(place)
-    if found is None:
+    pool = views.inventory.pool(place)
+    if pool is None:
         return "Gone", "no slice of it is published"
     name = "/".join(place)
-    text = f"pool {name} of generation {found.generation}"
-    if found.state is PoolState.USABLE:
+    text = f"pool {name} of generation {pool.generation}"
+    if pool.state is PoolState.USABLE:
         return "Usable", f"{text} is complete and usable"
-    return found.state.value.capitalize(), f"{text} is {found.state.value}: {found.problem}"
+    return pool.state.value.capitalize(), f"{text} is {pool.state.value}: {pool.problem}"
 
 
 def of_pool(views: LiveViews, place: PoolId) -> Iterator[Reason]:
@@ -38,8 +38,8 @@ def of_pool(views: LiveViews, place: PoolId) -> Iterator[Reason]:
     _, text = state_of(views, place)
     yield Reason(text=text, is_kept=True)
     yield from used(views, newest)
-    for found in everywhere[:SLICES_MAX]:
-        yield _slice_line(views, found, is_newest=found in newest)
+    for resource_slice in everywhere[:SLICES_MAX]:
+        yield _slice_line(views, resource_slice, is_newest=resource_slice in newest)
     if (rest := len(everywhere) - SLICES_MAX) > 0:
         yield Reason(text=f"{rest} more slices", count=rest)
 
@@ -51,7 +51,7 @@ def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Itera
     everywhere = views.inventory.slices_of(place)
     newest = pools.newest(everywhere)
     if newest and newest[0].generation > generation:
-        names = [found.name for found in newest]
+        names = [resource_slice.name for resource_slice in newest]
         event = views.objects.event(ObjectKey(*api_resources.RESOURCE_SLICES, "", names[0]))
         yield Reason(
             text=f"obsolete: it is of generation {generation} of pool {'/'.join(place)}, and "
@@ -69,16 +69,20 @@ def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Itera
     if events and events[0] is not created:
         yield sources.made(events[0], "last changed")
     yield from lives.ending(events, tree)
-    own = [found for found in everywhere if found.name == (events[0].key.name if events else "")]
+    own = [
+        resource_slice
+        for resource_slice in everywhere
+        if resource_slice.name == (events[0].key.name if events else "")
+    ]
     yield from used(views, own)
-    for problem in (problem for found in own for problem in found.patch_problems):
+    for problem in (problem for resource_slice in own for problem in resource_slice.patch_problems):
         text = f"patch {problem.patch} was passed over for {problem.device[2]}: {problem.problem}"
         yield Reason(text=text)
 
 
 def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
     """How many devices of these slices are allocated, tainted and patched."""
-    devices = [device for found in slices for device in found.devices]
+    devices = [device for resource_slice in slices for device in resource_slice.devices]
     held = [device for device in devices if views.allocated.is_allocated(device.id)]
     text = f"{len(held)} of {devices_text(len(devices))} are allocated"
     if len(devices) == 1:

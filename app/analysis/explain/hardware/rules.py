@@ -65,7 +65,7 @@ def told(
             matched += [device.id for device in item.devices if _selects(selector, device.id)]
     taint = taints.rule_of(tree).taint
     hits = yield from _hits(views, selector, taint, quirks, now)
-    said = [_condition(found.reason, found.message) for found in meta.conditions(tree)]
+    said = [_condition(condition.reason, condition.message) for condition in meta.conditions(tree)]
     text, issues = _taint_text(selector, taint, matched, quirks)
     children = [
         *said,
@@ -95,15 +95,15 @@ def _taint_text(
 def _hits(
     views: LiveViews, selector: object, taint: Taint, quirks: ControllerQuirks, now: Instant
 ) -> Steps[list[_Hit]]:
-    found: list[_Hit] = []
+    hits: list[_Hit] = []
     for number, key in enumerate(list(views.objects.keys(*api_resources.RESOURCE_CLAIMS))):
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
         for result in dra.results(tree):
             if _selects(selector, result.id):
-                found.append(_hit(views, key, tree, result, taint, quirks, now))
-    return found
+                hits.append(_hit(views, key, tree, result, taint, quirks, now))
+    return hits
 
 
 def _hit(

@@ -283,8 +283,8 @@ def get(value: Any, *path: str) -> Any:
 
 def text(value: Any, name: str) -> str:
     """A field that is a text; empty when it is none."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    value_text = value.get(name) if isinstance(value, dict) else None
+    return value_text if isinstance(value_text, str) else ""
 
 
 def objects(value: Any) -> list[JsonObject]:

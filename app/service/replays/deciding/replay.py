@@ -128,12 +128,12 @@ class _Runs:
             pace=pace,
             keep_events=keep_events,
         )
-        for number, found in enumerate(run.inputs()):
-            if until is not None and found.time > until:
+        for number, given_input in enumerate(run.inputs()):
+            if until is not None and given_input.time > until:
                 break
-            run.take(found)
+            run.take(given_input)
             if number % 200 == 0:
-                self.progress("deciding again", found.event.revision, self.until)
+                self.progress("deciding again", given_input.event.revision, self.until)
                 # Deciding is pure computation: let others run now and then.
                 await lowlevel.checkpoint()
         run.finish(self.last if until is None else min(until, self.last))
