@@ -55,14 +55,14 @@ class TimelineProjection:
         self.revision = event.revision
         key = event.key
         if not event.is_about_object:
-            told = timeline_kinds.tell_fact(event)
-            if told is not None:
-                self._append(event, timeline_kinds.subject_of_fact(event), told)
+            entry = timeline_kinds.tell_fact(event)
+            if entry is not None:
+                self._append(event, timeline_kinds.subject_of_fact(event), entry)
             return
         if key.resource == "events":
-            told = timeline_kinds.tell_event_object(event)
-            if told is not None:
-                self._append(event, timeline_kinds.subject_of_event_object(event), told)
+            entry = timeline_kinds.tell_event_object(event)
+            if entry is not None:
+                self._append(event, timeline_kinds.subject_of_event_object(event), entry)
             return
         kind = timeline_kinds.kind_of(key)
         if kind is None:
@@ -75,9 +75,9 @@ class TimelineProjection:
         new = kind.read(event.body)
         if new != old:
             self._states[key] = new
-            told = kind.tell(old, new)
-            if told is not None:
-                self._append(event, key, told)
+            entry = kind.tell(old, new)
+            if entry is not None:
+                self._append(event, key, entry)
 
     @property
     def entries(self) -> Sequence[Entry]:

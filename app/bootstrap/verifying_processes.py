@@ -117,10 +117,10 @@ async def _answer(
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await process.stdin.send(job)
     async for line in _lines(process.stdout):
-        told = verifying_process.found_in(line)
-        if isinstance(told, PartFound):
-            return told
-        reached(told)
+        message = verifying_process.found_in(line)
+        if isinstance(message, PartFound):
+            return message
+        reached(message)
     return None
 
 

@@ -202,14 +202,14 @@ def _cel_case(case: dict[str, Any], judge: _Judge | None) -> dict[str, Any]:
     answers: list[dict[str, Any]] = []
     for given in _case_devices(case):
         outcome = program.evaluate(given)
-        told: dict[str, Any] = {"cost": outcome.cost}
+        row: dict[str, Any] = {"cost": outcome.cost}
         if outcome.error is not None:
-            told["error"] = outcome.error
+            row["error"] = outcome.error
         else:
-            told["match"] = outcome.match
+            row["match"] = outcome.match
         if judge is not None:
-            told |= judge.row(expression, given, outcome)
-        answers.append(told)
+            row |= judge.row(expression, given, outcome)
+        answers.append(row)
     return answer | {"devices": answers}
 
 

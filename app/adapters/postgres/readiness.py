@@ -35,7 +35,7 @@ async def wait_until_ready(
     """
     ends = anyio.current_time() + bounds.seconds
     pause = bounds.pause_first_seconds
-    told = False
+    is_noted = False
     with translated():
         while True:
             try:
@@ -48,8 +48,8 @@ async def wait_until_ready(
                 left = ends - anyio.current_time()
                 if left <= 0:
                     raise
-                if not told:
-                    told = True
+                if not is_noted:
+                    is_noted = True
                     tell(f"waiting up to {bounds.seconds:g} s for the database: {problem}")
                 await anyio.sleep(min(pause, left))
                 pause = min(pause * 2, bounds.pause_max_seconds)

@@ -68,11 +68,11 @@ def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
         yield Reason(text=f"owners: {_owners(found, examples_max)}")
     yield Reason(text=f"claims: {_claims(found)}")
     if found.totals["waiting"]:
-        told, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
+        title, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
         total += found.left_out.get("waiting", 0)
-        yield _section(told, found.waiting, total, examples_max, _waiting_pod)
-    told, total = f"devices: {_devices(found)}", found.totals["devices"]
-    yield _section(told, found.devices, total, examples_max, _device)
+        yield _section(title, found.waiting, total, examples_max, _waiting_pod)
+    title, total = f"devices: {_devices(found)}", found.totals["devices"]
+    yield _section(title, found.devices, total, examples_max, _device)
     if total := found.totals["pools"]:
         yield _section(f"pools that change: {total}", found.pools, total, examples_max, _pool)
     if total := found.totals["classes"]:
@@ -134,9 +134,9 @@ def _claims(found: BlastRadius) -> str:
         "class": "no longer fit their class",
         "request": "no longer fit their request",
     }
-    told = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
+    counts_text = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
     cut = " (of those listed)" if found.left_out.get("claims") else ""
-    return f"{total} concerned: {told}{cut}"
+    return f"{total} concerned: {counts_text}{cut}"
 
 
 def _waiting(found: BlastRadius) -> str:

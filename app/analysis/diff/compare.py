@@ -48,20 +48,20 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         and difference.pair.b is not None
         and causes.own_change(known, difference.pair, difference.parted.time) is None
     ][: bounds.explained_max]
-    told: dict[str, Mapping[int, Testimony]] = {}
+    testimonies: dict[str, Mapping[int, Testimony]] = {}
     for name, side in sides.items():
         times = [side.instant(event.stamp.time) for event in side.events]
         line = _Line(
             side=side, times=times, placed=_placements(differences, name), within=bounds.within
         )
         queries = [query for difference in asked for query in _queries(difference, name, line)]
-        told[name] = yield from testimony.hear(side, queries, bounds)
+        testimonies[name] = yield from testimony.hear(side, queries, bounds)
     for difference in asked:
         early, late = _numbers(difference)
-        heard = {name: told[name][early] for name in sides}
+        heard = {name: testimonies[name][early] for name in sides}
         difference.parting = _parting(difference, heard, courses)
         if not difference.parting.causes:
-            heard = {name: told[name].get(late, told[name][early]) for name in sides}
+            heard = {name: testimonies[name].get(late, testimonies[name][early]) for name in sides}
             difference.parting = _parting(difference, heard, courses)
     causes.link(differences, known)
     counts = Counter(each.value for difference in differences for each in difference.classes[:1])
@@ -91,10 +91,10 @@ def switched(a: Side, b: Side) -> tuple[str, ...]:
 def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[Difference]:
     differences = []
     for pair in pairs:
-        told = classes.classes_of(pair, bounds.within)
-        if told:
+        difference_classes = classes.classes_of(pair, bounds.within)
+        if difference_classes:
             parted = classes.parted(pair, bounds.within)
-            differences.append(Difference(pair=pair, classes=told, parted=parted))
+            differences.append(Difference(pair=pair, classes=difference_classes, parted=parted))
     return sorted(differences, key=_order)
 
 

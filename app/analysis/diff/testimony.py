@@ -137,23 +137,23 @@ def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict
 
 
 def _answer(views: LiveViews, rules: Rules, query: Query, bounds: DiffBounds) -> Steps[Testimony]:
-    told = Testimony(revision=query.revision)
+    testimony = Testimony(revision=query.revision)
     tree = None if query.pod is None else views.objects.get(query.pod)
-    told.is_there = tree is not None
+    testimony.is_there = tree is not None
     if tree is not None and not core.node_name(tree):
-        told.claims = dict(_claims(views, tree))
-        told.classes = dict(_classes(views, told.claims.values()))
+        testimony.claims = dict(_claims(views, tree))
+        testimony.classes = dict(_classes(views, testimony.claims.values()))
         if query.asks_nodes:
-            yield from _ask(views, rules, tree, query, bounds, told)
+            yield from _ask(views, rules, tree, query, bounds, testimony)
     elif tree is not None:
-        told.text = f"it is bound to node {core.node_name(tree)} already"
-    nodes = {*query.nodes, *told.nodes}
-    told.node_facts = dict(_node_facts(views, nodes))
+        testimony.text = f"it is bound to node {core.node_name(tree)} already"
+    nodes = {*query.nodes, *testimony.nodes}
+    testimony.node_facts = dict(_node_facts(views, nodes))
     devices = set(query.devices)
-    for reason in told.nodes.values():
+    for reason in testimony.nodes.values():
         devices |= {device.device for _, request in reason.requests() for device in request.devices}
-    told.devices, told.pools = _device_facts(views, devices)
-    return told
+    testimony.devices, testimony.pools = _device_facts(views, devices)
+    return testimony
 
 
 def _ask(

@@ -55,8 +55,10 @@ def _lines(tree: JsonView, *, with_causes: bool) -> Iterator[Reason]:
         yield Reason(text=text)
     is_scheduling = bool("lookedAt" in tree)
     for name, value in tree.items():
-        told = name in _TOLD_ELSEWHERE if is_scheduling else name == "message" or name == "node"
-        if told or name.startswith("causes") or name.endswith("Count"):
+        is_elsewhere = (
+            name in _TOLD_ELSEWHERE if is_scheduling else name == "message" or name == "node"
+        )
+        if is_elsewhere or name.startswith("causes") or name.endswith("Count"):
             continue
         if value not in (None, "", [], {}):
             yield Reason(text=f"{name}: {_short(value)}")

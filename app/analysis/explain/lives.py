@@ -175,8 +175,8 @@ def _finished(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
     since = sources.since(events, core.is_finished)
     why = core.status_reason(tree)
     message = core.status_message(tree)
-    told = ": ".join(part for part in (why, message) if part)
-    text = f"ended as {meta.phase(tree)}{f' ({told})' if told else ''}"
+    said = ": ".join(part for part in (why, message) if part)
+    text = f"ended as {meta.phase(tree)}{f' ({said})' if said else ''}"
     lines = tuple(_containers(tree))
     yield sources.made(since, text, *lines)
 

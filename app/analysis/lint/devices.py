@@ -88,11 +88,11 @@ class _Attribute(NamedTuple):
 def check(subjects: Subjects) -> Iterator[Finding]:
     """All rules on all devices of the newest generations."""
     types: dict[tuple[str, str], _Attribute] = {}
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for pool in subjects.pools:
         for published, device, path in pool.devices():
-            yield from _types(published, device, path, types, told)
-            yield from _names(published, device, path, told)
+            yield from _types(published, device, path, types, reported)
+            yield from _names(published, device, path, reported)
             yield from _amounts(published, device, path)
         yield from _identities(pool)
 

@@ -73,16 +73,16 @@ def _compiled(subject: Subject, subjects: Subjects) -> SlicePatch | None:
 def _ties(
     by_name: dict[str, tuple[Subject, SlicePatch]], subjects: Subjects, failed: set[str]
 ) -> Iterator[Finding]:
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     ordered = list(by_name.items())
     for position, (name, (subject, patch)) in enumerate(ordered):
         for other_name, (other, second) in ordered[:position]:
             pair = frozenset((name, other_name))
             shared = _fields(patch) & _fields(second)
-            if patch.priority != second.priority or not shared or pair in told:
+            if patch.priority != second.priority or not shared or pair in reported:
                 continue
             if not pair & failed and _meet(patch, second, subjects):
-                told.add(pair)
+                reported.add(pair)
                 related: list[Place] = [other.at("spec.devices.priority")]
                 message = f"priority {patch.priority}, as {other_name}; both set {min(shared)}"
                 yield TIE.at(subject.at("spec.devices.priority"), message, related)

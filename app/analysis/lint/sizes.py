@@ -82,12 +82,12 @@ def check(subjects: Subjects) -> Iterator[Finding]:
 
 def _near(subject: Subject, rule: Rule, sizes: Iterator[_Size]) -> Iterator[Finding]:
     part, whole = NEAR
-    told: set[str] = set()
+    reported: set[str] = set()
     for each in sizes:
         is_near = each.size * whole >= each.limit * part and each.size <= each.limit
-        if not is_near or each.limit <= SMALL_LIMIT or each.what in told:
+        if not is_near or each.limit <= SMALL_LIMIT or each.what in reported:
             continue
-        told.add(each.what)  # one finding for all devices of a slice
+        reported.add(each.what)  # one finding for all devices of a slice
         message = f"{each.what}: {each.size} of at most {each.limit}"
         yield rule.at(subject.at(each.path), message)
 

@@ -149,14 +149,14 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
     failures: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
     instants = [instant for instant, _ in tries.failures]
-    told: set[int] = set()
+    with_condition: set[int] = set()
     for number, (sent, message) in enumerate(tries.refusals):
         made = waits.of(sent)
         note = messages.note(message)
         near = [
             index
             for index, instant in enumerate(instants)
-            if index not in told
+            if index not in with_condition
             and made.first - tolerances.TABLE.same_attempt
             <= instant
             <= made.last + tolerances.TABLE.same_attempt
@@ -165,7 +165,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
         ]
         if near:
             index = min(near, key=lambda each: abs(instants[each] - made.middle))
-            told.add(index)
+            with_condition.add(index)
             notes[index] = note
             # The report may be dated later than the condition was sent, the attempt was not.
             instant = instants[index] = min(instants[index], sent)

@@ -309,9 +309,9 @@ def _writer(resource: str, before: JsonView, after: JsonView) -> str:
 def _pod_writer(before: JsonView, after: JsonView) -> str:
     if _differ(before, after, "status", "resourceClaimStatuses"):
         return CLAIMS
-    told = _told(after, condition_types.DISRUPTION_TARGET)
-    if told and told != _told(before, condition_types.DISRUPTION_TARGET):
-        return _TELLERS.get(told[0], "")
+    condition = _told(after, condition_types.DISRUPTION_TARGET)
+    if condition and condition != _told(before, condition_types.DISRUPTION_TARGET):
+        return _TELLERS.get(condition[0], "")
     is_tried = (
         _differ(before, after, "spec", "nodeName")
         or _differ(before, after, "status", "nominatedNodeName")

@@ -210,14 +210,14 @@ def _bound(reader: ObjectsReader, namespace: str, reference: Reference) -> JsonO
         )
         text = f'Operation cannot be fulfilled on {resource} "{name}": {detail}'
         raise Conflict(text, resource=resource, name=name)
-    told: JsonObject = {kind.lower(): {"name": name, "uid": _uid(bound)}}
+    claims: JsonObject = {kind.lower(): {"name": name, "uid": _uid(bound)}}
     node = core.node_name(bound) if kind == "Pod" else ""
     if node:
-        told["node"] = {"name": node}
+        claims["node"] = {"name": node}
         of_node = reader.get(_key("nodes", "", node))
         if of_node is not None:
-            told["node"]["uid"] = _uid(of_node)
-    return told
+            claims["node"]["uid"] = _uid(of_node)
+    return claims
 
 
 def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: Reference) -> bool:

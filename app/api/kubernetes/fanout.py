@@ -140,8 +140,8 @@ class Channel:
         except Expired:
             for member in tuple(self._members):
                 member.leave()
-        told, self._untold = self._untold[:TURN_MAX], self._untold[TURN_MAX:]
-        for member in told:
+        batch, self._untold = self._untold[:TURN_MAX], self._untold[TURN_MAX:]
+        for member in batch:
             if member.is_member and not self._tell(member):
                 member.leave()
         if not self._untold:

@@ -143,8 +143,8 @@ class Subresources:
         body.pop("kind", None)
         options, dry_run = parameters.delete_options(call.request, body)
         dry_run = dry_run or bool(call.request.query.get("dryRun"))
-        told = _eviction(call, tree, dry_run=dry_run)
-        warnings = await call.timeline.runtime.review(told)
+        made = _eviction(call, tree, dry_run=dry_run)
+        warnings = await call.timeline.runtime.review(made)
         # One at a time: the next check must see what the last one took from the budget.
         async with self._evicting:
             for _ in range(eviction.CONFLICTS_MAX):

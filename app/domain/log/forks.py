@@ -66,10 +66,10 @@ def first_draft(info: HistoryInfo, parent: HistoryInfo, end: Head, actor: Actor)
 def problem_of(info: HistoryInfo, tree: JsonObject) -> str:
     """What is wrong with the first event of a fork; empty when it says what the store says."""
     try:
-        told = msgspec.convert(tree, Forked)
+        fork = msgspec.convert(tree, Forked)
     except msgspec.ValidationError as problem:
         return f"its first event cannot be read: {problem}"
-    if (told.seed, told.settings) != (str(info.seed), info.settings):
+    if (fork.seed, fork.settings) != (str(info.seed), info.settings):
         return "its settings or its seed are not those of its first event: they were changed"
     return ""
 

@@ -42,8 +42,8 @@ async def answer(
         said += preemption_reasons.awaited(evidence.views.objects, tree)
         tried = attempts.made_by_scheduler(decisions)
         placed = await _findings(evidence, tree, decision, question)
-        told = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
-        after = (*told, *(() if tried else lives.origin(events)))
+        attempt_reasons = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
+        after = (*attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
     if meta.is_deleting(tree):

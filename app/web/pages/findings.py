@@ -45,5 +45,5 @@ def _summary(answer: Findings) -> str:
         count = sum(item.severity is severity for item in answer.items)
         if count:
             parts.append(f"{count} {severity.value}{'' if count == 1 else 's'}")
-    told = ", ".join(parts) or "No findings"
-    return f"{told} up to revision {answer.revision}."
+    counts = ", ".join(parts) or "No findings"
+    return f"{counts} up to revision {answer.revision}."

@@ -127,16 +127,16 @@ def _patterns() -> Markup:
 def _device(
     device: MappedDevice, cell: _Cell, short: str, to_claim: Callable[[str], str]
 ) -> Markup:
-    told = f"{device.name}: {device.state}"
+    label = f"{device.name}: {device.state}"
     if device.holders:
-        told += f" by {', '.join(device.holders)}"
+        label += f" by {', '.join(device.holders)}"
     if device.lacks:
-        told += f", too little left of {', '.join(device.lacks)}"
+        label += f", too little left of {', '.join(device.lacks)}"
     if device.taints:
-        told += f", taints {', '.join(device.taints)}"
+        label += f", taints {', '.join(device.taints)}"
     is_impossible = device.state in ("blocked", "unusable")
     kind = "held" if device.state == "held" else "blocked" if is_impossible else "free"
-    parts = [svg.title(told), cell.rect(class_=kind)]
+    parts = [svg.title(label), cell.rect(class_=kind)]
     if is_impossible:
         parts.append(cell.rect(fill="url(#hatch)"))
     if device.taints:
@@ -155,5 +155,5 @@ def _device(
             )
         )
     if device.holders:
-        return svg.element("a", *parts, href=to_claim(device.holders[0]), aria_label=told)
+        return svg.element("a", *parts, href=to_claim(device.holders[0]), aria_label=label)
     return svg.element("g", *parts)

@@ -146,10 +146,10 @@ def _bar(
         classes += " fades"
     until = f"until revision {state.end}" if state.end else "and still is"
     label = f" ({state.label})" if state.label else ""
-    told = f"{state.state}{label} from revision {state.begin} {until}"
+    description = f"{state.state}{label} from revision {state.begin} {until}"
     bar = svg.element(
         "rect",
-        svg.title(told),
+        svg.title(description),
         x=left,
         y=middle - height / 2,
         width=max(1.5, right - left),
@@ -157,7 +157,7 @@ def _bar(
         rx=2,
         class_=classes,
     )
-    return svg.element("a", bar, href=to_moment(state.begin), aria_label=told, tabindex=-1)
+    return svg.element("a", bar, href=to_moment(state.begin), aria_label=description, tabindex=-1)
 
 
 def _marks(
@@ -176,13 +176,15 @@ def _marks(
     shapes = []
     for group in groups:
         first = group[0]
-        told = f"{first.kind} at revision {first.revision}"
-        told += f": {first.text}" if first.text else ""
-        told += f", and {len(group) - 1} more events" if len(group) > 1 else ""
+        description = f"{first.kind} at revision {first.revision}"
+        description += f": {first.text}" if first.text else ""
+        description += f", and {len(group) - 1} more events" if len(group) > 1 else ""
         is_trouble = any(mark.kind in TROUBLES for mark in group)
-        shape = svg.element("g", svg.title(told), _sign_of(scale.x(first.time), middle, is_trouble))
+        shape = svg.element(
+            "g", svg.title(description), _sign_of(scale.x(first.time), middle, is_trouble)
+        )
         href = to_moment(group[-1].revision)
-        shapes.append(svg.element("a", shape, href=href, aria_label=told, tabindex=-1))
+        shapes.append(svg.element("a", shape, href=href, aria_label=description, tabindex=-1))
     return shapes
 
 

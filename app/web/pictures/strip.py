@@ -30,12 +30,12 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
             continue
         left = number * width
         height = max(2.0, (HEIGHT - TOP) * (one.entries / most) ** 0.5)
-        told = f"up to revision {one.revision}: {one.entries} events"
-        told += f", {one.claims} of devices" if one.claims else ""
-        told += f", {one.decisions} decisions" if one.decisions else ""
-        told += f", {one.troubles} troubles" if one.troubles else ""
+        description = f"up to revision {one.revision}: {one.entries} events"
+        description += f", {one.claims} of devices" if one.claims else ""
+        description += f", {one.decisions} decisions" if one.decisions else ""
+        description += f", {one.troubles} troubles" if one.troubles else ""
         shapes = [
-            svg.title(told),
+            svg.title(description),
             svg.element("rect", x=left, y=0.0, width=width, height=HEIGHT, fill_opacity=0),
             _bar(left, width, height, "quiet"),
         ]

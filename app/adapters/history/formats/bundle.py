@@ -297,10 +297,10 @@ class BundleReader:
         Raises ChainBroken when it is another.
         """
         for number, line in self._entries[EVENTS].lines():
-            event, told = parse_line(line, f"{self.name}/{EVENTS}:{number}")
-            if event.revision == 1 and told not in (GENESIS, self._anchored()):
+            event, previous = parse_line(line, f"{self.name}/{EVENTS}:{number}")
+            if event.revision == 1 and previous not in (GENESIS, self._anchored()):
                 raise ChainBroken(1, chain.BEGINNING_PROBLEM)
-            return told
+            return previous
         is_bare = self.manifest.get("chain_head") == hash_text(GENESIS)
         return GENESIS if is_bare else self._anchored()
 
@@ -311,11 +311,11 @@ class BundleReader:
             return None
         place = f"{self.name}/{MANIFEST}"
         try:
-            told = msgspec.convert(self.manifest["beginning"], _Begun)
-            created = timestamps.parse(told.created)
+            kept_beginning = msgspec.convert(self.manifest["beginning"], _Begun)
+            created = timestamps.parse(kept_beginning.created)
         except (msgspec.ValidationError, TimestampError) as problem:
             raise InputError(f"beginning: {problem}", place=place) from problem
-        seed, settings = intake.check_seed(told.seed, place), told.settings
+        seed, settings = intake.check_seed(kept_beginning.seed, place), kept_beginning.settings
         return Beginning(seed=seed, settings=settings, created=created)
 
     def _anchored(self) -> bytes:
@@ -335,14 +335,14 @@ class BundleReader:
         for revision, (number, line) in enumerate(self._entries[EVENTS].lines(), start=1):
             place = f"{self.name}/{EVENTS}:{number}"
             json_text.check_text_depth(line, place, self._limits)
-            event, told = parse_line(line, place)
+            event, named_before = parse_line(line, place)
             if revision == 1 and event.revision != 1:
                 raise InputError(
                     f"the bundle begins at revision {event.revision}",
                     place=self.name,
                     cure="export the whole history",
                 )
-            if told != previous:
+            if named_before != previous:
                 raise ChainBroken(event.revision, "it does not follow the event before it")
             chain.check_event(event, previous, Revision(revision))
             previous = event.hash

@@ -100,11 +100,11 @@ def _attempt(rest: str) -> tuple[str, str, str, str] | None:
     namespace, slash, name = fields.get("pod", "").partition("/")
     if verb is None or not slash or not name:
         return None
-    told = [message["text"]]
-    told += [fields[name] for name in ("err", "status") if fields.get(name)]
+    parts = [message["text"]]
+    parts += [fields[name] for name in ("err", "status") if fields.get(name)]
     if "node" in fields:
-        told.append(f"node {fields['node']}")
-    return verb, namespace, name, ": ".join(told)
+        parts.append(f"node {fields['node']}")
+    return verb, namespace, name, ": ".join(parts)
 
 
 def _unquoted(text: str) -> str:

@@ -307,7 +307,7 @@ def _merge(rows: list[Row]) -> Row:
     if len(rows) == 1:
         return rows[0]
     best = min(rows, key=_object_rank)
-    told = next((row for row in rows if row.has_actor), None)
+    with_actor = next((row for row in rows if row.has_actor), None)
     timed = min((row.record for row in rows), key=lambda item: _TIMES.index(item.time_quality))
     record = _replace(
         best.record,
@@ -316,14 +316,14 @@ def _merge(rows: list[Row]) -> Row:
         observed_at=timed.observed_at,
         time_quality=timed.time_quality,
     )
-    if told is not None:
+    if with_actor is not None:
         losses = tuple(loss for loss in record.losses if loss not in _FILLED)
         record = _replace(
             record,
-            actor=told.record.actor,
-            verb=told.record.verb,
-            request_id=told.record.request_id,
-            subresource=told.record.subresource,
+            actor=with_actor.record.actor,
+            verb=with_actor.record.verb,
+            request_id=with_actor.record.request_id,
+            subresource=with_actor.record.subresource,
             losses=losses,
         )
     return Row(
@@ -333,7 +333,7 @@ def _merge(rows: list[Row]) -> Row:
         best.sub,
         best.own,
         record.op.value,
-        told is not None,
+        with_actor is not None,
         record,
         best.body,
     )

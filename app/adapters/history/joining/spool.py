@@ -161,11 +161,11 @@ class Spool:
 
     def _is_repeated(self, record: Record, body: bytes | None) -> bool:
         """Whether the same was told of the same request before, wherever it stood."""
-        told = msgspec.structs.replace(
+        without_place = msgspec.structs.replace(
             record, object=None, source="", position="", order_key=(0, "", 0, 0, 0)
         )
         digest = hashlib.blake2b(
-            _head_encoder.encode(told), digest_size=_DIGEST_BYTES, key=self._digest_key
+            _head_encoder.encode(without_place), digest_size=_DIGEST_BYTES, key=self._digest_key
         )
         digest.update(body or b"")
         cursor = self.database.execute(_REMEMBER, (digest.digest(),))

@@ -133,9 +133,11 @@ def _problems(views: DeviceViews) -> list[tuple[str, str, str, list[PatchProblem
     groups: dict[tuple[str, str], list[PatchProblem]] = {}
     for patch_problem in views.inventory.patch_problems():
         groups.setdefault((patch_problem.patch, patch_problem.problem), []).append(patch_problem)
-    told: list[tuple[str, str, str, list[PatchProblem]]] = []
+    warnings_due: list[tuple[str, str, str, list[PatchProblem]]] = []
     for (patch, problem), devices in sorted(groups.items()):
         event = views.objects.event(_key(patch))
         if event is not None:
-            told.append((patch, event.uid, problem, sorted(devices, key=lambda one: one.device)))
-    return told
+            warnings_due.append(
+                (patch, event.uid, problem, sorted(devices, key=lambda one: one.device))
+            )
+    return warnings_due

@@ -124,8 +124,8 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
             report = Report(
                 kind="Warning", reason="FailedCreate", message=f"Error creating: {problem}"
             )
-            told = () if workload.failed is None else workload.failed(situation, problem)
-            return self._with_events(objects, tree, (report, *told), now)
+            failure = () if workload.failed is None else workload.failed(situation, problem)
+            return self._with_events(objects, tree, (report, *failure), now)
         answer = workload.sync(situation)
         if answer.due is not None:
             self.queue.add_at(key, answer.due, objects.revision)

@@ -25,13 +25,13 @@ def fill_pod(pod: JsonObject, reader: ObjectsReader) -> None:
     """Give the containers of a new pod the requests and limits that they lack, in place."""
     spec = pod["spec"]
     for limits in _of(reader, meta.namespace(pod)):
-        told: list[str] = []
+        changes: list[str] = []
         for field, prefix in (("containers", "container"), ("initContainers", "init container")):
             for container in json_tree.objects(spec, field):
-                told += _fill(container, limits, prefix)
-        if told:
+                changes += _fill(container, limits, prefix)
+        if changes:
             before = json_tree.mapping(pod, "metadata", "annotations")
-            text = f"LimitRanger plugin set: {'; '.join(told)}"
+            text = f"LimitRanger plugin set: {'; '.join(changes)}"
             pod["metadata"]["annotations"] = {**before, ANNOTATION: text}
 
 

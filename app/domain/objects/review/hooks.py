@@ -128,10 +128,10 @@ def asked(
     target = rules.webhooks.find(json_tree.mapping(webhook, "clientConfig"))
     if target is None:
         return None
-    told = matching.of_webhook(webhook, attributes, reader)
-    if told is None:
+    matched = matching.of_webhook(webhook, attributes, reader)
+    if matched is None:
         return None
-    hook = Hook(configuration=configuration, tree=webhook, told=told, target=target)
+    hook = Hook(configuration=configuration, tree=webhook, told=matched, target=target)
     return hook if _conditions_hold(hook, attributes, reader, rules) else None
 
 

@@ -103,8 +103,8 @@ def _failures(
 ) -> list[Failure]:
     """What the policy has against the write, under one binding."""
     constraints = json_tree.mapping(policy, "spec", "matchConstraints")
-    told = matching.of_resources(constraints, attributes, reader)
-    if told is None:
+    matched = matching.of_resources(constraints, attributes, reader)
+    if matched is None:
         return []
     own = json_tree.mapping(binding, "spec", "matchResources")
     if own and matching.of_resources(own, attributes, reader) is None:
@@ -115,7 +115,7 @@ def _failures(
         parameter_objects = parameters.of_binding(spec, binding, attributes, reader)
     except parameters.Misconfigured as problem:
         return [Failure(str(problem))] if fails else []
-    seen = given(attributes, told, reader, rules)
+    seen = given(attributes, matched, reader, rules)
     failures: list[Failure] = []
     for params in parameter_objects:
         values = {**seen, "params": rules.value_of(params)}

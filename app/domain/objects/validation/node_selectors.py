@@ -22,8 +22,8 @@ def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[F
     for index, part in enumerate(terms):
         errors += term(part, f"{place}[{index}]")
     if one_term and len(terms) != 1:
-        told = node_selector_terms_in_go(tree.get("nodeSelectorTerms"))
-        errors.append(invalid(place, told, "must have exactly one node selector term"))
+        shown = node_selector_terms_in_go(tree.get("nodeSelectorTerms"))
+        errors.append(invalid(place, shown, "must have exactly one node selector term"))
     return errors
 
 

@@ -20,14 +20,14 @@ def create_budget(tree: JsonView, _context: Context) -> list[FieldError]:
     policy = spec.get("unhealthyPodEvictionPolicy")
     errors: list[FieldError] = []
     if kept is not None and away is not None:
-        told = {
+        shown = {
             "MinAvailable": kept,
             "Selector": spec.get("selector"),
             "MaxUnavailable": away,
             "UnhealthyPodEvictionPolicy": policy,
         }
         detail = "minAvailable and maxUnavailable cannot be both set"
-        errors.append(invalid("spec", told, detail))
+        errors.append(invalid("spec", shown, detail))
     for name, value in (("minAvailable", kept), ("maxUnavailable", away)):
         errors += label_selectors.amount(value, f"spec.{name}")
         errors += label_selectors.at_most_all(value, f"spec.{name}")

@@ -65,8 +65,8 @@ def _kept(tree: JsonView, old: JsonView) -> list[FieldError]:
     if role == json_tree.mapping(old, "roleRef"):
         return []
     names_in_go = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
-    told = {name: role.get(key, "") for name, key in names_in_go.items()}
-    return [invalid("roleRef", told, "cannot change roleRef")]
+    shown = {name: role.get(key, "") for name, key in names_in_go.items()}
+    return [invalid("roleRef", shown, "cannot change roleRef")]
 
 
 def _binding(tree: JsonView, kinds: tuple[str, ...], *, is_namespaced: bool) -> list[FieldError]:

@@ -31,11 +31,11 @@ def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) 
             break
     if not errors:
         return
-    told = errors[0] if len(errors) == 1 else "errors:\n  " + "\n  ".join(errors)
+    message = errors[0] if len(errors) == 1 else "errors:\n  " + "\n  ".join(errors)
     namespace, name = (json_tree.text(config, "metadata", field) for field in ("namespace", "name"))
     raise BadRequest(
         f"failed to create typed patch object ({namespace}/{name}; "
-        f"{group}/{version}, Kind={kind.kind}): {told}"
+        f"{group}/{version}, Kind={kind.kind}): {message}"
     )
 
 

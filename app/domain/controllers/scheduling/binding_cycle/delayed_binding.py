@@ -127,10 +127,10 @@ def refuse(
 def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | None:
     """The wait that a recorded decision (`inputs`) about writing claims was about."""
     held = waits.get(place)
-    told = json_tree.texts(inputs, REFUSED)
-    if held is None or not told:
+    refused = json_tree.texts(inputs, REFUSED)
+    if held is None or not refused:
         return held
-    return replace(held, refused=(told[0], told[1]))
+    return replace(held, refused=(refused[0], refused[1]))
 
 
 def _as_chosen(

@@ -34,8 +34,8 @@ def counted(reasons: Mapping[str, int]) -> str:
 def unfit(nodes: int, detail: str, after: Iterable[str]) -> str:
     """The message when no node fits: what was in the way, then what the post filters say."""
     text = f"0/{nodes} nodes are available: {detail}."
-    told = ", ".join(part for part in after if part)
-    return f"{text} {told}" if told else text
+    rest = ", ".join(part for part in after if part)
+    return f"{text} {rest}" if rest else text
 
 
 def nothing_done(quirks: ControllerQuirks, *, has_claims: bool) -> str:

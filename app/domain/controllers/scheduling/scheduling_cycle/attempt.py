@@ -379,11 +379,11 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
         has_claims = bool(cycle.claims) or cycle.wanted is not None
         after = messages.nothing_done(cycle.rules.quirks, has_claims=has_claims)
     preempted = preemption.find(cycle, tally.hopeful, start=start, known=tally.in_vain)
-    told = (preempted.text,) if preempted.is_alone else (after, preempted.text)
+    texts = (preempted.text,) if preempted.is_alone else (after, preempted.text)
     return Attempt(
         outcome="Unschedulable",
         claims=cycle.claims,
-        message=messages.unfit(count, messages.counted(tally.reasons), told),
+        message=messages.unfit(count, messages.counted(tally.reasons), texts),
         plugins=frozenset(tally.plugins),
         deallocate=freed,
         delete_claim=leftover if freed is None else None,

@@ -205,8 +205,8 @@ def _search(cycle: Cycle, hopeful: Sequence[NodeInfo], start: int) -> Preemption
 
 
 def _in_vain(nodes: int, reasons: Mapping[str, int]) -> Preemption:
-    told = {reason: count for reason, count in reasons.items() if count}
-    return Preemption(text=messages.preemption(nodes, told))
+    counted = {reason: count for reason, count in reasons.items() if count}
+    return Preemption(text=messages.preemption(nodes, counted))
 
 
 def _displaced(cycle: Cycle, node: str) -> Iterator[PodPlace]:

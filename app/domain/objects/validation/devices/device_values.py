@@ -37,8 +37,8 @@ def attribute(value: Any, path: str) -> list[FieldError]:
     tree = value if isinstance(value, dict) else {}
     kinds = [name for name in (*SCALARS, *LISTS) if tree.get(name) is not None]
     if len(kinds) != 1:
-        told = attribute_in_go(tree) if kinds else ""
-        return [invalid(path, told, "exactly one value must be specified")]
+        shown = attribute_in_go(tree) if kinds else ""
+        return [invalid(path, shown, "exactly one value must be specified")]
     name = kinds[0]
     place = f"{path}.{name}"
     if name in SCALARS:

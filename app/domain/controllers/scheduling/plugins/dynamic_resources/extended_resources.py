@@ -163,26 +163,26 @@ def _add_resource(
             requests.append(_request(name, class_name, count))
             mappings.append(_mapping(container, resource, name))
     short: list[tuple[str, int]] = []
-    told: list[tuple[_Container, str]] = []
+    users: list[tuple[_Container, str]] = []
     for container in containers:
         missing = 0 if container.lives_long else _count(container, resource)
         if missing <= 0:
             continue
         for other, name, count in long:
             if missing > 0 and other.index >= container.index:
-                told.append((container, name))
+                users.append((container, name))
                 missing -= count
         if missing > 0:
             name = _request_name(container, resource)
             short.append((name, missing))
-            told.append((container, name))
+            users.append((container, name))
     if short:
         # Short-lived containers run one after the other: the largest of their requests serves all.
         largest = max(short, key=lambda request: request[1])
         requests.append(_request(largest[0], class_name, largest[1]))
         names = {name for name, _ in short}
-        told = [(c, largest[0] if name in names else name) for c, name in told]
-    mappings.extend(_mapping(container, resource, name) for container, name in told)
+        users = [(c, largest[0] if name in names else name) for c, name in users]
+    mappings.extend(_mapping(container, resource, name) for container, name in users)
 
 
 def _count(container: _Container, resource: str) -> int:
