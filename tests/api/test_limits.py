@@ -29,6 +29,18 @@ CHANGED = {
     "blast_listed_max": 4,
     "explain_steps_max": 5,
     "explanations_at_once_max": 6,
+    "chronicles_max": 7,
+    "chronicle_events_max": 21,
+    "findings_max": 22,
+    "object_versions_max": 23,
+    "lanes_max": 24,
+    "lanes_shapes_max": 25,
+    "map_devices_max": 26,
+    "timeline_rows_max": 27,
+    "timeline_scanned_max": 28,
+    "diffs_at_once_max": 2,
+    "diff_explained_max": 29,
+    "diff_events_max": 30,
 }
 
 

@@ -30,11 +30,10 @@ class ApiLimits:
     `explanations_at_once_max` questions why are answered at a time, each within `explain`.
     What happened in `chronicles_max` histories is kept in memory for pages; one question reads
     `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
-    the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`.
-    `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
-    `diff_events_max` events of each history.
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
     pictures by `lanes` and `map`.
+    `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
+    `diff_events_max` events of each history.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
