@@ -30,9 +30,7 @@ FLAGS = (
     "--disable-sync",
 )
 
-needs_browser = pytest.mark.skipif(
-    not BROWSER, reason="no browser is installed: apt-get install chromium"
-)
+needs_browser = pytest.mark.skipif(not BROWSER, reason="no browser: apt-get install chromium")
 
 
 class _Uvicorn(uvicorn.Server):

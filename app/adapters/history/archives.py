@@ -83,6 +83,7 @@ class Unpacked:
         try:
             with archive.open(info) as stream:
                 yield self._kept(stream, name)
+        # zipfile raises NotImplementedError for a compression or encryption that it cannot undo.
         except (*UNREADABLE, NotImplementedError) as problem:
             self._notes.lose(InputError(f"the entry cannot be read: {problem}", place=name))
 
