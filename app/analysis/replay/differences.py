@@ -58,8 +58,12 @@ class Sides:
 
     @property
     def is_order(self) -> bool:
-        """Whether both sides have the same in another order."""
-        return not self.only_recorded and not self.only_again
+        """Whether both sides have the same in another order.
+
+        A repetition counts only where something came between, so that another order can also show
+        a step once more: A, B, A against A, A, B.
+        """
+        return set(self.recorded) == set(self.again)
 
     def facts(self, side: str = "") -> Iterator[Fact]:
         """The facts that only one side has, or only `recorded` or `again`."""

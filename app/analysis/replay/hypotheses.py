@@ -140,6 +140,13 @@ class Proposals:
                 field="reported",
                 target=uid,
             )
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="the scheduler's Events, and those that it sent again, were written when "
+                "they were recorded",
+                field="reported+repeated",
+                target=uid,
+            )
         if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
             yield Hypothesis(
                 reason=Reason.RACE,

@@ -30,6 +30,8 @@ SKIPPED = EventSeen("Warning", "FailedScheduling", "skip schedule deleting pod: 
 IN_FLIGHT = EventSeen(
     "Warning", "FailedScheduling", "resource claim c is in the process of being allocated"
 )
+OTHERS = EventSeen("Normal", "DeviceTaintManagerEviction", "Marking for deletion")
+AGAIN = EventSeen("Warning", "FailedScheduling", "0/1 nodes are available")
 PLACED = EventSeen("Normal", "Scheduled", "Successfully assigned default/p to n")
 
 
@@ -134,6 +136,21 @@ def test_nomination_may_have_come_too_late_only_where_the_pod_went():
     again = trace(pod=[of_pod(Nominated("n"))])
     assert "unanswered" in fields(trace(removed=["pod"]), again, Aspect.WRITES, "pod")
     assert "unanswered" not in fields(trace(), again, Aspect.WRITES, "pod")
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [[OTHERS, AGAIN, PLACED], [AGAIN, OTHERS, PLACED], [AGAIN, OTHERS, AGAIN, PLACED]],
+    ids=["before", "between", "between a report and its repetition"],
+)
+def test_events_of_two_components_may_only_be_in_another_order(recorded):
+    """A repetition that nothing parts from the first is none that counts."""
+    theirs = trace(said=[of_pod(fact) for fact in recorded])
+    ours = trace(said=[of_pod(fact) for fact in (AGAIN, AGAIN, PLACED, OTHERS)])
+    assert "reported" in fields(theirs, ours, Aspect.SAID, "pod")
+    assert "reported+repeated" in fields(theirs, ours, Aspect.SAID, "pod")
+    less = trace(said=[of_pod(fact) for fact in (AGAIN, PLACED)])
+    assert "reported" not in fields(theirs, less, Aspect.SAID, "pod")
 
 
 def test_ends_of_a_claim_may_come_in_another_order_and_reservations_may_not():
