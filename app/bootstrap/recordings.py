@@ -11,7 +11,7 @@ from app.adapters.history.limits import ImportLimits
 from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
 from app.adapters.secret_keys import IMPORTED_FILE
-from app.analysis.recordings import releases
+from app.analysis.recordings import recorded_gates, releases
 from app.analysis.recordings.fidelity import ROW_TITLES, FidelityReport
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.history_settings import history_settings
@@ -110,12 +110,9 @@ async def import_history(
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
     with source:
-        has_rules = api_resources.DEVICE_TAINT_RULES in source.resources and not profile.enabled(
-            RULES_GATE
-        )
-        if has_rules and RULES_GATE not in profile.gates:
-            # A cluster that held rules served them, whatever its release has by default.
-            chosen["gates"] = {**profile.gates, RULES_GATE: True}
+        has_rules = api_resources.DEVICE_TAINT_RULES in source.resources
+        if has_rules and not profile.enabled(RULES_GATE) and RULES_GATE not in profile.gates:
+            chosen = recorded_gates.served_rules(chosen)
             notes.append(f"the gate {RULES_GATE} is on, because there are DeviceTaintRules")
         result = await importing.import_records(
             store.log,

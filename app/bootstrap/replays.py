@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.analysis.recordings import recorded_gates
 from app.analysis.replay.report import DecideReport
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap import history_settings, verifying_processes
@@ -19,8 +20,8 @@ from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
-from app.domain.objects.profile import RULES_GATE
 from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
 from app.ports import SecondOpinion
 from app.service.replays import replaying, verifying
 from app.service.replays.deciding import replay as deciding
@@ -154,21 +155,16 @@ async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
 async def as_asked(
     store: Store, settings: Settings, info: HistoryInfo, profile: str | None
 ) -> HistoryInfo:
-    """The history with profile, gates and quirks given for this replay, and the gate of rules.
-
-    A recording in which rules exist comes from a cluster that served them: their gate was on,
-    unless the history's settings say something else.
-    """
+    """The history with profile, gates and quirks given for this replay, and the gate of rules."""
     gates = dict(json_tree.mapping(info.settings, "gates"))
     switched = history_settings.switches(settings.gates, place="--gate")
     profiles.Profile(gates=switched)  # refuses what cannot be switched
     gates |= switched
     quirks = dict(json_tree.mapping(info.settings, "quirks"))
     quirks |= history_settings.switches(settings.quirks.lower(), place="--quirk")
-    is_recorded = json_tree.flag(info.settings, "recorded")
-    if is_recorded and RULES_GATE not in gates and await _has_rules(store, settings, info):
-        gates[RULES_GATE] = True
-    changed = {**info.settings, "gates": gates, "quirks": quirks}
+    changed: JsonObject = {**info.settings, "gates": gates, "quirks": quirks}
+    if recorded_gates.leave_rules_open(changed) and await _has_rules(store, settings, info):
+        changed = recorded_gates.served_rules(changed)
     if profile is not None:
         changed["profile"] = profile
     profiles.from_settings(changed)
@@ -179,7 +175,7 @@ async def as_asked(
 async def _has_rules(store: Store, settings: Settings, info: HistoryInfo) -> bool:
     after = Revision(0)
     while page := await store.log.read(info.id, after=after, limit=settings.projector_batch_max):
-        if any(event.key.resource == "devicetaintrules" for event in page):
+        if recorded_gates.hold_rules(page):
             return True
         after = page[-1].revision
     return False

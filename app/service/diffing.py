@@ -12,13 +12,12 @@ from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain.pods import Steps
+from app.analysis.recordings import recorded_gates
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision
 from app.domain.objects import profile as profiles
-from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -121,10 +120,9 @@ def _side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
 
 def _settings(info: HistoryInfo, events: Iterable[Event]) -> JsonObject:
     """The settings of a history; a recorded cluster that served rules had their gate on."""
-    settings = dict(info.settings)
-    if info.is_recorded and any(event.key.resource == "devicetaintrules" for event in events):
-        settings["gates"] = {RULES_GATE: True, **json_tree.mapping(settings, "gates")}
-    return settings
+    if recorded_gates.leave_rules_open(info.settings) and recorded_gates.hold_rules(events):
+        return recorded_gates.served_rules(info.settings)
+    return info.settings
 
 
 async def read_sides(

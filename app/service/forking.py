@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from app.analysis.edits import Edit, commands_of
+from app.analysis.recordings import recorded_gates
 from app.domain.controllers import registry
 from app.domain.errors import InputError, LogError, Rejected
 from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
-from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.rules import Rules
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
@@ -49,19 +49,18 @@ async def settings_of(
     """The settings of a fork. Raises InputError for unknown switches.
 
     It is no recording, whatever its parent is: it goes on from there, and its time from the time of
-    that moment, while somebody serves it. Where rules exist
-    their gate was on, which a recording does not say.
+    that moment, while somebody serves it.
     """
-    settings = {name: value for name, value in parent.settings.items() if name != "recorded"}
-    gates: dict[str, bool] = dict(settings.get("gates", {}))
-    if parent.is_recorded and RULES_GATE not in gates:
+    settings = parent.settings
+    if recorded_gates.leave_rules_open(settings):
         group, resource = api_resources.DEVICE_TAINT_RULES
         rules = await log.objects_at(
             parent.id, end.revision, group=group, resource=resource, limit=1
         )
         if rules:
-            gates[RULES_GATE] = True
-    gates |= switches.gates
+            settings = recorded_gates.served_rules(settings)
+    settings = {name: value for name, value in settings.items() if name != "recorded"}
+    gates: dict[str, bool] = {**settings.get("gates", {}), **switches.gates}
     quirks: dict[str, bool] = {**settings.get("quirks", {}), **switches.quirks}
     if switches.profile:
         settings["profile"] = switches.profile

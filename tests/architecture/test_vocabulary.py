@@ -115,6 +115,22 @@ def test_condition_types_are_in_one_module() -> None:
     assert not literal, f"take these from app.domain.values.condition_types: {literal}"
 
 
+def test_the_gate_of_recorded_rules_is_decided_in_one_module() -> None:
+    """The others only compare a gate of settings that are complete, or name it in a note."""
+    readers = {
+        name(path)
+        for path in sources(*OURS)
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom)
+        and any(alias.name == "RULES_GATE" for alias in node.names)
+    }
+    assert readers == {
+        "app/analysis/recordings/recorded_gates.py",
+        "app/bootstrap/recordings.py",
+        "app/service/replays/verifying.py",
+    }
+
+
 Walk = tuple[str, tuple[str, ...]]
 """What sort of value is read, and its path."""
 

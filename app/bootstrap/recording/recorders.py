@@ -11,6 +11,7 @@ import anyio
 from app.adapters.cluster import discovery
 from app.adapters.cluster.cluster import Cluster, open_requests
 from app.adapters.cluster.requests import RequestBounds
+from app.analysis.recordings import recorded_gates
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.rules import rules_for
@@ -18,7 +19,6 @@ from app.bootstrap.stores import Store
 from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthorized
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
-from app.domain.objects.profile import RULES_GATE
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.service import importing
@@ -175,10 +175,9 @@ def _settings_of(beginning: FirstLook, settings: Settings) -> JsonObject:
         nearest = profiles.nearest_to(release)
         settings = replace(settings, profile=nearest)
     chosen = history_settings(settings)
-    profile = profiles.from_settings(chosen)
     served = {(kind.group, kind.resource) for kind in beginning.kinds}
-    if api_resources.DEVICE_TAINT_RULES in served and RULES_GATE not in profile.gates:
-        chosen["gates"] = {**profile.gates, RULES_GATE: True}
+    if api_resources.DEVICE_TAINT_RULES in served:
+        chosen = recorded_gates.served_rules(chosen)
     return chosen | {"recorded": True}
 
 
