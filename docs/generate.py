@@ -197,7 +197,8 @@ def formats_page() -> str:
         "answers that it may touch say so. **Left out** is what holds no objects: logs of",
         "containers, texts, answers such as `APIGroupList`. A source in which nothing can be read",
         "is refused. A damaged line of a log that is named, and a named manifest that no server",
-        "takes, are refused too unless `--keep-going` is given.",
+        "takes, are refused too unless `--keep-going` is given. In a folder or an archive they are",
+        "lost, and the rest is read.",
         "",
         *_table(["format", "detected by", "gives", "lacks", "example"], rows),
     ]

@@ -165,6 +165,7 @@ def _read_options(store: Store, settings: Settings, wanted: Recording) -> ReadOp
         unwrap=wanted.unwrap,
         with_secrets=wanted.with_secrets,
         keep_going=wanted.keep_going,
+        way_on="or import the rest with --keep-going",
         rules=rules_for(profiles.from_settings(history_settings(settings))),
         limits=import_limits(settings),
     )

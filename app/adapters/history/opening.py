@@ -179,7 +179,11 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
             place="--format",
             cure=f"choose from auto, {', '.join(detection.NAMED)}",
         )
-    notes = Notes(keep_going=options.keep_going, refusals_max=options.limits.refusals_max)
+    notes = Notes(
+        keep_going=options.keep_going,
+        way_on=options.way_on,
+        refusals_max=options.limits.refusals_max,
+    )
     with Unpacked(options.limits, notes) as unpacked:
         files = Finder(options, notes, unpacked).find(paths)
         return _opened(paths, files, options, notes)
@@ -234,53 +238,62 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
     watches: list[watch.WatchFile] = []
     captures: list[tuple[ByteSource, int]] = []
     survey = dumps.Survey()
+    late: list[SourceFile] = []
     for number, file in enumerate(files):
-        try:
-            match file.format:
-                case Format.AUDIT:
-                    yield from lines.read(file.source, number, options, notes)
-                case Format.WATCH:
-                    watches.append(watch.scan(file.source, number, notes))
-                case Format.DUMP | Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
-                    for record in _read_dump(file, number, options, notes, has_log=has_log):
-                        survey.note(record, number)
-                        yield record
-                case Format.KWOK:
-                    yield from kwok.read(file.source, number, options, notes)
-                case Format.SIMKUBE:
-                    yield from simkube.read(file.source, number, notes)
-                case Format.SIMULATOR_RECORD:
-                    yield from simulator.read(file.source, number, notes)
-                case Format.KINE:
-                    yield from kine.read(file.source, number, notes)
-                case Format.ETCD:
-                    yield from etcd.read(file.source, number, options, notes)
-                case Format.PRINTED:
-                    yield from dumps.read(
-                        file.source, number, options, notes, losses=(Loss.PRINTED,)
-                    )
-                case Format.KSHRK:
-                    captures.append((file.source, number))
-                case Format.SCHEDULER_LOG:
-                    yield from scheduler_log.read(file.source, number, options, notes)
-                case Format.EMPTY:
-                    notes.count("empty files")
-                case _:
-                    raise InputError(
-                        f"the format {file.format.value} is not read yet", place=file.source.name
-                    )
-        except InputError as problem:
-            if file.is_named:
+        with notes.reading(is_named=file.is_named):
+            try:
+                match file.format:
+                    case Format.WATCH:
+                        watches.append(watch.scan(file.source, number, notes))
+                        late.append(file)
+                    case Format.KSHRK:
+                        captures.append((file.source, number))
+                        late.append(file)
+                    case Format.DUMP | Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
+                        for record in _read_dump(file, number, options, notes, has_log=has_log):
+                            survey.note(record, number)
+                            yield record
+                    case _:
+                        yield from _read_one(file, number, options, notes)
+            except InputError as problem:
                 notes.refuse(problem)
-            else:
-                notes.lose(problem)
-    yield from kshrk.read(captures, options, notes)
-    if not has_log:
-        yield from survey.deletions()
-    try:
-        yield from watch.read(watches, notes)
-    except InputError as problem:
-        notes.refuse(problem)
+    with notes.reading(is_named=any(file.is_named for file in late)):
+        yield from kshrk.read(captures, options, notes)
+        if not has_log:
+            yield from survey.deletions()
+        try:
+            yield from watch.read(watches, notes)
+        except InputError as problem:
+            notes.refuse(problem)
+
+
+def _read_one(
+    file: SourceFile, number: int, options: ReadOptions, notes: Notes
+) -> Iterator[Record]:
+    """The records of a file that can be read without the others."""
+    match file.format:
+        case Format.AUDIT:
+            yield from lines.read(file.source, number, options, notes)
+        case Format.KWOK:
+            yield from kwok.read(file.source, number, options, notes)
+        case Format.SIMKUBE:
+            yield from simkube.read(file.source, number, notes)
+        case Format.SIMULATOR_RECORD:
+            yield from simulator.read(file.source, number, notes)
+        case Format.KINE:
+            yield from kine.read(file.source, number, notes)
+        case Format.ETCD:
+            yield from etcd.read(file.source, number, options, notes)
+        case Format.PRINTED:
+            yield from dumps.read(file.source, number, options, notes, losses=(Loss.PRINTED,))
+        case Format.SCHEDULER_LOG:
+            yield from scheduler_log.read(file.source, number, options, notes)
+        case Format.EMPTY:
+            notes.count("empty files")
+        case _:
+            raise InputError(
+                f"the format {file.format.value} is not read yet", place=file.source.name
+            )
 
 
 def _read_dump(

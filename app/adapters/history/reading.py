@@ -1,5 +1,7 @@
 """What readers share: options, notes, and a record made from a recorded object."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.adapters.history import kinds, times
@@ -34,7 +36,8 @@ class ReadOptions:
     versions of different types come from one counter, as in an ordinary cluster; without it types
     are merged by time. `audit_list_baseline` takes lists in an audit log as baseline.
     `with_secrets` keeps Secrets and the data of ConfigMaps, which are left out otherwise.
-    `keep_going` passes over what cannot be read and lists it. With `rules`, manifests are admitted
+    `keep_going` passes over what cannot be read and lists it; without it a refusal says the
+    `way_on`, if there is one. With `rules`, manifests are admitted
     as a server of that release would (unknown fields, defaults, validation), dumps are looked
     through for fields that the release does not know, and patches can be applied.
     """
@@ -48,6 +51,7 @@ class ReadOptions:
     with_secrets: bool = False
     keep_managed_fields: bool = False
     keep_going: bool = False
+    way_on: str = ""
     rules: Rules | None = None
     limits: ImportLimits = DEFAULT_LIMITS
 
@@ -70,6 +74,7 @@ class Notes:
     """
 
     keep_going: bool = False
+    way_on: str = ""
     refusals_max: int = DEFAULT_LIMITS.refusals_max
     texts: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -78,6 +83,20 @@ class Notes:
     contradictions: list[Contradiction] = field(default_factory=list)
     left_out: dict[tuple[str, str], int] = field(default_factory=dict)
     left_out_files: int = 0
+
+    @contextmanager
+    def reading(self, *, is_named: bool) -> Iterator[None]:
+        """Meanwhile, what is refused of a source that nobody named by itself is a loss.
+
+        A folder or an archive is taken apart: one document that no server takes says nothing
+        against the others.
+        """
+        keep_going = self.keep_going
+        self.keep_going = keep_going or not is_named
+        try:
+            yield
+        finally:
+            self.keep_going = keep_going
 
     def contradict(self, contradiction: Contradiction) -> None:
         """Keep a contradiction and its sentence, once."""
@@ -110,9 +129,13 @@ class Notes:
 
     def refuse(self, problem: InputError) -> None:
         """Raise the problem, or note it when reading goes on in spite of it."""
-        if not self.keep_going:
+        if self.keep_going:
+            self.lose(problem)
+            return
+        if not self.way_on or self.way_on in problem.cure:
             raise problem
-        self.lose(problem)
+        cure = ", ".join(text for text in (problem.cure, self.way_on) if text)
+        raise type(problem)(problem.problem, place=problem.place, cure=cure) from problem
 
     def lose(self, problem: InputError) -> None:
         """Note something that a cluster has and that cannot be read, beside what can be."""

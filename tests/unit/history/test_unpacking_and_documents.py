@@ -2,9 +2,12 @@
 
 import gzip
 import io
+import json
+import shutil
 import time
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +18,12 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.history.unpacking import ByteSource, bytes_source, gzip_bytes, zip_sources
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
+from app.domain.log.records import CHANGES
 from app.domain.objects import profile
+from tests.unit.history.worlds import audit, tree
 
 LIMITS = ImportLimits()
+RULES = rules_for(profile.Profile())
 
 
 def read(content: bytes, limits: ImportLimits = LIMITS):
@@ -230,3 +236,60 @@ def test_manifest_of_a_headless_service_is_taken(tmp_path):
     path.write_text(head + "spec: {clusterIP: nowhere, ports: [{port: 80}]}\n")
     with pytest.raises(InputError, match=r"clusterIPs\[0\]: Invalid value: \S*nowhere"):
         open_history([path], options)
+
+
+UNRELEASED = ("resource.k8s.io", "v1alpha2", "pods", "Pod")
+DAMAGED = {
+    "a line of an audit log": (
+        "audit.log",
+        [
+            json.dumps(audit("create", tree(name="a", rv=1), second=1)),
+            '{"kind": "Event", "level":',
+            json.dumps(audit("create", tree(name="b", rv=2), second=2)),
+        ],
+        "audit.log:2",
+    ),
+    "a kind of no release": (
+        "claims.json",
+        [
+            json.dumps(tree(name="a", rv=1)),
+            json.dumps(tree(UNRELEASED, name="x", rv=2)),
+            json.dumps(tree(name="b", rv=3)),
+        ],
+        "claims.json:2",
+    ),
+    "a time that no log can hold": (
+        "audit.log",
+        [
+            json.dumps(audit("create", tree(name="a", rv=1), second=1)),
+            json.dumps(
+                audit("create", tree(name="x", rv=2), second=2)
+                | {"stageTimestamp": "9999-01-01T00:00:00Z"}
+            ),
+            json.dumps(audit("create", tree(name="b", rv=3), second=3)),
+        ],
+        "audit.log:2",
+    ),
+}
+
+
+@pytest.mark.parametrize("packing", ["folder", "zip", "tar"])
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_what_cannot_be_read_in_a_folder_or_archive_takes_nothing_else_along(
+    tmp_path, damage, packing
+):
+    name, lines, place = DAMAGED[damage]
+    folder = tmp_path / "capture"
+    folder.mkdir()
+    (folder / name).write_text("\n".join(lines) + "\n")
+    source = folder
+    if packing != "folder":
+        source = Path(shutil.make_archive(str(tmp_path / "packed"), packing, folder))
+    with open_history([source], ReadOptions(rules=RULES)) as recorded:
+        names = [record.name for record in recorded.records() if record.op in CHANGES]
+        assert sorted(set(names)) == ["a", "b"]
+        assert recorded.refused == 1
+        assert recorded.refusals[0].place.endswith(place)
+    with pytest.raises(InputError, match=r"the rest with --more$") as refusal:
+        open_history([folder / name], ReadOptions(rules=RULES, way_on="or the rest with --more"))
+    assert refusal.value.place == place
