@@ -340,6 +340,14 @@ class Settings:
         600, ge=10, description="States and marks in one picture of lanes"
     )
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
+    report_objects_max: int = setting(
+        40, ge=0, description="Objects whose reasons and versions a report holds"
+    )
+    report_rows_max: int = setting(500, ge=1, description="Rows of the timeline in a report")
+    report_bytes_max: int = setting(5_000_000, ge=500_000, description="Size of a report")
+    trace_entries_max: int = setting(
+        200_000, ge=1, description="Events in a trace for Perfetto, the newest ones"
+    )
     timeline_scanned_max: int = setting(
         30_000, ge=1, description="Entries that are looked at for one page of a timeline"
     )

@@ -24,9 +24,10 @@ from app.adapters.telemetry import Telemetry
 from app.api.application import create_app
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import garbage_collection
+from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.histories import default_history, open_histories
 from app.bootstrap.process_settings import settings
-from app.bootstrap.serving import api_limits, supervise
+from app.bootstrap.serving import supervise
 from app.bootstrap.stores import memory_store
 from app.domain.log import Event, Head, HistoryId, LeaseToken
 from app.ports import EventLog

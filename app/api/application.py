@@ -91,7 +91,7 @@ class Application:
         )
         self._health = Health(histories, default_history)
         self._redra = RedraApi(histories, limits, self._gate, self._authorizer)
-        self._pages = Pages(histories, self._redra, self._authorizer)
+        self._pages = Pages(histories, self._redra, self._authorizer, limits.report)
         self._openapi: dict[bytes, Openapi] = {}
 
     def end_watches(self) -> None:
@@ -252,8 +252,11 @@ _PATHS = [
 
 
 def _refused(request: Request, answer: Response, problem: Exception) -> Response:
-    """The answer to a request that failed: a page where a page was asked for."""
-    return ui.problem(problem, answer.status) if paths.is_page(request.path) else answer
+    """The answer to a request that failed: a page where a page was asked for, unless
+    whoever asks is a program."""
+    wants_json = request.header(b"accept").startswith("application/json")
+    is_page = paths.is_page(request.path) and not wants_json
+    return ui.problem(problem, answer.status) if is_page else answer
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -29,6 +29,7 @@ from app.cli import (
     telling,
 )
 from app.cli.judging import exhibiting, linting
+from app.cli.looking import reporting
 from app.domain.errors import InputError, LogError, Rejected
 
 
@@ -81,6 +82,7 @@ for _module in (
     fleet,
     profiles,
     controlling,
+    reporting,
 ):
     _module.register(root)
 

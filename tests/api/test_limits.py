@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from app.api.server.limits import ApiLimits
-from app.bootstrap import serving
+from app.bootstrap.answers import limits
 from app.settings import Settings
 
 CHANGED = {
@@ -36,6 +36,8 @@ CHANGED = {
     "lanes_max": 24,
     "lanes_shapes_max": 25,
     "map_devices_max": 26,
+    "report_objects_max": 31,
+    "trace_entries_max": 32,
     "timeline_rows_max": 27,
     "timeline_scanned_max": 28,
     "diffs_at_once_max": 2,
@@ -45,7 +47,7 @@ CHANGED = {
 
 
 def test_every_bound_of_the_api_can_be_set():
-    made = serving.api_limits(Settings(**CHANGED))
+    made = limits.api_limits(Settings(**CHANGED))
     usual = ApiLimits()
     same = [
         field.name
@@ -56,4 +58,4 @@ def test_every_bound_of_the_api_can_be_set():
 
 
 def test_nothing_is_compacted_unless_asked_for():
-    assert serving.api_limits(Settings(retained_revisions=17)).retained_revisions == 0
+    assert limits.api_limits(Settings(retained_revisions=17)).retained_revisions == 0

@@ -189,6 +189,7 @@ SEEN = {
     },
     "/lanes": {"cat": {"p-lab", "p-other", "c-lab", "c-other", "node-one", "decided-summary"}},
     "/map": {"cat": {"node-one"}},
+    "/trace": {"cat": CLUSTER_NAMES | {"decided-summary"}},
     "/find?q=-": {
         "bob": {"p-lab", "c-lab"},
         "cat": CLUSTER_NAMES,

@@ -5,10 +5,13 @@ Each method judges first what the reader may see, so that both forms are refused
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 
-from app.analysis import device_map, object_history, search, timeline_pages
+from app.analysis import device_map, object_history, search, timeline_pages, trace_events
 from app.analysis import lanes as lane_picture
 from app.analysis.chronicle import Chronicle
 from app.analysis.device_map import DeviceMap
@@ -20,6 +23,7 @@ from app.analysis.lanes import Lanes
 from app.analysis.object_history import ObjectHistory
 from app.analysis.search import Hits
 from app.analysis.timeline_pages import Filter, TimelinePage
+from app.analysis.trace_events import Trace
 from app.analysis.views import LiveViews
 from app.api.access.readers import WORKED_OUT_FROM, Reader
 from app.api.kubernetes.timelines import views_at
@@ -85,6 +89,14 @@ class Answers:
         chronicle, _ = await self._chronicles.of(runtime)
         return chronicle
 
+    async def whole_chronicle(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
+        """What happened up to a revision, all of it; others are answered meanwhile."""
+        while True:
+            chronicle, _ = await self._chronicles.of(runtime)
+            if chronicle.revision >= until:
+                return chronicle
+            await anyio.lowlevel.checkpoint()
+
     async def why(self, asked: Asked) -> ObjectExplanation:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
         runtime, question = asked.runtime, question_of(asked)
@@ -131,19 +143,35 @@ class Answers:
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = asked.runtime, await self.views(asked)
         chronicle, _ = await self._chronicles.of(runtime)
-
-        def visible(entry: Entry) -> bool:
-            return reader.is_unlimited or bool(reader.rows("timeline", [chronicle.row(entry)]))
-
         return lane_picture.of(
             runtime.info.name,
             chronicle,
             views.revision,
             await self.time(asked, views),
             lanes_wanted(asked),
-            visible,
+            _visible(reader, chronicle),
             self._limits.lanes,
         )
+
+    async def trace(self, asked: Asked) -> Trace:
+        """Everything that happened up to the moment, as tracks of a trace viewer."""
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        runtime, views = asked.runtime, await self.views(asked)
+        now = await self.time(asked, views)
+        chronicle = await self.whole_chronicle(runtime, views.revision)
+        async with self._explanations:
+            return await anyio.to_thread.run_sync(
+                partial(
+                    trace_events.of,
+                    runtime.info.name,
+                    chronicle,
+                    views.revision,
+                    now,
+                    _visible(reader, chronicle),
+                    self._limits.trace,
+                )
+            )
 
     async def time(self, asked: Asked, views: LiveViews) -> Instant:
         """The cluster's time at the revision of the views."""
@@ -196,6 +224,13 @@ class Answers:
             lambda tree: unasked.cause(views, tree, rules),
             items_max=self._limits.findings_max,
         )
+
+
+def _visible(reader: Reader, chronicle: Chronicle) -> Callable[[Entry], bool]:
+    """Whether an entry is for the reader."""
+    return lambda entry: (
+        reader.is_unlimited or bool(reader.rows("timeline", [chronicle.row(entry)]))
+    )
 
 
 def question_of(asked: Asked) -> Question:

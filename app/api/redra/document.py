@@ -173,6 +173,14 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         models.DeviceMap,
     ),
     (
+        "/histories/{history}/trace",
+        "get",
+        "Everything that happened as tracks, in Chrome's JSON trace-event format",
+        (_AT,),
+        None,
+        models.Trace,
+    ),
+    (
         "/histories/{history}/timeline",
         "get",
         "What happened, filtered, the newest first",

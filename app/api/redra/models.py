@@ -419,6 +419,18 @@ class DeviceMap(Model):
     omitted: int = Field(description="Pools that did not fit")
 
 
+class Trace(Model):
+    """Tracks of a trace viewer such as Perfetto."""
+
+    traceEvents: list[dict[str, Any]] = Field(  # noqa: N815 - the format's own name
+        description="Slices (X), arrows (s, f), counters (C) and names (M), sorted by time"
+    )
+    otherData: dict[str, Any] = Field(  # noqa: N815
+        description="History, revision, begin and end, and how much was left out"
+    )
+    displayTimeUnit: str  # noqa: N815
+
+
 class Finding(Model):
     """One thing that is wrong."""
 

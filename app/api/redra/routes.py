@@ -6,6 +6,7 @@ from functools import partial
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import msgspec
 from pydantic import BaseModel
 
@@ -256,6 +257,10 @@ class RedraApi:
     async def _lanes(self, asked: Asked) -> Response:
         return Response(msgspec.json.encode(await self.answers.lanes(asked)))
 
+    async def _trace(self, asked: Asked) -> Response:
+        trace = await self.answers.trace(asked)
+        return Response(await anyio.to_thread.run_sync(msgspec.json.encode, trace))
+
     async def _map(self, asked: Asked) -> Response:
         return Response(msgspec.json.encode(await self.answers.map(asked)))
 
@@ -293,6 +298,7 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("lanes", 0): RedraApi._lanes,
     ("map", 0): RedraApi._map,
     ("timeline", 0): RedraApi._timeline,
+    ("trace", 0): RedraApi._trace,
     ("blast", 0): RedraApi._blast,
 }
 

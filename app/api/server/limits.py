@@ -8,7 +8,9 @@ from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.lanes import LaneBounds
 from app.analysis.timeline_pages import PageBounds
+from app.analysis.trace_events import TraceBounds
 from app.domain.objects.schema.decode import Bounds
+from app.web.pages.report import ReportBounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ class ApiLimits:
     What happened in `chronicles_max` histories is kept in memory for pages; one question reads
     `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
-    pictures by `lanes` and `map`.
+    pictures by `lanes` and `map`, what is taken away by `trace` and `report`.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
     """
@@ -67,6 +69,8 @@ class ApiLimits:
     diff_events_max: int = 500_000
     lanes: LaneBounds = LaneBounds()
     map: MapBounds = MapBounds()
+    trace: TraceBounds = TraceBounds()
+    report: ReportBounds = ReportBounds()
 
     @property
     def body(self) -> Bounds:

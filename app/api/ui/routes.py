@@ -22,13 +22,14 @@ from app.api.redra.answers import (
 )
 from app.api.redra.routes import RedraApi, check_query
 from app.api.server.messages import Header, Request, Response
-from app.api.ui import framing
+from app.api.ui import framing, reports
 from app.domain.errors import MethodNotAllowed, NotFound, RedraError
 from app.domain.log import Actor
 from app.service.histories import Histories
 from app.web import assets, links
 from app.web.links import STATIC
 from app.web.pages import devices, find, findings, histories, lanes, objects, timeline, why
+from app.web.pages.report import ReportBounds
 
 HTML = b"text/html; charset=utf-8"
 
@@ -43,6 +44,8 @@ HEADERS: tuple[Header, ...] = (
 )
 """No script or style but our own files, no frame, nothing from anywhere else."""
 
+REPORT = "report"
+
 _NO_GUESS: Header = (b"x-content-type-options", b"nosniff")
 """Refusals of every kind have it already."""
 
@@ -55,10 +58,13 @@ _KEPT: tuple[Header, ...] = (
 class Pages:
     """Answers requests below `/ui/`."""
 
-    def __init__(self, stored: Histories, api: RedraApi, authorizer: Authorizer) -> None:
+    def __init__(
+        self, stored: Histories, api: RedraApi, authorizer: Authorizer, bounds: ReportBounds
+    ) -> None:
         self._histories = stored
         self._api = api
         self._authorizer = authorizer
+        self._bounds = bounds
 
     @property
     def answers(self) -> Answers:
@@ -87,6 +93,8 @@ class Pages:
             moment=place.moment,
             reader=partial(self._authorizer.reader, runtime, actor),
         )
+        if part == REPORT:
+            return _to_take_away(asked, await make(self, asked))
         return shown(await make(self, asked))
 
     async def _findings(self, asked: Asked) -> bytes:
@@ -135,6 +143,12 @@ class Pages:
         kinds = (await self.answers.chronicle(asked.runtime)).kinds()
         return timeline.page(frame, answer, wanted, kinds, before)
 
+    async def _report(self, asked: Asked) -> bytes:
+        def make(part: str, of_part: Asked) -> Awaitable[bytes]:
+            return _PARTS[part](self, of_part)
+
+        return await reports.compose(self.answers, asked, make, self._bounds)
+
     async def _find(self, asked: Asked) -> bytes:
         answer = await self.answers.find(asked)
         frame = await framing.frame(self.answers, asked, "find", {"q": answer.query})
@@ -149,6 +163,7 @@ _PARTS: dict[str, _Make] = {
     "lanes": Pages._lanes,
     "map": Pages._map,
     "object": Pages._object,
+    REPORT: Pages._report,
     "timeline": Pages._timeline,
     "why": Pages._why,
 }
@@ -166,6 +181,15 @@ def shown(page: bytes, code: int = 200) -> Response:
     """A page as a response."""
     headers = HEADERS if code >= 400 else (*HEADERS, _NO_GUESS)
     return Response(page, status=code, content_type=HTML, headers=headers)
+
+
+def _to_take_away(asked: Asked, report: bytes) -> Response:
+    """A report as a file: it has its style in it, so no browser shows it as a page of ours."""
+    revision = f"-at-{asked.moment}" if asked.moment else ""
+    name = f"{asked.runtime.info.name}{revision}.html"
+    attachment = f'attachment; filename="{quote(name, safe="")}"'
+    headers = (*HEADERS, _NO_GUESS, (b"content-disposition", attachment.encode()))
+    return Response(report, content_type=HTML, headers=headers)
 
 
 def problem(refusal: Exception, code: int) -> Response:

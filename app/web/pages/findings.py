@@ -21,6 +21,10 @@ EXPLAINED = frozenset(
         api_resources.PODS[1],
         api_resources.RESOURCE_CLAIMS[1],
         api_resources.DEVICE_TAINT_RULES[1],
+        api_resources.NODES[1],
+        api_resources.RESOURCE_SLICES[1],
+        api_resources.DEVICE_CLASSES[1],
+        api_resources.RESOURCE_SLICE_PATCHES[1],
     )
 )
 """Resources whose objects have a page of reasons."""

@@ -1,0 +1,128 @@
+"""Which pages belong to an incident, and how many of them fit into one file."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from urllib.parse import urlsplit
+
+from app.analysis.findings.report import Findings
+from app.api.redra.answers import Answers, Asked
+from app.api.server.messages import Request
+from app.api.ui import framing
+from app.domain.errors import NotFound
+from app.domain.log import ObjectKey, Revision
+from app.web.binding import Sheet
+from app.web.frame import noun, place_text
+from app.web.links import FINDINGS, Links
+from app.web.pages import report
+from app.web.pages.findings import EXPLAINED
+from app.web.pages.report import Omitted, ReportBounds
+
+MakePage = Callable[[str, Asked], Awaitable[bytes]]
+"""Gives the page of a part for a request about it."""
+
+LANES, MAP = ("Lanes", "lanes"), ("Device map", "map")
+
+_ROOM = 64 * 1024
+"""Bytes that cover, style and contents take."""
+
+
+async def compose(answers: Answers, asked: Asked, make: MakePage, bounds: ReportBounds) -> bytes:
+    """The report of a history as of the moment. Raises what the pages in it raise."""
+    views = await answers.views(asked)
+    await answers.whole_chronicle(asked.runtime, views.revision)
+    links = Links(history=asked.runtime.info.name, moment=str(views.revision))
+    pinned = replace(asked, moment=links.moment)
+    builder = _Builder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
+    await builder.add("Findings", FINDINGS)
+    parts = [part for part in (LANES, MAP) if not await builder.add(*part)]
+    has_more = await _add_timeline(answers, builder, bounds)
+    general, builder.sheets = builder.sheets, []
+    builder.bytes_max = bounds.bytes_max - _ROOM
+    left_out = 0
+    findings = await answers.findings(builder.request(links.to(FINDINGS), links))
+    for number, (key, revision) in enumerate(_objects(findings)):
+        if number >= bounds.objects_max or not await builder.add_object(key, revision):
+            left_out += 1
+    # Where to look comes first, then the reasons, then what is looked up in.
+    sheets = [general[0], *builder.sheets, *general[1:]]
+    frame = await framing.frame(answers, pinned, "report")
+    omitted = Omitted(objects=left_out, entries=has_more, parts=tuple(title for title, _ in parts))
+    return report.page(frame, sheets, omitted, version("redra"))
+
+
+class _Builder:
+    """Makes pages one after the other, as long as they fit into `bytes_max` together."""
+
+    def __init__(self, asked: Asked, make: MakePage, links: Links, bytes_max: int) -> None:
+        self._asked = asked
+        self._make = make
+        self.links = links
+        self.bytes_max = bytes_max
+        self.sheets: list[Sheet] = []
+        self._size = 0
+
+    async def add(self, title: str, part: str, **parameters: object) -> bool:
+        """A page as of the moment; False when it does not fit. The first one always does."""
+        url = self.links.to(part, **parameters)
+        return self._append([await self._sheet(title, part, url, self.links)])
+
+    async def add_object(self, key: ObjectKey, revision: Revision) -> bool:
+        """An object and, where there are any, the reasons; False when they do not fit."""
+        links = self.links.at(revision)
+        name = f"{noun(key.resource)} {place_text(key)}"
+        pages = [(f"History of {name}", "object", links.to_object(key))]
+        if key.resource in EXPLAINED:
+            pages.insert(0, (f"Why {name}", "why", links.to_why(key)))
+        try:
+            return self._append([await self._sheet(*page, links) for page in pages])
+        except NotFound:
+            # Of an object that was never recorded itself there is only its name.
+            return True
+
+    def request(self, url: str, links: Links) -> Asked:
+        """A request for a page, by whom asks for the report."""
+        whole, parts = self._asked.request, urlsplit(url)
+        scope = {**whole.scope, "method": "GET", "path": parts.path}
+        scope["query_string"] = parts.query.encode()
+        return replace(self._asked, request=Request(scope, whole.receive), moment=links.moment)
+
+    async def _sheet(self, title: str, part: str, url: str, links: Links) -> Sheet:
+        html = await self._make(part, self.request(url, links))
+        return Sheet(url=url, title=title, html=html.decode())
+
+    def _append(self, sheets: list[Sheet]) -> bool:
+        size = sum(len(sheet.html.encode()) for sheet in sheets)
+        if self._size and self._size + size > self.bytes_max:
+            return False
+        self.sheets += sheets
+        self._size += size
+        return True
+
+
+async def _add_timeline(answers: Answers, builder: _Builder, bounds: ReportBounds) -> bool:
+    """As many pages of the timeline as fit, the newest first; whether there are older ones."""
+    before, rows = Revision(0), 0
+    while rows < bounds.rows_max:
+        parameters = {"before": before or "", "limit": bounds.rows_max - rows}
+        url = builder.links.to("timeline", **parameters)
+        page = await answers.timeline(builder.request(url, builder.links))
+        if page.items or not before:
+            title = f"Timeline before revision {before}" if before else "Timeline"
+            if not await builder.add(title, "timeline", **parameters):
+                return True
+        rows += len(page.items)
+        before = page.next
+        if not before:
+            return False
+    return True
+
+
+def _objects(findings: Findings) -> Iterator[tuple[ObjectKey, Revision]]:
+    """What findings name, by their weight, each object once."""
+    shown: set[ObjectKey] = set()
+    for item in findings.items:
+        for one in item.objects:
+            if one.key not in shown:
+                shown.add(one.key)
+                yield one.key, one.revision

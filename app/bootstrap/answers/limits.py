@@ -1,0 +1,56 @@
+"""The bounds of answers over HTTP, as the settings say."""
+
+from app.analysis.device_map import MapBounds
+from app.analysis.lanes import LaneBounds
+from app.analysis.timeline_pages import PageBounds
+from app.analysis.trace_events import TraceBounds
+from app.api.server.limits import ApiLimits
+from app.bootstrap.answers.differences import diff_bounds
+from app.bootstrap.answers.explanations import blast_bounds, explain_bounds
+from app.settings import Settings
+from app.web.pages.report import ReportBounds
+
+
+def api_limits(settings: Settings) -> ApiLimits:
+    """The bounds of the HTTP edge, as the settings say."""
+    return ApiLimits(
+        body_bytes_max=settings.body_bytes_max,
+        body_seconds_max=settings.body_seconds_max,
+        depth_max=settings.yaml_depth_max,
+        patch_operations_max=settings.patch_operations_max,
+        watchers_max=settings.watchers_max,
+        values_max=settings.yaml_nodes_max,
+        list_page_max=settings.list_page_max,
+        snapshots_max=settings.list_snapshots_max,
+        watch_seconds_min=min(settings.watch_seconds_min, settings.watch_seconds_max),
+        watch_seconds_max=settings.watch_seconds_max,
+        bookmark_seconds=settings.bookmark_seconds,
+        frames_max=settings.watch_frames_max,
+        revision_wait_seconds=settings.revision_wait_seconds,
+        retained_revisions=settings.retained_revisions if settings.compact_like_etcd else 0,
+        compress_from_bytes=settings.compress_from_bytes,
+        log_page_max=settings.log_page_max,
+        send_seconds_max=settings.send_seconds_max,
+        blasts_at_once_max=settings.blasts_at_once_max,
+        blast=blast_bounds(settings),
+        explanations_at_once_max=settings.explanations_at_once_max,
+        explain=explain_bounds(settings),
+        chronicles_max=settings.chronicles_max,
+        chronicle_events_max=settings.chronicle_events_max,
+        findings_max=settings.findings_max,
+        object_versions_max=settings.object_versions_max,
+        lanes=LaneBounds(lanes_max=settings.lanes_max, shapes_max=settings.lanes_shapes_max),
+        map=MapBounds(devices_max=settings.map_devices_max),
+        trace=TraceBounds(entries_max=settings.trace_entries_max),
+        report=ReportBounds(
+            objects_max=settings.report_objects_max,
+            rows_max=settings.report_rows_max,
+            bytes_max=settings.report_bytes_max,
+        ),
+        timeline=PageBounds(
+            rows_max=settings.timeline_rows_max, scanned_max=settings.timeline_scanned_max
+        ),
+        diffs_at_once_max=settings.diffs_at_once_max,
+        diff=diff_bounds(settings),
+        diff_events_max=settings.diff_events_max,
+    )

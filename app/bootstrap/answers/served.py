@@ -1,0 +1,102 @@
+"""Answers of redra's own API, asked for in this process: what a page or a client gets, no less.
+
+The application runs without a socket over the histories of the store; whoever may open the data
+folder may see everything in it.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from app.adapters import schemas
+from app.adapters.telemetry import Telemetry
+from app.api.application import Application, create_app
+from app.api.server.messages import Message
+from app.bootstrap.answers.limits import api_limits
+from app.bootstrap.histories import open_histories
+from app.bootstrap.stores import Store, find_history, find_revision
+from app.domain.errors import Forbidden, InputError, NotFound, Rejected
+from app.settings import Settings
+
+_JSON = b"application/json"
+
+
+async def get(
+    store: Store,
+    settings: Settings,
+    history: str,
+    part: str,
+    at: str = "",
+    **parameters: str,
+) -> bytes:
+    """`/redra/v1/histories/HISTORY/PART` as of a moment. Raises InputError, Rejected."""
+    info = await find_history(store, history)
+    revision = await find_revision(store, info, at, option="--at")
+    path = f"/redra/v1/histories/{quote(history)}/{part}"
+    return await _asked(store, settings, path, {**parameters, "at": str(revision)})
+
+
+async def page(store: Store, settings: Settings, history: str, part: str, at: str = "") -> bytes:
+    """The page of a history as of a moment. Raises InputError, Rejected."""
+    info = await find_history(store, history)
+    revision = await find_revision(store, info, at, option="--at")
+    return await _asked(store, settings, f"/ui/h/{quote(history)}@{revision}/{part}", {})
+
+
+async def _asked(
+    store: Store, settings: Settings, path: str, parameters: Mapping[str, str]
+) -> bytes:
+    async with open_histories(store, settings) as histories:
+        application = create_app(
+            histories, schemas=schemas.load, meter=Telemetry(), limits=api_limits(settings)
+        )
+        status, body = await _call(application, path, parameters)
+    if status >= 400:
+        raise _problem(status, body)
+    return body
+
+
+async def _call(
+    application: Application, path: str, parameters: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Status and body of a GET request."""
+    given = {name: value for name, value in parameters.items() if value}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": urlencode(given).encode(),
+        "headers": [(b"accept", _JSON)],
+    }
+    status, parts = 0, []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        else:
+            parts.append(message.get("body", b""))
+
+    await application(scope, receive, send)
+    return status, b"".join(parts)
+
+
+def _problem(status: int, body: bytes) -> Exception:
+    """The refusal that an answer tells of, in its words."""
+    try:
+        message = str(msgspec.json.decode(body)["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        message = f"the server answered {status}"
+    match status:
+        case 400 | 413 | 422:
+            return InputError(message)
+        case 403:
+            return Forbidden(message)
+        case 404:
+            return NotFound(message)
+        case _:
+            return Rejected(message)

@@ -1,0 +1,78 @@
+"""`redra report`: an incident as one file to take away."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+
+class Format(StrEnum):
+    """What the file is for: a browser, or Perfetto's trace viewer."""
+
+    HTML = "html"
+    PERFETTO = "perfetto"
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("report")(report)
+
+
+def report(
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output-file",
+            "-o",
+            help="The file to write; - writes to stdout [default: HISTORY.html or HISTORY.json].",
+        ),
+    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option(help="html: pages for a browser; perfetto: tracks for ui.perfetto.dev."),
+    ] = Format.HTML,
+    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    at: Annotated[
+        str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
+    ] = "",
+    data: DataOption = None,
+) -> None:
+    """Write an incident as one file: its findings, their reasons, lanes, device map, timeline.
+
+    The page opens without a server, loads nothing, and needs no JavaScript: attach it to a bug
+    report. With --format perfetto everything that happened becomes tracks, arrows and counters in
+    Chrome's JSON trace-event format.
+    """
+    import sys
+
+    from app.bootstrap import process_settings, stores
+    from app.bootstrap.answers import served
+
+    settings = process_settings.settings(data=data)
+    place = console.history_of(named, history)
+    suffix = "html" if format is Format.HTML else "json"
+    target = file or Path(f"{place}.{suffix}")
+
+    async def ask() -> bytes:
+        async with stores.open_store(settings) as store:
+            if format is Format.HTML:
+                return await served.page(store, settings, place, "report", at)
+            return await served.get(store, settings, place, "trace", at)
+
+    answer = console.run(ask)
+    if str(target) == "-":
+        sys.stdout.buffer.write(answer)
+        return
+    try:
+        target.write_bytes(answer)
+    except OSError as problem:
+        raise InputError(
+            f"the file cannot be written: {problem.strerror}", place=str(target)
+        ) from problem
+    console.say(f"{target}: {len(answer)} bytes, history {place}")

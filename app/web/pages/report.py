@@ -1,0 +1,44 @@
+"""An incident to take away: the pages about it in one file, which needs no server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.web import assets, binding
+from app.web.binding import Sheet
+from app.web.frame import Frame, render
+
+STYLE = "redra.css"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportBounds:
+    """A report has the pages of `objects_max` objects and `rows_max` rows of the timeline.
+
+    It has `bytes_max` bytes at most: objects of findings of less weight are left out first.
+    """
+
+    objects_max: int = 40
+    rows_max: int = 500
+    bytes_max: int = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omitted:
+    """What did not fit: `objects` that a finding names, `entries` of the timeline, `parts`."""
+
+    objects: int = 0
+    entries: bool = False
+    parts: tuple[str, ...] = ()
+
+
+def page(frame: Frame, sheets: Sequence[Sheet], omitted: Omitted, version: str) -> bytes:
+    """The file: contents, then the sheets in their order."""
+    style = assets.all_assets()[STYLE].content.decode()
+    return render(
+        "report.html",
+        frame=frame,
+        sheets=binding.bind(sheets),
+        omitted=omitted,
+        style=style,
+        version=version,
+    )

@@ -1,0 +1,144 @@
+"""Traces of played incidents and of random logs, as a reader of the format sees them."""
+
+import random
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from app.analysis import trace_events
+from app.analysis.chronicle import Chronicle
+from app.analysis.incidents.incident import Variant
+from app.analysis.trace_events import TraceBounds
+from app.bootstrap.gallery import exhibits, playing
+from app.domain.log import EventType, Revision
+from app.domain.values.timestamps import SECOND, Instant
+from tests.unit.analysis.spans.test_spans import random_log
+from tests.unit.analysis.traces.trace_reader import view
+
+INCIDENTS = ("rules-not-seen", "no-preemption-for-devices", "share-without-capacity")
+
+
+def traced(events, *, until=0, visible=lambda entry: True, bounds=TraceBounds()):
+    """The trace of a log as its reader sees it, and the trace itself."""
+    chronicle = Chronicle()
+    chronicle.fold(events)
+    until = Revision(until or events[-1].revision)
+    now = Instant(events[until - 1].stamp.time + 5 * SECOND)
+    trace = trace_events.of("h", chronicle, until, now, visible, bounds)
+    return view(msgspec.json.encode(trace).decode()), trace, chronicle
+
+
+def revisions(viewed, category):
+    """The revisions of the slices of a category, by the group of their track."""
+    shown = {}
+    for (process, _), slices in viewed.tracks.items():
+        for one in slices:
+            if one["cat"] in category:
+                shown.setdefault(process, []).append(one["args"]["revision"])
+    return {process: sorted(numbers) for process, numbers in shown.items()}
+
+
+def all_revisions(viewed):
+    """The revisions of all slices that stand for an event."""
+    shown = revisions(viewed, {"event", "trouble", "decision"}).values()
+    return sorted(number for numbers in shown for number in numbers)
+
+
+@pytest.fixture(scope="module", params=INCIDENTS)
+def events(request):
+    incident = exhibits.read(request.param).incident
+    return list(playing.play(incident, Variant.BROKEN).events)
+
+
+def test_every_decision_and_every_event_has_its_slice(events):
+    viewed, _, chronicle = traced(events)
+    decided = [event.revision for event in events if event.type is EventType.DECISION_RECORDED]
+    assert revisions(viewed, {"decision"}) == {"Controllers": decided}
+    others = [one.revision for one in chronicle.entries if one.kind != "Decision"]
+    shown = revisions(viewed, {"event", "trouble"})
+    assert sorted(number for numbers in shown.values() for number in numbers) == others
+    controllers = {event.object["controller"] for event in events if event.revision in decided}
+    assert {name for process, name in viewed.tracks if process == "Controllers"} == controllers
+
+
+def test_arrows_lead_from_the_event_to_the_decision_to_the_effect(events):
+    viewed, _, chronicle = traced(events)
+    pairs = {(source["args"]["revision"], target["args"]["revision"])
+             for source, target in viewed.arrows}  # fmt: skip
+    entries = {entry.revision for entry in chronicle.entries}
+    by_revision = {event.revision: event for event in events}
+    effects = 0
+    for event in events:
+        cause = event.stamp.cause
+        if event.type is EventType.DECISION_RECORDED:
+            assert ((cause, event.revision) in pairs) == (cause in entries), event.revision
+            for number in range(1, event.object["commands"] + 1):
+                # As many events as the plan has commands were appended with it, at least.
+                following = by_revision[event.revision + number]
+                assert following.stamp.observed == event.stamp.observed
+                if following.revision in entries:
+                    assert (event.revision, following.revision) in pairs
+                    effects += 1
+    assert effects, "the incident has decisions that change something"
+    assert all(source < target for source, target in pairs)
+
+
+def test_counters_end_with_what_is_there(events):
+    viewed, _, _ = traced(events)
+    pods = {}
+    for event in events:
+        if event.key.resource == "pods" and event.is_about_object:
+            if event.type is EventType.OBJECT_DELETED:
+                pods.pop(event.key, None)
+            else:
+                pods[event.key] = event.object
+    waiting = [
+        tree
+        for tree in pods.values()
+        if not tree["spec"].get("nodeName")
+        and not tree["metadata"].get("deletionTimestamp")
+        and tree.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    ]
+    series = viewed.counters.get("pods waiting", [(0, 0)])
+    assert series[-1][1] == len(waiting)
+    assert all(count >= 0 for counts in viewed.counters.values() for _, count in counts)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_states_of_any_log_can_be_drawn(seed):
+    log, *_ = random_log(seed)
+    events = log.events
+    until = random.Random(seed).randint(1, len(events))
+    viewed, _, chronicle = traced(events, until=until)
+    states = sum(
+        1
+        for of_lane in chronicle.spans.lanes.values()
+        for span in of_lane
+        if span.begin[0] <= until
+    )
+    shown = [one for of_track in viewed.tracks.values() for one in of_track]
+    assert sum(one["cat"] == "state" for one in shown) == states
+    assert all(one["args"]["revision"] <= until for one in shown)
+
+
+def test_clocks_that_go_back_break_nothing(events):
+    chance = random.Random(3)
+    viewed, _, chronicle = traced([shifted(event, chance) for event in events])
+    assert len(all_revisions(viewed)) == len(chronicle.entries)
+
+
+def shifted(event, chance):
+    time = Instant(event.stamp.time + chance.randint(-9, 9) * SECOND)
+    return replace(event, stamp=replace(event.stamp, time=time))
+
+
+def test_what_nobody_may_see_and_what_does_not_fit_is_left_out(events):
+    _, whole, chronicle = traced(events)
+    viewed, _, _ = traced(events, visible=lambda entry: entry.kind != "Decision")
+    assert "Controllers" not in revisions(viewed, {"decision"})
+    bound = len(chronicle.entries) // 2
+    viewed, trace, _ = traced(events, bounds=TraceBounds(entries_max=bound))
+    assert all_revisions(viewed) == [one.revision for one in chronicle.entries][-bound:]
+    assert trace.otherData["omittedEntries"] == len(chronicle.entries) - bound
+    assert whole.otherData["omittedEntries"] == 0
