@@ -8,6 +8,10 @@ import re
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.bootstrap.rules import rules_for
+from app.domain.objects.profile import Profile
 from tests.acceptance.kubectl_cluster import cluster
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
@@ -51,6 +55,83 @@ def space(server, request):
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:50].strip("-")
     server.kubectl("create", "namespace", name)
     return server.within(name)
+
+
+# ---- what it prints is read back
+
+
+DESCRIBED = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: described, labels: {a: b}}
+spec:
+  selectors:
+  - cel:
+      expression: |-
+        device.driver == 'x.example.com' &&
+        device.attributes['x.example.com'].model in
+          ['Name: a', 'b']
+  - cel: {expression: "true"}
+  config:
+  - opaque: {driver: x.example.com, parameters: {mode: {deep: 1}, flags: [a, b], on: true}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: described}
+spec:
+  driver: x.example.com
+  nodeName: described
+  pool: {name: described, generation: 3, resourceSliceCount: 2}
+  devices:
+  - name: d0
+    attributes:
+      model: {string: "A 100: big"}
+      driverVersion: {version: 1.2.3}
+      other.example.com/numaNode: {int: 1}
+      ECC: {bool: false}
+      pciBusID: {string: r}
+    capacity: {memory: {value: 40Gi}, cudaCores: {value: "64"}}
+    taints: [{key: a/b, effect: NoSchedule}, {key: c, value: d, effect: NoExecute}]
+    consumesCounters:
+    - counterSet: one
+      counters: {memory: {value: 1Gi}}
+    - counterSet: two
+      counters: {memory-slice-0: {value: "1"}, memory-slice-1: {value: "1"}}
+  - {name: d1}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: described, namespace: default}
+spec:
+  devices:
+    requests:
+    - name: one
+      exactly: {deviceClassName: described, count: 2, tolerations: [{operator: Exists}]}
+    - name: two
+      firstAvailable:
+      - {name: a, deviceClassName: described}
+      - {name: b, deviceClassName: described, allocationMode: All}
+    constraints:
+    - {matchAttribute: x.example.com/model, requests: [one, two]}
+    - {distinctAttribute: x.example.com/model}
+"""
+
+
+def test_descriptions_of_kubectl_are_read_as_the_objects_that_they_show(server, tmp_path):
+    server.create(DESCRIBED)
+    path = tmp_path / "terminal.txt"
+    kinds = "deviceclasses,resourceslices,resourceclaims"
+    printed = server.kubectl("describe", kinds, "-A").out
+    path.write_text(f"# kubectl describe {kinds} -A\n{printed}root@node:~# exit\n")
+    with open_history([path], ReadOptions(rules=rules_for(Profile()))) as recorded:
+        shown = {(r.kind, r.namespace, r.name): r.object for r in recorded.records()}
+    listed = json.loads(server.kubectl("get", kinds, "-A", "-o", "json").out)["items"]
+    assert len(listed) == len(shown) >= 3
+    for tree in listed:
+        metadata = tree["metadata"]
+        assert shown[tree["kind"], metadata.get("namespace", ""), metadata["name"]] == tree
+    server.kubectl("delete", "deviceclass,resourceslice", "described")
+    server.kubectl("delete", "resourceclaim", "described", namespace="default")
 
 
 # ---- rows 1 to 5: reading

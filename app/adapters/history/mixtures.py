@@ -22,6 +22,7 @@ from typing import Any
 from app.adapters.history import json_text, printed, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 WASTED_MAX = 64 * 1024 * 1024
@@ -63,12 +64,17 @@ class Mixture:
     damaged: list[InputError] = field(default_factory=list)
 
 
-def take_apart(content: bytes, place: str, limits: ImportLimits) -> Mixture:
-    """The documents of a text. Raises BoundReached for one that is too deep or expands too far."""
+def take_apart(
+    content: bytes, place: str, limits: ImportLimits, schemas: Schemas | None = None
+) -> Mixture:
+    """The documents of a text. Raises BoundReached for one that is too deep or expands too far.
+
+    With schemas, descriptions are read whole where they show every field.
+    """
     mixture = Mixture()
     lines = decoded(content).split("\n")
     for first, block in _blocks(lines, mixture):
-        _Block(block, first, place, limits, mixture).read()
+        _Block(block, first, place, limits, mixture, schemas).read()
     return mixture
 
 
@@ -111,9 +117,16 @@ class _Block:
     """One stretch of lines while it is read from its top."""
 
     def __init__(
-        self, lines: list[str], first: int, place: str, limits: ImportLimits, mixture: Mixture
+        self,
+        lines: list[str],
+        first: int,
+        place: str,
+        limits: ImportLimits,
+        mixture: Mixture,
+        schemas: Schemas | None,
     ) -> None:
         self._lines = lines
+        self._schemas = schemas
         self._first = first
         self._place = place
         self._limits = limits
@@ -221,7 +234,7 @@ class _Block:
         return True
 
     def _printed(self) -> bool:
-        objects, used = printed.parse(self._lines, self._at)
+        objects, used = printed.parse(self._lines, self._at, self._schemas)
         if not used:
             return False
         number = self._first + self._at

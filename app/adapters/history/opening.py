@@ -7,6 +7,7 @@ paths → files (folders walked, archives opened) → format of each → readers
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -24,6 +25,7 @@ from app.adapters.history.formats import (
     watch,
 )
 from app.adapters.history.joining import normalising, placing
+from app.adapters.history.joining.printed_objects import PrintedObjects
 from app.adapters.history.joining.resolving import Resolver
 from app.adapters.history.joining.spool import Spool, replace_times
 from app.adapters.history.limits import ImportLimits
@@ -195,8 +197,10 @@ def _opened(
     spool = Spool(options.limits)
     resources: set[tuple[str, str]] = set()
     releases = ReleaseEvidence()
+    printed = PrintedObjects(spool)
+    records = chain(printed.held_back(_read_all(files, options, notes)), printed.alone())
     try:
-        for record in _read_all(files, options, notes):
+        for record in records:
             try:
                 normal = normalising.normalise(record, options, notes)
                 if normal is not None:

@@ -11,8 +11,10 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from app.adapters.history import descriptions
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 _TITLES = re.compile(
@@ -49,19 +51,22 @@ _BY_TITLES = (
 )
 """Titles that only the table of one kind has, the longer sets before the shorter ones."""
 
-_FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*))?$")
+_FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _TAINT = re.compile(r"(?P<key>[^=:\s]+)(?:=(?P<value>[^:]*))?:(?P<effect>No\w+|Prefer\w+)")
 
 
-def parse(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
+def parse(
+    lines: Sequence[str], at: int, schemas: Schemas | None = None
+) -> tuple[list[JsonObject], int]:
     """The objects of the table or description that begins at a line, and how many lines it has.
 
-    (nothing, 0) when none begins there.
+    (nothing, 0) when none begins there. With schemas a description of which kubectl prints every
+    field is read whole.
     """
     if _TITLES.match(lines[at]):
         return _table(lines, at)
     if lines[at].startswith("Name:"):
-        return _description(lines, at)
+        return _description(lines, at, schemas)
     return [], 0
 
 
@@ -185,14 +190,18 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
     }
 
 
-def _description(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
+def _description(
+    lines: Sequence[str], at: int, schemas: Schemas | None
+) -> tuple[list[JsonObject], int]:
     fields: dict[str, list[str]] = {}
     end = at
     last: list[str] = []
     while end < len(lines):
         line = lines[end]
         match = _FIELD.match(line)
-        if match is not None:
+        if end > at and descriptions.is_open(lines[end - 1]):
+            last.append(line.rstrip())
+        elif match is not None:
             if match["name"] == "Name" and end > at:
                 break
             last = fields.setdefault(match["name"], [])
@@ -207,7 +216,26 @@ def _description(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
     name = " ".join(fields.get("Name", [])).strip()
     if kind is None or not _ROW_NAME.fullmatch(name):
         return [], 0
-    return [_described(kind, name, fields)], end - at
+    tree = _described(kind, name, fields)
+    if schemas is not None and "API Version" in fields:
+        _complete(tree, lines[at:end], fields["API Version"][0], schemas)
+    return [tree], end - at
+
+
+def _complete(tree: JsonObject, lines: Sequence[str], version: str, schemas: Schemas) -> None:
+    """Add what kubectl prints of a kind that it has no page for: every field."""
+    group, _, name = version.rpartition("/")
+    node = schemas.find(group, name, tree["kind"])
+    begin = next((at for at, line in enumerate(lines) if line.startswith("Metadata:")), None)
+    if node is None or begin is None:
+        return
+    whole = descriptions.read(lines[begin:], node)
+    whole.pop("Events", None)
+    metadata = whole.pop("metadata", {})
+    tree["apiVersion"] = version
+    if isinstance(metadata, dict):
+        tree["metadata"] = {**metadata, **tree["metadata"]}
+    tree.update({part: value for part, value in whole.items() if part in node.fields})
 
 
 def _described_kind(fields: dict[str, list[str]]) -> Kind | None:

@@ -148,7 +148,9 @@ class Finder:
         self, source: ByteSource, problem: InputError | None, *, is_named: bool
     ) -> Iterator[SourceFile]:
         """The parts of a text by their formats; what it holds besides is reported."""
-        mixture = mixtures.take_apart(source.whole(), source.name, source.limits)
+        rules = self._options.rules
+        schemas = None if rules is None else rules.schemas
+        mixture = mixtures.take_apart(source.whole(), source.name, source.limits, schemas)
         buckets = _buckets(mixture, source.name)
         has_attempts = scheduler_log.begins_in(source.head(detection.HEAD_BYTES))
         if not buckets and not has_attempts:

@@ -30,7 +30,7 @@ from app.domain.values import json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
-MANIFEST_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
+DERIVED_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
 """Name space of the uids that manifests get."""
 
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -106,6 +106,9 @@ def read(
             notes.pass_over(source.name, reason)
             continue
         try:
+            if Loss.PRINTED in losses:
+                yield _printed(source.name, position, (number, index), tree, options, losses)
+                continue
             record = _record(
                 source.name, position, (number, index), tree, list_version, options, versions
             )
@@ -185,13 +188,35 @@ def _record(
     return record
 
 
+def _printed(
+    source: str,
+    position: str,
+    order: tuple[int, int],
+    tree: JsonObject,
+    options: ReadOptions,
+    losses: tuple[Loss, ...],
+) -> Record:
+    """An object of which a few fields were printed: it was there, and is no manifest."""
+    missing = (*losses, Loss.NO_MANAGED_FIELDS, *(() if tree.get("status") else (Loss.NO_STATUS,)))
+    return object_record(
+        tree,
+        Op.BASELINE,
+        source=source,
+        position=position,
+        order=order,
+        observed_at=options.at,
+        losses=missing,
+        quality=Quality.PARTIAL,
+    )
+
+
 def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
     """A manifest with a generateName gets a name as a server makes it, but the same every time."""
     metadata = meta.metadata(tree)
     prefix = json_tree.text(metadata, "generateName")
     if not prefix or metadata.get("name"):
         return tree
-    digits = uuid.uuid5(MANIFEST_UIDS, f"{source}\0{position}\0{prefix}").int
+    digits = uuid.uuid5(DERIVED_UIDS, f"{source}\0{position}\0{prefix}").int
     suffix = "".join(NAME_LETTERS[digits // 27**place % 27] for place in range(5))
     return {**tree, "metadata": {**metadata, "name": prefix + suffix}}
 
@@ -199,7 +224,7 @@ def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
 def _manifest(record: Record) -> Record:
     """A manifest with its derived uid; what the server would add is missing."""
     name = f"{record.source}\0{record.position}\0{record.key}"
-    uid = str(uuid.uuid5(MANIFEST_UIDS, name))
+    uid = str(uuid.uuid5(DERIVED_UIDS, name))
     tree = record.object or {}
     losses = {*record.losses}
     if not tree.get("status"):

@@ -10,7 +10,7 @@ import hashlib
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -178,6 +178,17 @@ class Spool:
             self.database.executemany(_INSERT, self._waiting)
             self.database.execute("COMMIT")
             self._waiting.clear()
+
+    def shown(self, keys: Collection[ObjectKey]) -> set[ObjectKey]:
+        """Which of the objects some stored record is about."""
+        self.flush()
+        texts = {"\0".join(key): key for key in keys}
+        self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
+        self.database.executemany("INSERT INTO wanted VALUES (?)", ((text,) for text in texts))
+        rows = self.database.execute("SELECT DISTINCT key FROM record NATURAL JOIN wanted")
+        shown = {texts[text] for (text,) in rows}
+        self.database.execute("DROP TABLE wanted")
+        return shown
 
     def index(self) -> None:
         """Make lookups by key fast; after the last `add`."""

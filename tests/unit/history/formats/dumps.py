@@ -311,6 +311,42 @@ Events:  <none>
     return one(folder, "described.txt", text)
 
 
+def terminal(folder):
+    """What somebody pasted into an issue: a table, the claim described, and the claim as it is."""
+    claim = """Name:         claim
+Namespace:    shop
+Labels:       made/for=the-tests
+Annotations:  <none>
+API Version:  resource.k8s.io/v1
+Kind:         ResourceClaim
+Metadata:
+  Creation Timestamp:  2026-01-01T00:00:00Z
+  Resource Version:    7
+  UID:                 uid-claim
+Spec:
+  Devices:
+    Requests:
+      Exactly:
+        Allocation Mode:    ExactCount
+        Count:              1
+        Device Class Name:  gpu
+      Name:                 r
+Events:                     <none>"""
+    text = f"""## What happened?
+
+```
+root@node:~# kubectl get resourceclaim -n shop
+NAME      STATE     AGE
+claim     pending   5m
+other     pending   5m
+root@node:~# kubectl describe resourceclaim claim -n shop
+{claim}
+root@node:~# exit
+```
+"""
+    return one(folder, "issue.md", text)
+
+
 def _tar(files):
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:

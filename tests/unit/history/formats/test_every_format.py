@@ -11,11 +11,15 @@ from app.adapters.history import catalogue
 from app.adapters.history.detection import Format
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
+from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op
+from app.domain.objects.profile import Profile
 from app.domain.values import timestamps
 from tests.unit.history.formats import courses, dumps, truth
 
+RULES = rules_for(Profile())
+"""What an import reads with; readers alone need none."""
 ALL = frozenset(truth.key(tree) for tree in truth.OBJECTS)
 
 
@@ -95,7 +99,7 @@ CASES = {
         dumps.descriptions,
         keys=kinds("Pod", "ResourceClaim"),
         whole=False,
-        losses=frozenset({Loss.PRINTED, Loss.NO_UID}),
+        losses=frozenset({Loss.PRINTED}),
     ),
     "kwok recording": Case(courses.kwok, whole=False),
     "k8shark capture": Case(
@@ -151,10 +155,11 @@ def comparable(tree):
     return {name: part for name, part in (tree | {"metadata": metadata}).items() if part != {}}
 
 
+@pytest.mark.parametrize("rules", [None, RULES], ids=["as it is", "of a release"])
 @pytest.mark.parametrize("name", CASES)
-def test_file_gives_what_its_format_holds(tmp_path, name):
+def test_file_gives_what_its_format_holds(tmp_path, name, rules):
     case = CASES[name]
-    records, left_out, lost = read(case.make(tmp_path))
+    records, left_out, lost = read(case.make(tmp_path), rules=rules)
     there = final(records)
     assert set(there) == case.keys
     for tree in truth.OBJECTS:
@@ -220,6 +225,34 @@ def test_description_shows_labels_node_and_containers(tmp_path):
         "nodeName": "n1",
         "containers": [{"name": "main", "image": "web:1"}],
     }
+
+
+def test_object_that_is_printed_in_several_places_is_one_object(tmp_path):
+    records, _, lost = read(dumps.terminal(tmp_path), rules=RULES)
+    assert lost == []
+    assert [(record.op, record.name) for record in records] == [
+        (Op.BASELINE, "claim"),
+        (Op.BASELINE, "other"),
+    ]
+    claim, other = (record.object for record in records)
+    assert claim["metadata"]["uid"] == records[0].uid == "uid-claim"
+    exactly = {"allocationMode": "ExactCount", "count": 1, "deviceClassName": "gpu"}
+    assert claim["spec"] == {"devices": {"requests": [{"exactly": exactly, "name": "r"}]}}
+    assert "spec" not in other
+    assert Loss.NO_UID in records[1].losses
+    assert Loss.NO_UID not in records[0].losses
+
+
+def test_object_that_another_source_holds_is_not_taken_from_what_was_printed(tmp_path):
+    (tree,) = truth.objects("ResourceClaim")
+    whole = dumps.one(tmp_path, "claim.json", dumps.as_bytes(tree).decode())
+    with open_history([dumps.terminal(tmp_path), whole], ReadOptions(rules=RULES)) as recorded:
+        records = sorted(recorded.records(), key=lambda record: record.name)
+    assert [(record.op, record.name) for record in records] == [
+        (Op.BASELINE, "claim"),
+        (Op.BASELINE, "other"),
+    ]
+    assert comparable(records[0].object) == comparable(tree)
 
 
 @pytest.mark.parametrize("cut", [0.2, 0.4, 0.6])

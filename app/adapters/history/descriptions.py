@@ -1,0 +1,150 @@
+"""Pages of `kubectl describe` for kinds that kubectl has no page of its own for.
+
+Of those it prints every field: each name as words, maps in the order of their keys, lists without
+any mark between their items. So names and types are read back with the schema of the kind, and an
+item of a list begins where the order of names begins anew.
+
+    Requests:
+      Exactly:
+        Device Class Name:  gpu
+      Name:                 first
+      Exactly:                            an item begins: "exactly" is no later than "name"
+        Device Class Name:  gpu
+      Name:                 second
+
+Two items next to each other of which the second has only later names come out as one; nothing in
+the page tells them apart.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from app.domain.objects.schema.structural import Node, Shape
+from app.domain.values.json_tree import JsonObject
+
+_LINE = re.compile(r"^(?P<blank> *)(?P<label>\S.*?):(?:[ \t]+(?P<value>.*?))?[ \t]*$")
+_OPEN = ("&&", "||", "(", ",", "?", "+", "[", " in")
+"""What a line of an expression ends with that goes on in the next one."""
+
+_WORDS = re.compile(r"[A-Za-z -]+")
+_ACRONYMS = frozenset({"API", "URL", "UID", "OSB", "GUID"})
+_STEP = 2
+"""Blanks by which a level is set in."""
+
+
+def is_open(line: str) -> bool:
+    """Whether the value of a line goes on in the next one, whatever that looks like."""
+    return line.rstrip().endswith(_OPEN)
+
+
+def read(lines: Sequence[str], node: Node) -> JsonObject:
+    """The fields of the page whose lines these are, from a kind's own fields on."""
+    (tree,) = _Page(lines).items(node, 0, is_list=False)
+    return tree
+
+
+class _Page:
+    """The lines of a page while they are read from the top."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._at = 0
+
+    def items(self, node: Node | None, indent: int, *, is_list: bool) -> list[JsonObject]:
+        """The objects at a level: one, or the items of a list."""
+        items: list[JsonObject] = [{}]
+        before = ""
+        while (match := self._line(indent)) is not None:
+            name, child = _field(node, match["label"])
+            if is_list and items[-1] and name <= before:
+                items.append({})
+            before = name
+            self._at += 1
+            if match["value"]:
+                text = match["value"] + self._rest(match["value"])
+                items[-1][name] = _scalar(text, child)
+            else:
+                items[-1][name] = self._nested(child, indent + _STEP)
+        return items
+
+    def _line(self, indent: int) -> re.Match[str] | None:
+        """The present line when it has a name at the level."""
+        if self._at >= len(self._lines):
+            return None
+        match = _LINE.match(self._lines[self._at])
+        return match if match is not None and len(match["blank"]) == indent else None
+
+    def _rest(self, text: str) -> str:
+        rest: list[str] = []
+        while is_open(rest[-1] if rest else text) and self._at < len(self._lines):
+            rest.append(self._lines[self._at].rstrip())
+            self._at += 1
+        return "".join(f"\n{line}" for line in rest)
+
+    def _nested(self, node: Node | None, indent: int) -> Any:
+        shape = Shape.ANY if node is None else node.shape
+        if self._at >= len(self._lines) or not self._is_deeper(indent):
+            return _EMPTY[shape]() if shape in _EMPTY else ""
+        if shape is Shape.LIST and node is not None:
+            if node.items.shape in (Shape.OBJECT, Shape.MAP):
+                return self.items(node.items, indent, is_list=True)
+            return [_scalar(text, node.items) for text in self._texts(indent)]
+        if shape is Shape.ANY and self._line(indent) is None:
+            return list(self._texts(indent))
+        return self.items(node, indent, is_list=False)[0]
+
+    def _texts(self, indent: int) -> list[str]:
+        texts: list[str] = []
+        while self._at < len(self._lines) and self._is_deeper(indent):
+            texts.append(self._lines[self._at].strip())
+            self._at += 1
+        return texts
+
+    def _is_deeper(self, indent: int) -> bool:
+        line = self._lines[self._at]
+        return bool(line.strip()) and line.startswith(" " * indent)
+
+
+_EMPTY = {Shape.OBJECT: dict, Shape.MAP: dict, Shape.ANY: dict, Shape.LIST: list}
+
+
+def _field(node: Node | None, label: str) -> tuple[str, Node | None]:
+    """The name that a label stands for, and what it holds where the schema knows."""
+    name = _name(label)
+    if node is None or node.shape is Shape.ANY:
+        return name, None
+    if node.shape is Shape.MAP:
+        return name, node.items
+    if name not in node.fields:
+        # A word such as ID is one word in a label and capitals in a name.
+        name = next((each for each in node.fields if each.lower() == name.lower()), name)
+    return name, node.fields.get(name)
+
+
+def _name(label: str) -> str:
+    """`Device Class Name` is `deviceClassName`; a label with other signs is the name itself."""
+    if not _WORDS.fullmatch(label):
+        return label
+    return "-".join(_joined(part.split()) for part in label.split(" - "))
+
+
+def _joined(words: list[str]) -> str:
+    if not words:
+        return ""
+    first, *others = words
+    if first in _ACRONYMS:
+        first = first.lower()
+    elif len(first) == 1 or not first.isupper():
+        first = first[:1].lower() + first[1:]
+    return first + "".join(others)
+
+
+def _scalar(text: str, node: Node | None) -> Any:
+    shape = Shape.ANY if node is None else node.shape
+    if shape in (Shape.BOOLEAN, Shape.ANY) and text in ("true", "false"):
+        return text == "true"
+    is_number = re.fullmatch(r"-?[0-9]{1,18}", text) is not None
+    if is_number and shape in (Shape.INTEGER, Shape.INT_OR_STRING, Shape.ANY):
+        return int(text)
+    return text
