@@ -52,6 +52,14 @@ fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz recordings --cases 2000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)
 
+# What draws its cases, and what decides whole soaks.
+DRAWN := conformance/test_tampered_recordings.py conformance/test_decide_recordings.py \
+	conformance/test_decide_soaks.py conformance/test_invariants_against_model.py \
+	unit/analysis/invariants crash
+
+draws: install ## Draw DRAWS times as many cases where the tests take few, and whole recordings
+	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))
+
 crash: install ## Kill workers, servers and PostgreSQL 200 times in running stories
 	@$(BIN)/python -m tests.crash --kills 200 --seed $${SEED:-1}
 

@@ -37,7 +37,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.set_threshold(_COLLECT_EVERY, 10, 10)
         gc.enable()

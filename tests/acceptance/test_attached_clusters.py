@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
+from tests import command_line
 from tests.acceptance.server_process import ROOT, ServerProcess, following
+from tests.command_line import database_running
+from tests.prepared_data import prepare
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -39,12 +42,10 @@ def cluster(tmp_path):
 
 
 def redra(data, *arguments, code=0):
-    ended = subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments, "--data", str(data)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert ended.returncode == code, ended.stdout + ended.stderr
-    return ended
+    """What a command prints, and what it says of an error, beside a database that runs."""
+    ended, out, err = command_line.redra(*arguments, data=data)
+    assert ended == code, out + err
+    return out, err
 
 
 def wait_for_history(client, path):
@@ -71,9 +72,9 @@ def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path
             assert next(events)["object"]["metadata"]["name"] == "waiting"
         refused = client.delete(f"/h/prod{PODS}/waiting")
         assert refused.status_code == 405
-        why = redra(folder / "data", "why", "pod/waiting", "-n", "default", "--history", "prod")
-        assert "waiting" in why.stdout
-        assert "unsure" not in why.stdout
+        why, _ = redra(folder / "data", "why", "pod/waiting", "-n", "default", "--history", "prod")
+        assert "waiting" in why
+        assert "unsure" not in why
     cluster.restart(signal.SIGKILL)
     server.end(signal.SIGKILL)
     with cluster.client() as real:
@@ -87,15 +88,18 @@ def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path
         with following(client, f"/h/prod{PODS}", **parameters) as events:
             assert next(events)["object"]["metadata"]["labels"] == {"a": "b"}
     server.end()
-    log = [json.loads(line) for line in redra(folder / "data", "log", "prod").stdout.splitlines()]
+    with database_running(folder / "data"):
+        lines, _ = redra(folder / "data", "log", "prod")
+        redra(folder / "data", "head", "prod")
+    log = [json.loads(line) for line in lines.splitlines()]
     assert not [event for event in log if event["type"] == "GapObserved"]
     assert log[-1]["payload"]["object"]["phase"] == "stopped"
     assert "Traceback" not in server.log.read_text()
-    redra(folder / "data", "head", "prod")
 
 
 def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
     data = tmp_path / "data"
+    prepare(data)
     command = [
         sys.executable, "-m", "app.cli", "record", "--history", "prod",
         "--kubeconfig", str(cluster.kubeconfig), "--data", str(data),
@@ -111,9 +115,10 @@ def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, "")
-    lines = redra(data, "timeline", "prod", "-o", "json").stdout
+    with database_running(data):
+        lines, _ = redra(data, "timeline", "prod", "-o", "json")
+        listed, _ = redra(data, "log", "prod")
     assert json.loads(lines)
-    listed = redra(data, "log", "prod").stdout
     names = [json.loads(line)["payload"]["name"] for line in listed.splitlines()]
     assert {"a", "b", "n1"} <= set(names)
 
@@ -121,7 +126,7 @@ def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
 def test_what_cannot_be_recorded_is_one_sentence_and_code_2(tmp_path, cluster):
     data = tmp_path / "data"
     missing = tmp_path / "missing"
-    for arguments in (
+    refused = (
         ("record", "--history", "prod", "--kubeconfig", str(missing)),
         ("record", "--history", "prod", "--kubeconfig", str(cluster.kubeconfig), "--context", "x"),
         ("record", "--history", "NOT A NAME", "--kubeconfig", str(cluster.kubeconfig)),
@@ -129,11 +134,14 @@ def test_what_cannot_be_recorded_is_one_sentence_and_code_2(tmp_path, cluster):
         ("record", "--history", "prod", "--kubeconfig", str(cluster.kubeconfig),
          "--include", "gadgets"),
         ("up", "--listen", "127.0.0.1:0", "--attach", "prod", "--kubeconfig", str(missing)),
-    ):  # fmt: skip
-        ended = redra(data, *arguments, code=2)
-        assert ended.stderr.count("\n") == 1, ended.stderr
-        assert ended.stderr.startswith("redra: ")
-    assert "prod" not in redra(data, "histories").stdout
+    )  # fmt: skip
+    with database_running(data):
+        for arguments in refused:
+            _, err = redra(data, *arguments, code=2)
+            assert err.count("\n") == 1, err
+            assert err.startswith("redra: ")
+        listed, _ = redra(data, "histories")
+    assert "prod" not in listed
 
 
 def test_role_that_is_printed_allows_reading_and_nothing_else():

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from app.settings import Settings
+from tests.prepared_data import prepare
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
@@ -87,6 +90,7 @@ def check_page(page: Path, *, folder: Path, log: Path, **environment: str) -> No
 
 
 def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
+    prepare(tmp_path / "data")
     check_page(
         DOCS / "tutorial" / "first-steps.md",
         folder=ROOT,
@@ -98,6 +102,7 @@ def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
 
 def test_page_for_incidents_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    prepare(tmp_path / Settings().data)
     # The clone's package, whatever is installed: the commands run in another folder.
     check_page(
         DOCS / "how-to" / "incident.md",

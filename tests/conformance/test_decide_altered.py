@@ -42,6 +42,13 @@ async def decide(lines, folder, *, profile="1.36", quirks=(), runs_max=None):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
+async def straight(name, folder, *, cache={}):  # noqa: B006 - one report for all tests
+    """The report of the recording as it is."""
+    if name not in cache:
+        cache[name] = await decide(recorded(name), folder / "straight")
+    return cache[name]
+
+
 def judged(report):
     return {aspect: (counts.same, counts.different) for aspect, counts in report.aspects.items()}
 
@@ -56,10 +63,10 @@ def unexplained(report, aspect):
 
 @pytest.mark.parametrize("name", PLAIN)
 async def test_names_of_users_decide_nothing(name, tmp_path):
-    straight = await decide(recorded(name), tmp_path / "straight")
+    plain = await straight(name, tmp_path)
     found = await decide(altered.renamed(recorded(name)), tmp_path / "renamed")
-    assert judged(found) == judged(straight)
-    assert found.agreement is straight.agreement
+    assert judged(found) == judged(plain)
+    assert found.agreement is plain.agreement
 
 
 @pytest.mark.parametrize(
@@ -71,12 +78,12 @@ async def test_names_of_users_decide_nothing(name, tmp_path):
     ],
 )
 async def test_version_in_which_objects_were_recorded_decides_nothing(name, versions, tmp_path):
-    straight = await decide(recorded(name), tmp_path / "straight")
+    plain = await straight(name, tmp_path)
     lines = altered.in_versions(recorded(name), *versions)
     assert versions[-1] in {line["objectRef"].get("apiVersion") for line in lines}
     found = await decide(lines, tmp_path / "older")
-    assert judged(found) == judged(straight)
-    assert found.agreement is straight.agreement
+    assert judged(found) == judged(plain)
+    assert found.agreement is plain.agreement
 
 
 async def test_version_that_no_release_has_is_refused_with_its_place(tmp_path):
@@ -95,10 +102,10 @@ async def test_controllers_of_one_account_are_told_apart_by_what_they_do(name, t
 
 
 async def test_accounts_of_another_name_are_known_by_what_they_do(tmp_path):
-    straight = await decide(recorded("e-taints"), tmp_path / "straight")
+    plain = await straight("e-taints", tmp_path)
     lines = altered.under_accounts_of_a_company(recorded("e-taints"))
     found = await decide(lines, tmp_path / "renamed")
-    assert judged(found) == judged(straight)
+    assert judged(found) == judged(plain)
     assert found.aspects[Aspect.EVICTIONS].same > 5
 
 

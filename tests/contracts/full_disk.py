@@ -4,6 +4,8 @@
 what the log answered and what it held, a line each.
 """
 
+import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -20,7 +22,16 @@ from app.domain.log.chain import check_chain
 from tests.contracts.building import START, claims
 
 BALLAST_BYTES = 40 << 20
+"""What is freed in the end."""
+LEFT_BYTES = 32 << 20
+"""What is left for the log: some appends, and a segment of the write-ahead log."""
 RECOVERY_SECONDS = 60.0
+
+
+def leave(folder: Path, size: int) -> None:
+    """Take all of the disk but `size` bytes."""
+    with (folder / "others").open("wb") as others:
+        os.posix_fallocate(others.fileno(), 0, shutil.disk_usage(folder).free - size)
 
 
 async def fill(log: PostgresLog, history: HistoryId) -> Head:
@@ -55,6 +66,7 @@ async def main(folder: Path) -> None:
         async with open_database(server.url) as database:
             log = PostgresLog(database)
             history = (await log.create_history("h", seed=0, settings={}, created=START)).id
+            leave(folder, LEFT_BYTES)
             acknowledged = await fill(log, history)
             ballast.unlink()
             head = await recover(log, history)

@@ -41,6 +41,22 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a database that was made, used and ended once for all tests."""
+    with EmbeddedServer(tmp_path_factory.mktemp("made") / "server") as server:
+        assert ask(maintenance(server), "SELECT 1") == 1
+        data = server.data
+    return data
+
+
+@pytest.fixture
+def made(folder: Path, files: Path) -> None:
+    """The folder holds a database already: to make one takes longer than to start it."""
+    folder.mkdir(mode=0o700)
+    shutil.copytree(files, folder / "data")
+
+
 def postmaster(server: EmbeddedServer) -> int:
     pid = server_folder.postmaster(server.data)
     assert pid is not None
@@ -92,6 +108,7 @@ async def test_server_is_private_and_safe(folder: Path):
             assert place.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.usefixtures("made")
 def test_stop_leaves_no_process_and_the_data(folder: Path):
     with EmbeddedServer(folder) as server:
         anyio.run(say, maintenance(server), "CREATE TABLE kept AS SELECT 7 AS number")
@@ -109,12 +126,14 @@ def test_two_run_side_by_side(folder: Path):
         assert ask(maintenance(two), question) == str(two.data)
 
 
+@pytest.mark.usefixtures("made")
 def test_other_commands_find_the_running_server(folder: Path):
     assert running_url(folder) is None
     with EmbeddedServer(folder) as server:
         assert running_url(folder) == server.url
 
 
+@pytest.mark.usefixtures("made")
 def test_second_owner_is_refused_and_told_who_is_first(folder: Path):
     with EmbeddedServer(folder) as server:
         with pytest.raises(InputError, match=f"in use by process {os.getpid()}; stop it first"):
@@ -122,6 +141,7 @@ def test_second_owner_is_refused_and_told_who_is_first(folder: Path):
         assert ask(maintenance(server), "SELECT 1") == 1
 
 
+@pytest.mark.usefixtures("made")
 def test_killed_postmaster_is_started_again_with_what_was_committed(folder: Path):
     with EmbeddedServer(folder) as server:
         anyio.run(say, maintenance(server), "CREATE TABLE kept AS SELECT 7 AS number")
@@ -137,6 +157,7 @@ def test_killed_postmaster_is_started_again_with_what_was_committed(folder: Path
         assert ask(maintenance(server), "SELECT number FROM kept") == 7
 
 
+@pytest.mark.usefixtures("made")
 def test_killed_guardian_takes_the_server_with_it(folder: Path):
     server = EmbeddedServer(folder)
     server.start()
@@ -148,6 +169,7 @@ def test_killed_guardian_takes_the_server_with_it(folder: Path):
         pass
 
 
+@pytest.mark.usefixtures("made")
 def test_killed_owner_leaves_no_orphan_and_the_folder_free(folder: Path):
     owner, guardian = started_owner(folder)
     pid = server_folder.postmaster(folder / "data")
@@ -161,6 +183,7 @@ def test_killed_owner_leaves_no_orphan_and_the_folder_free(folder: Path):
         assert not is_alive(pid)
 
 
+@pytest.mark.usefixtures("made")
 def test_everything_killed_at_once_can_be_started_again(folder: Path):
     owner, guardian = started_owner(folder)
     pid = server_folder.postmaster(folder / "data")
@@ -175,6 +198,7 @@ def test_everything_killed_at_once_can_be_started_again(folder: Path):
         assert ask(maintenance(server), "SELECT 1") == 1
 
 
+@pytest.mark.usefixtures("made")
 def test_folder_of_a_living_owner_is_refused_across_processes(folder: Path):
     owner, _ = started_owner(folder)
     try:
@@ -199,6 +223,7 @@ def started_owner(folder: Path) -> tuple[subprocess.Popen[str], int]:
     return owner, int(guardian)
 
 
+@pytest.mark.usefixtures("made")
 def test_pid_file_that_names_a_stranger_does_not_matter(folder: Path):
     with EmbeddedServer(folder) as server:
         text = (server.data / "postmaster.pid").read_text().splitlines()
@@ -249,6 +274,7 @@ def test_data_of_another_major_version_is_named(folder: Path):
         EmbeddedServer(folder).start()
 
 
+@pytest.mark.usefixtures("made")
 def test_server_that_cannot_start_is_quoted(folder: Path):
     with EmbeddedServer(folder) as server:
         pass
@@ -367,6 +393,7 @@ def test_full_disk_is_named_and_the_log_goes_on_when_there_is_space(folder: Path
     assert answer.stderr == ""
 
 
+@pytest.mark.usefixtures("made")
 def test_quick_bounds_end_a_server_that_is_never_ready(folder: Path, tmp_path: Path):
     found = binaries.find()[0]
     with EmbeddedServer(folder):

@@ -3,6 +3,7 @@
 import pytest
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, Kind, Switches
+from tests import draws
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.worlds import RandomWorld
 
@@ -30,7 +31,7 @@ def told(watch):
     )
 
 
-SEEDS = range(36)
+SEEDS = draws.seeds(24)
 KINDS = ("pods", "resourceclaims", "resourceslices", "devicetaintrules")
 
 

@@ -1,0 +1,18 @@
+"""How much of what only repeats runs with the tests: REDRA_DRAWS=1, and `make draws` for more.
+
+A test that draws its cases, or that decides a long recording, takes few and a part of it with each
+run of the tests, always the same ones; more of them find what is rare. With REDRA_DRAWS=N it
+takes N times as many, and recordings are taken whole.
+"""
+
+import os
+
+FACTOR = max(1, int(os.environ.get("REDRA_DRAWS") or 1))
+
+WHOLE = FACTOR > 1
+"""Recordings are taken to their end."""
+
+
+def seeds(few: int, *, first: int = 0) -> range:
+    """The seeds of a test: `few` with each run of the tests."""
+    return range(first, first + few * FACTOR)
