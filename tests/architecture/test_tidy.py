@@ -37,6 +37,15 @@ BANS: dict[str, tuple[str, tuple[str, ...]]] = {
             "app/settings.py",
         ),
     ),
+    r"(?<!def )(?<![\w.])id\(": (
+        "hang facts on a value that has an owner: a key by address outlives what it stands for",
+        (
+            # Each within one question, by a dictionary that is handed on with it.
+            "app/domain/allocation/reasons/causes.py",
+            "app/domain/allocation/reasons/explanation.py",
+            "app/domain/cel/library/quantities.py",
+        ),
+    ),
     r"^\s*print\(": (
         "write through the console of the command line",
         ("app/adapters/postgres/guardian.py",),  # a process of its own, which tells its parent

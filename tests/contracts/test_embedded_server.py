@@ -46,8 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a database that was made, used and ended once for all tests."""
     with EmbeddedServer(tmp_path_factory.mktemp("made") / "server") as server:
         assert ask(maintenance(server), "SELECT 1") == 1
-        data = server.data
-    return data
+        return server.data
 
 
 @pytest.fixture

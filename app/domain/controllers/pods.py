@@ -67,11 +67,6 @@ class EntryClaim(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-_READ_MAX = 1024
-_read_before: dict[int, tuple[JsonView, PodFacts]] = {}
-_entries_before: dict[int, tuple[object, tuple[ClaimEntry, ...]]] = {}
-
-
 def is_done(tree: JsonView) -> bool:
     """As `facts(tree).is_done`, for who looks at many pods and needs nothing else of them."""
     if core.is_finished(tree):
@@ -81,29 +76,10 @@ def is_done(tree: JsonView) -> bool:
 
 
 def facts(tree: JsonView) -> PodFacts:
-    """Read a pod. Trees of events never change, so each is read once for all controllers."""
-    known = _read_before.get(id(tree))
-    if known is not None and known[0] is tree:
-        return known[1]
-    if len(_read_before) >= _READ_MAX:
-        _read_before.clear()
-    read = _read(tree)
-    _read_before[id(tree)] = (tree, read)
-    return read
-
-
-def _read(tree: JsonView) -> PodFacts:
+    """Read a pod; controllers keep what they read of the pods that they follow."""
     metadata = meta.metadata(tree)
     spec = meta.spec(tree)
     status = meta.status(tree)
-    generated: tuple[tuple[str, str | None], ...] = ()
-    if "resourceClaimStatuses" in status:
-        generated = tuple(
-            [
-                (_text(item.get("name")), _text(item.get("resourceClaimName")) or None)
-                for item in json_tree.objects(status, "resourceClaimStatuses")
-            ]
-        )
     extended = ""
     if "extendedResourceClaimStatus" in status:
         extended = json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName")
@@ -115,7 +91,7 @@ def _read(tree: JsonView) -> PodFacts:
         phase=_text(status.get("phase")),
         is_deleting="deletionTimestamp" in metadata,
         entries=_entries(spec) if "resourceClaims" in spec else (),
-        generated=generated,
+        generated=_generated(status) if "resourceClaimStatuses" in status else (),
         extended_claim=extended,
         group=json_tree.text(spec, "schedulingGroup", "podGroupName")
         if "schedulingGroup" in spec
@@ -128,14 +104,7 @@ def _text(value: object) -> str:
 
 
 def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
-    """The entries of a spec; the events of one pod share the list that writes leave alone."""
-    listed = spec["resourceClaims"]
-    known = _entries_before.get(id(listed))
-    if known is not None and known[0] is listed:
-        return known[1]
-    if len(_entries_before) >= _READ_MAX:
-        _entries_before.clear()
-    entries = tuple(
+    return tuple(
         [
             ClaimEntry(
                 name=_text(entry.get("name")),
@@ -145,8 +114,15 @@ def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
             for entry in json_tree.objects(spec, "resourceClaims")
         ]
     )
-    _entries_before[id(listed)] = (listed, entries)
-    return entries
+
+
+def _generated(status: JsonView) -> tuple[tuple[str, str | None], ...]:
+    return tuple(
+        [
+            (_text(item.get("name")), _text(item.get("resourceClaimName")) or None)
+            for item in json_tree.objects(status, "resourceClaimStatuses")
+        ]
+    )
 
 
 def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:

@@ -210,22 +210,22 @@ def _shrink_old(rollout: _Rollout, new: JsonObject) -> list[Step]:
     least = rollout.replicas - rollout.unavailable
     new_missing = max(0, _wanted(new) - _available(new))
     spare = present - least - new_missing
-    targets = {id(replica_set): _wanted(replica_set) for replica_set in rollout.old}
-    for replica_set in rollout.old:
-        unhealthy = min(spare, max(0, targets[id(replica_set)] - _available(replica_set)))
+    targets = [_wanted(replica_set) for replica_set in rollout.old]
+    for number, replica_set in enumerate(rollout.old):
+        unhealthy = min(spare, max(0, targets[number] - _available(replica_set)))
         if unhealthy > 0:
-            targets[id(replica_set)] -= unhealthy
+            targets[number] -= unhealthy
             spare -= unhealthy
     available = sum(_available(replica_set) for replica_set in rollout.all)
     healthy = min(spare, available - least)
-    for replica_set in rollout.old:
-        down = min(healthy, targets[id(replica_set)])
+    for number, target in enumerate(targets):
+        down = min(healthy, target)
         if down > 0:
-            targets[id(replica_set)] -= down
+            targets[number] -= down
             healthy -= down
     steps: list[Step] = []
-    for replica_set in rollout.old:
-        steps += _scale(rollout, replica_set, targets[id(replica_set)])
+    for replica_set, target in zip(rollout.old, targets, strict=True):
+        steps += _scale(rollout, replica_set, target)
     return steps
 
 

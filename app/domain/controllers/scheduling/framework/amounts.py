@@ -51,28 +51,6 @@ def of_pod(spec: JsonView) -> PodAmounts:
     it; the larger of both counts, then the overhead is added. Requests of the pod as a whole
     (`spec.resources`) replace the sums.
     """
-    if not _SELDOM.isdisjoint(spec):
-        return _of_pod(spec)
-    # The events of one pod share the containers that writes leave alone.
-    listed = spec.get("containers")
-    known = _known.get(id(listed))
-    if known is not None and known[0] is listed:
-        return known[1]
-    if len(_known) >= _KNOWN_MAX:
-        _known.clear()
-    requests = _of_pod(spec)
-    _known[id(listed)] = (listed, requests)
-    return requests
-
-
-_SELDOM = frozenset(("initContainers", "resources", "overhead"))
-"""What else in a spec counts for the amounts."""
-
-_KNOWN_MAX = 1024
-_known: dict[int, tuple[object, PodAmounts]] = {}
-
-
-def _of_pod(spec: JsonView) -> PodAmounts:
     containers = json_tree.objects(spec, "containers")
     inits = json_tree.objects(spec, "initContainers") if "initContainers" in spec else []
     plain = [_requests(container) for container in containers]
