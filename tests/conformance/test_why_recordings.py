@@ -149,3 +149,32 @@ async def test_evicted_pods_of_the_recording_name_who_tainted_their_devices() ->
     assert any(text.endswith(", tolerated until 2026-11-21T08:05:25Z") for text in patient)
     without_effect = texts((await found.why("pod", gone["any-0"])).reason)
     assert any(text.endswith("(upstream's c2)") for text in without_effect)
+
+
+def refusal(event: Event) -> str:
+    conditions = json_tree.objects(event.object, "status", "conditions")
+    told = [one for one in conditions if one.get("type") == "PodScheduled"]
+    return str(told[0]["message"]) if told and told[0]["status"] == "False" else ""
+
+
+@pytest.mark.parametrize(
+    ("name", "refusals", "agreeing"), [("b-mig-partitions", 35, 33), ("e-taints", 8, 4)]
+)
+async def test_refusals_of_a_recording_stand_beside_what_the_nodes_say_again(
+    name: str, refusals: int, agreeing: int
+) -> None:
+    """Those that differ name a claim in flight, or devices that are free since the attempt."""
+    found = await recording(name)
+    before: dict[str, str] = {}
+    agreements = []
+    for event in found.events:
+        if event.key.resource != "pods" or not event.is_about_object:
+            continue
+        message = refusal(event)
+        is_new = message != before.get(event.uid, "")
+        before[event.uid] = message
+        if message and is_new:
+            recorded = (await found.why("pod", event)).details["recorded"]
+            assert (recorded["message"], recorded["revision"]) == (message, event.revision)
+            agreements.append(recorded["agrees"])
+    assert (len(agreements), agreements.count(True)) == (refusals, agreeing)

@@ -50,10 +50,13 @@ class Evidence:
 
     async def changes(self, key: ObjectKey) -> list[Event]:
         """The states of an object, newest first; requests that were only observed left out."""
-        events = await self.log.read_object(
+        return [event for event in await self.observed(key) if event.is_about_object]
+
+    async def observed(self, key: ObjectKey) -> list[Event]:
+        """The states of an object and the requests about it that were observed, newest first."""
+        return await self.log.read_object(
             self.info.id, key, until=self.views.revision, limit=EVENTS_MAX
         )
-        return [event for event in events if event.is_about_object]
 
     async def decisions(self, key: ObjectKey, *, until: Revision | None = None) -> list[Event]:
         """The decisions about an object, newest first."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.analysis.explain import attempts, choices, lives, scores
+from app.analysis.explain import attempts, choices, lives, scores, verdicts
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
@@ -31,8 +31,10 @@ async def answer(
     decision = next(iter(decisions), None)
     if node and not question.node:
         return await _placed(evidence, key, tree, decisions)
-    events = await evidence.changes(key)
+    observed = await evidence.observed(key)
+    events = [event for event in observed if event.is_about_object]
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
+    details: JsonObject = {}
     if node:
         placed = await _when_placed(evidence, key, tree, question)
     elif meta.is_deleting(tree):
@@ -43,6 +45,12 @@ async def answer(
         tried = attempts.made_by_scheduler(decisions)
         placed = await _findings(evidence, tree, decision, question)
         attempt_reasons = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
+        verdict = None if tried else verdicts.last(evidence.views.objects, tree, events, observed)
+        if verdict is not None:
+            said.append(verdicts.told(verdict, placed.nodes))
+            details["recorded"] = verdicts.to_json(verdict, placed.nodes)
+            if not evidence.views.objects.keys(*api_resources.NODES):
+                placed = replace(placed, text=verdicts.ALONE)
         after = (*attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
@@ -55,7 +63,7 @@ async def answer(
         text=placed.text,
         reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*said, *placed.children)),
         decision=body(decision),
-        details=placed.to_json(),
+        details={**placed.to_json(), **details},
     )
 
 

@@ -180,12 +180,14 @@ class Spool:
             self._waiting.clear()
 
     def shown(self, keys: Collection[ObjectKey]) -> set[ObjectKey]:
-        """Which of the objects some stored record is about."""
+        """Of which of the objects some stored record has a state."""
         self.flush()
         texts = {"\0".join(key): key for key in keys}
         self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
         self.database.executemany("INSERT INTO wanted VALUES (?)", ((text,) for text in texts))
-        rows = self.database.execute("SELECT DISTINCT key FROM record NATURAL JOIN wanted")
+        rows = self.database.execute(
+            "SELECT DISTINCT key FROM record NATURAL JOIN wanted WHERE body IS NOT NULL"
+        )
         shown = {texts[text] for (text,) in rows}
         self.database.execute("DROP TABLE wanted")
         return shown

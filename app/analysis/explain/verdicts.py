@@ -1,0 +1,139 @@
+"""What a recording says of a pod that waits, beside what is decided again from the recording.
+
+The scheduler that was recorded left its verdict in the pod's condition, in Events about the pod and
+in its own log. A recording may hold any of these and lack what it was decided from, so
+the verdict stands beside the reasons made again, and whether they agree is said.
+Parity: controllers.md 4.3.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.analysis.explain import sources
+from app.analysis.explain.reasons import Reason
+from app.analysis.explain.trees import NodeReason
+from app.domain.controllers.scheduling.reports import messages
+from app.domain.log import Event, EventType
+from app.domain.values import api_resources, condition_types, json_tree
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from projections.objects import ObjectsProjection
+
+REFUSED = "unschedulable"
+"""The verb under which a failed attempt of a scheduler's log is kept."""
+ALONE = "refused by the recorded scheduler; no node was recorded to ask again"
+_FAILED = "FailedScheduling"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A message of the recorded scheduler, where it stands, and the event that brought it."""
+
+    message: str
+    place: str
+    event: Event
+
+
+def last(
+    objects: ObjectsProjection,
+    pod: JsonView,
+    states: Sequence[Event],
+    requests: Sequence[Event],
+) -> Verdict | None:
+    """The newest refusal that a recording holds; None when it holds none.
+
+    `states` are those of the pod and `requests` what was observed of it, newest first.
+    """
+    verdicts = (*_condition(pod, states), *_said(objects, pod), *_logged(requests))
+    return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
+
+
+def told(verdict: Verdict, nodes: Sequence[NodeReason]) -> Reason:
+    """The verdict, and whether the nodes say the same to the pod when they are asked again."""
+    event = verdict.event
+    at = f" at {sources.when(event.stamp.time)}" if _has_time(event) else ""
+    children = (Reason(text=_compared(verdict, nodes)),) if nodes else ()
+    return Reason(
+        text=f"the recorded scheduler said{at} ({verdict.place}): {verdict.message}",
+        children=children,
+        revision=event.revision,
+        about=event.key,
+    )
+
+
+def to_json(verdict: Verdict, nodes: Sequence[NodeReason]) -> JsonObject:
+    """The verdict for machines; `agrees` is null when no node was asked."""
+    return {
+        "message": verdict.message,
+        "place": verdict.place,
+        "revision": verdict.event.revision,
+        "agrees": _agrees(verdict, nodes) if nodes else None,
+    }
+
+
+def _condition(pod: JsonView, states: Sequence[Event]) -> Iterator[Verdict]:
+    message = _refusal(pod)
+    if message:
+        event = sources.since(states, lambda tree: _refusal(tree) == message)
+        event = event or next((each for each in states), None)
+        if event is not None:
+            yield Verdict(message, "condition PodScheduled", event)
+
+
+def _refusal(pod: JsonView) -> str:
+    for condition in meta.conditions(pod):
+        if condition.type == condition_types.POD_SCHEDULED and condition.status == "False":
+            return condition.message
+    return ""
+
+
+def _said(objects: ObjectsProjection, pod: JsonView) -> Iterator[Verdict]:
+    name, uid = meta.name(pod), meta.uid(pod)
+    for event in objects.events(*api_resources.EVENTS, meta.namespace(pod)):
+        if not event.key.name.startswith(f"{name}."):
+            continue  # a component names its Events after the object
+        said = core.event_object(event.object)
+        is_same = said.subject.name == name and said.subject.uid in ("", uid)
+        if said.reason == _FAILED and is_same and said.text:
+            yield Verdict(said.text, f"Event {_FAILED}", event)
+
+
+def _logged(requests: Sequence[Event]) -> Iterator[Verdict]:
+    for event in requests:
+        is_request = event.type is EventType.REQUEST_OBSERVED
+        if is_request and json_tree.text(event.object, "verb") == REFUSED:
+            message = json_tree.text(event.object, "message")
+            yield Verdict(_without_head(message), "its log", event)
+            return
+
+
+def _without_head(message: str) -> str:
+    """`Unable to schedule pod; no fit; waiting: 0/1 nodes …` without the part that all have."""
+    head, colon, rest = message.partition(": ")
+    return rest if colon and not head.startswith("0/") else message
+
+
+def _has_time(event: Event) -> bool:
+    origin = event.stamp.origin
+    return origin is None or origin.time_quality != "none"
+
+
+def _detail(nodes: Sequence[NodeReason]) -> str:
+    return messages.counted(Counter(node.text for node in nodes if node.text))
+
+
+def _agrees(verdict: Verdict, nodes: Sequence[NodeReason]) -> bool:
+    if any(not node.text for node in nodes):
+        return False
+    return verdict.message.startswith(messages.unfit(len(nodes), _detail(nodes), ()))
+
+
+def _compared(verdict: Verdict, nodes: Sequence[NodeReason]) -> str:
+    if _agrees(verdict, nodes):
+        return "asked again, the nodes say the same"
+    fits = sum(not node.text for node in nodes)
+    detail = _detail(nodes)
+    if fits:
+        detail = f"{fits} would take it" + (f", {detail}" if detail else "")
+    return f"asked again now, the nodes say otherwise: {detail}"

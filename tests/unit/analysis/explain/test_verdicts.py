@@ -1,0 +1,108 @@
+"""What a recording says of a waiting pod, from whatever of it was recorded."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.explain.questions import Question
+from app.analysis.views import LiveViews
+from app.bootstrap.rules import rules_for
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import Revision
+from app.domain.objects.profile import Profile
+from app.service import importing
+from app.service.explaining import Explainer
+
+PROFILE = Profile()
+REFUSED = "0/1 nodes are available: 1 cannot allocate all claims."
+LOG = (
+    'I0101 00:00:02.123456       1 schedule_one.go:99] "Attempting to schedule pod" '
+    'pod="default/p"\n'
+    'I0101 00:00:02.133456       1 schedule_one.go:1059] "Unable to schedule pod; no fit; waiting" '
+    f'pod="default/p" err="{REFUSED}"\n'
+)
+TABLE = """NAME   READY   STATUS    RESTARTS   AGE   IP       NODE
+p      0/1     Pending   0          5m    <none>   <none>
+"""
+EVENTS = f"""LAST SEEN   TYPE      REASON             OBJECT   MESSAGE
+12s         Warning   FailedScheduling   pod/p    {REFUSED}
+12s         Warning   FailedScheduling   pod/p2   0/7 nodes are available: 7 of another pod.
+12s         Normal    Pulled             pod/p    Container image is there
+"""
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, uid: u, resourceVersion: '3'}}"
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default, uid: p, resourceVersion: "4"}
+spec: {containers: [{name: c, image: i}], nodeSelector: {a: b}}
+status:
+  conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "MESSAGE"}]
+"""
+
+
+async def why(tmp_path, **files):
+    log = MemoryLog(MemoryStore())
+    for name, text in files.items():
+        (tmp_path / name.replace("_", ".")).write_text(text)
+    with open_history([tmp_path], ReadOptions(rules=rules_for(PROFILE))) as source:
+        result = await importing.import_records(
+            log, source, name="h", options=importing.ImportOptions()
+        )
+    views = LiveViews(PROFILE)
+    for event in await log.read(result.history.id, after=Revision(0), limit=1_000):
+        views.fold(event)
+
+    async def views_at(revision):
+        raise AssertionError(revision)
+
+    explainer = Explainer(log, result.history, views, CelCompiler(), PROFILE, views_at=views_at)
+    return await explainer.why(Question(kind="pod", namespace="default", name="p"))
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"pods_txt": TABLE, "events_txt": EVENTS}, "Event FailedScheduling"),
+        ({"pods_txt": TABLE, "scheduler_log": LOG}, "its log"),
+        ({"pod_yaml": POD.replace("MESSAGE", REFUSED)}, "condition PodScheduled"),
+    ],
+)
+async def test_each_source_of_a_refusal_is_enough(tmp_path, files, place):
+    answer = await why(tmp_path, **files)
+    recorded = answer.details["recorded"]
+    assert (recorded["message"], recorded["place"]) == (REFUSED, place)
+    assert recorded["agrees"] is None
+    assert answer.text == "refused by the recorded scheduler; no node was recorded to ask again"
+
+
+@pytest.mark.parametrize(
+    ("message", "agrees", "said"),
+    [
+        (
+            "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. more",
+            True,
+            "asked again, the nodes say the same",
+        ),
+        (
+            "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+            False,
+            "asked again now, the nodes say otherwise: "
+            "1 node(s) didn't match Pod's node affinity/selector",
+        ),
+    ],
+)
+async def test_recorded_refusal_is_compared_with_what_the_nodes_say(
+    tmp_path, message, agrees, said
+):
+    answer = await why(tmp_path, pod_yaml=POD.replace("MESSAGE", message), node_yaml=NODE)
+    assert answer.details["recorded"]["agrees"] is agrees
+    told = next(one for one in answer.reason.children if "recorded scheduler" in one.text)
+    assert [child.text for child in told.children] == [said]
+    assert answer.text == "it does not fit there"
+
+
+async def test_nothing_is_said_of_a_verdict_that_nobody_recorded(tmp_path):
+    answer = await why(tmp_path, pods_txt=TABLE)
+    assert "recorded" not in answer.details
+    assert answer.text == "there are no nodes"
