@@ -143,7 +143,10 @@ def _context(authority: str) -> ssl.SSLContext:
 
 
 def _accepted(answer: _Answer) -> bytes:
-    """The body of an answer that says yes to being asked. Parity: texts of client-go."""
+    """The body of an answer that says yes to being asked.
+
+    Parity: objects.md 15.4; texts of client-go.
+    """
     if answer.status == _OK:
         return answer.body
     if answer.status == _NOT_FOUND:

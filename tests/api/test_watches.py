@@ -441,7 +441,7 @@ async def test_false_and_0_mean_a_plain_list(value):
 
 @pytest.mark.parametrize("query", ["timeoutSeconds=0", "timeoutSeconds=", ""])
 async def test_watch_without_a_time_ends_between_the_bounds_for_such(query):
-    """Parity: 0 is as good as absent, the server then draws 30 to 60 minutes."""
+    """Parity: api.md 7; 0 is as good as absent, the server then draws 30 to 60 minutes."""
     limits = ApiLimits(watch_seconds_min=0.01, watch_seconds_max=0.02)
     path = f"{CONFIG_MAPS}?watch=1&{query}"
     async with serving(limits=limits) as server, server.watch(path) as watch:

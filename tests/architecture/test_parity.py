@@ -34,6 +34,27 @@ def citations(text: str) -> Iterator[tuple[str, str]]:
             yield page, number
 
 
+CLAIM = re.compile(r"\bParity:")
+END = re.compile(r'"""|\n[ \t]*\n')
+COMMENT = re.compile(r"[^\n]*(?:\n[ \t]*#[^\n]*)*")
+
+
+def claims(text: str) -> Iterator[tuple[int, str]]:
+    """Each claim of parity with its line: to the end of its paragraph or comment."""
+    for match in CLAIM.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        if "#" in line:
+            said = COMMENT.match(text, match.start())
+            assert said is not None
+            yield text.count("\n", 0, match.start()) + 1, said.group()
+        else:
+            end = END.search(text, match.start())
+            yield (
+                text.count("\n", 0, match.start()) + 1,
+                text[match.start() : end.start() if end else len(text)],
+            )
+
+
 def files() -> list[Path]:
     return [
         path
@@ -53,6 +74,32 @@ def test_every_cited_section_exists(folder: str) -> None:
         if number not in sections(page)
     }
     assert not missing
+
+
+def test_every_claim_of_parity_cites_a_section() -> None:
+    uncited = [
+        f"{path.relative_to(REPOSITORY)}:{line}: {said}"
+        for path in files()
+        if path.suffix == ".py" and path != Path(__file__).resolve()
+        for line, said in claims(path.read_text(encoding="utf-8"))
+        if not any(citations(said))
+    ]
+    assert not uncited, "name the page and section of docs/parity, or do not claim parity"
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("# Parity: the texts are upstream's.\nx = 1  # api.md 3", False),
+        ("# Parity: the texts are\n    # upstream's (api.md 3).", True),
+        ('"""What.\n\nParity: api.md\n3; the texts.\n"""', True),
+        ('"""What. Parity: the texts.\n\nSee api.md 3."""', False),
+        ('"""Parity: design 8."""\n# api.md 3', False),
+    ],
+)
+def test_claim_reaches_to_the_end_of_its_paragraph(text: str, cited: bool) -> None:
+    ((_, said),) = claims(text)
+    assert any(citations(said)) is cited
 
 
 def test_pages_cite_their_own_sections() -> None:

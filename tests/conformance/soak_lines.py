@@ -123,7 +123,8 @@ class _Story:
         self._now = max(self._now + 1, at, ready)
         tree = {**tree, "metadata": {**tree["metadata"], "resourceVersion": str(self._version)}}
         if event.key.resource == "devicetaintrules":
-            # Parity: 1.36 serves rules in no other version; in the log all of them stand as v1.
+            # Parity: objects.md 8; 1.36 serves rules in no other version; in the log all of them
+            # stand as v1.
             tree["apiVersion"] = "resource.k8s.io/v1beta2"
         if late is not None and late.reported is not None:
             tree = _dated(tree, late.reported)

@@ -3,7 +3,7 @@
 A decision that rests on what was not recorded may come out otherwise here, and nobody can tell
 why. Such a difference is not comparable: neither explained nor unexplained. It concerns all
 decisions when a kind that they need was never seen; those at a time when some object was not known
-as it was; and whatever is about such an object at any time. Parity: design 8.
+as it was; and whatever is about such an object at any time.
 """
 
 from collections.abc import Collection, Sequence

@@ -33,7 +33,8 @@ def decode_object(
     TooLarge, UnsupportedMediaType.
     """
     if content_type in _JSON_TYPES and text.strip() == b"null":
-        return Decoded(value={})  # Parity: null leaves the object that is read as it was made.
+        # Parity: api.md 5; null leaves the object that is read as it was made.
+        return Decoded(value={})
     if content_type in _JSON_TYPES:
         return decode.decode(text, is_yaml=False, bounds=bounds)
     if content_type in _YAML_TYPES:

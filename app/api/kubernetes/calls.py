@@ -101,7 +101,8 @@ def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
 def verb_of(request: Request, path: ResourcePath) -> str:
     """The API verb of a request. Raises MethodNotAllowed.
 
-    Parity: resources know no HEAD, and `watch=true` means nothing beside the name of an object.
+    Parity: api.md 6; resources know no HEAD, and `watch=true` means nothing beside the name of an
+    object.
     """
     method = request.method
     if method == "GET":

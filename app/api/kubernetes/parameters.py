@@ -72,7 +72,7 @@ def list_options(request: Request) -> ListOptions:
         return ListOptions()
     initial = request.flag("sendInitialEvents") if "sendInitialEvents" in query else None
     timeout = _number(request, "timeoutSeconds", signed=True)
-    # Parity: fewer than no seconds mean none in particular.
+    # Parity: api.md 7; fewer than no seconds mean none in particular.
     timeout = timeout if timeout is None or timeout > 0 else None
     options = ListOptions(
         label_selector=request.parameter("labelSelector"),
@@ -246,7 +246,7 @@ def _manager_causes(manager: str) -> list[Cause]:
 
 
 def _dry_run_causes(values: list[str]) -> list[Cause]:
-    """Parity: the value is printed as the list that it is."""
+    """Parity: api.md 5; the value is printed as the list that it is."""
     if all(value == "All" for value in values):
         return []
     shown = json.dumps([value[:64] for value in values], ensure_ascii=False)

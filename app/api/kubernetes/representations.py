@@ -261,8 +261,8 @@ def _partial(body: bytes, version: str) -> bytes:
 def _items(bodies: list[bytes], target: Target) -> list[Part]:
     """The items of a typed list, each without its first brace, so that no item is copied.
 
-    Version and kind are those that the list says. Parity: lists of custom objects are not typed,
-    so their items say both.
+    Version and kind are those that the list says. Parity: api.md 6; lists of custom objects are not
+    typed, so their items say both.
     """
     kind = target.kind.kind.encode()
     begin = b'{"apiVersion":"%s","kind":"%s",' % (target.api_version.encode(), kind)

@@ -134,7 +134,7 @@ _EVENTS_ONLY = ("regarding.", "reportingController")
 
 
 def _unsupported(kind: Kind, field: str) -> str:
-    """Parity: kinds that select by their metadata only have a text of their own."""
+    """Parity: api.md 6; kinds that select by their metadata only have a text of their own."""
     if any(label.label not in (_NAME, _NAMESPACE) for label in kind.field_labels):
         return f"field label not supported: {field}"
     return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -1,7 +1,7 @@
 """Which texts a field may have, for OpenAPI v3: what the published files of schemas leave out.
 
-Only documents have these; what is accepted is the matter of validation. Parity: enumerations in
-the v3 documents of a real server.
+Only documents have these; what is accepted is the matter of validation. Parity: api.md 4;
+enumerations in the v3 documents of a real server.
 """
 
 from collections.abc import Mapping

@@ -223,7 +223,7 @@ async def send_answer(
 ) -> None:
     """Send a complete response, compressed when it is large and the client accepts that.
 
-    Parity: JSON ends with a line feed.
+    Parity: api.md 1; JSON ends with a line feed.
     """
     body = answer.body
     if answer.content_type is JSON and body and not body.endswith(b"\n"):

@@ -2,7 +2,8 @@
 
 What is known of types comes from the values: the variables are dynamic, so a rule that upstream
 refuses because a field has another type fails here when it is evaluated. Values are made from JSON
-by the OpenAPI schema of their place. Parity: x-kubernetes-validations of apiextensions.k8s.io/v1.
+by the OpenAPI schema of their place. Parity: objects.md 15.5, x-kubernetes-validations of
+apiextensions.k8s.io/v1.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Expressions about a write: `object`, `oldObject`, `request`, `params`, `variables`, …
 
 What a request and a namespace are made of is known, so a mistake there is found at compilation;
-objects are dynamic, whatever their schema. Parity: CEL of admissionregistration.k8s.io/v1. There is
-no `authorizer`: a policy that asks for rights is refused.
+objects are dynamic, whatever their schema. Parity: objects.md 15.4, CEL of
+admissionregistration.k8s.io/v1. There is no `authorizer`: a policy that asks for rights is refused.
 """
 
 from collections.abc import Mapping

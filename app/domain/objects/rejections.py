@@ -82,7 +82,10 @@ def subresource_conflict(kind: Kind, subresource: str, name: str, detail: str) -
 
 
 def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflict:
-    """A write is meant for an object of another uid. Parity: the storage layer's words."""
+    """A write is meant for an object of another uid.
+
+    Parity: api.md 10; the storage layer's words.
+    """
     place = f"{key.namespace}/{key.name}" if key.namespace else key.name
     return conflict(
         kind,

@@ -1,6 +1,7 @@
 """Names of images as the kubelet reads them: `registry/path:tag@digest`.
 
-Parity: the grammar of image references; a name without a registry is one of the public registry.
+Parity: objects.md 15.1; the grammar of image references; a name without a registry is one of the
+public registry.
 """
 
 import re

@@ -141,7 +141,7 @@ def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
 
 
 def _pointer(text: Any, number: int) -> list[str]:
-    # Parity: what stands before the first slash is passed over.
+    # Parity: api.md 8; what stands before the first slash is passed over.
     if not isinstance(text, str) or (text and "/" not in text):
         raise PatchError(f"operation {number} has no JSON pointer: {text!r}")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
@@ -305,7 +305,7 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
     strategies = schema.strategies if schema is not None else frozenset()
     if isinstance(value, dict):
         if not isinstance(old, dict):
-            # Parity: whatever the directives of what was not there say, it is left out.
+            # Parity: api.md 8; whatever the directives of what was not there say, it is left out.
             old, value = {}, _undirected(value)
         elif "replace" in strategies:
             old = {}
@@ -366,7 +366,7 @@ def _ordered(items: list[Any], wanted: list[Any], before: list[Any], merge_key: 
     """Items in the wanted order; those it does not name stay before what followed them.
 
     Items that were not there before come before those that the order does not name. Parity:
-    recorded, 1.36.
+    api.md 8; recorded, 1.36.
     """
 
     def identity(item: Any) -> Any:

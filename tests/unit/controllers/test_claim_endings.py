@@ -76,7 +76,8 @@ def test_claim_that_is_taken_again_between_the_writes_keeps_its_finalizer():
     tree = {**tree, "metadata": {**tree["metadata"], "labels": {"changed": "meanwhile"}}}
     cluster.update("resourceclaims", tree)
     cluster.wait(1)
-    # Parity: the update of the finalizer meets a conflict; without reservations nobody looks again.
+    # Parity: controllers.md 2.3; the update of the finalizer meets a conflict; without reservations
+    # nobody looks again.
     assert cluster.must("resourceclaims", claim)["metadata"]["finalizers"]
     assert outcomes(cluster, claim) == ["Deallocated"]
 

@@ -209,7 +209,7 @@ def test_finished_pod_frees_and_deletes_its_claim_in_three_writes():
         ("delete", "ObjectDeleted"),
     ]
     assert cluster.get("resourceclaims", claim) is None
-    # Parity: the status of a finished pod keeps naming the claim.
+    # Parity: controllers.md 2.2; the status of a finished pod keeps naming the claim.
     assert cluster.claim_of("pod") == claim
 
 

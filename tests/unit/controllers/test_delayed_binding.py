@@ -100,7 +100,7 @@ def test_claims_of_a_pod_that_went_away_while_it_was_bound_are_written_and_let_g
     cluster.wait(2)
     status = cluster.must("resourceclaims", "claim")["status"]
     assert "reservedFor" not in status
-    # Parity: C10, nobody frees an allocation that lost its reservation in this way.
+    # Parity: controllers.md C10, nobody frees an allocation that lost its reservation in this way.
     assert "allocation" in status
 
 
@@ -201,7 +201,10 @@ def test_new_histories_take_the_delay_of_the_process():
 
 
 def test_pods_that_are_replaced_for_ever_are_no_faster_than_their_bindings():
-    """Parity: C2, recorded with a replacement every 60 to 70 ms; nothing but writes slows it."""
+    """Parity: controllers.md C2.
+
+    Recorded with a replacement every 60 to 70 ms; nothing but writes slows it.
+    """
     cluster = Cluster(kubelet=True, options=Options(bind_delay=FixedBindDelay(60_000)))
     cluster.device_class()
     cluster.node()

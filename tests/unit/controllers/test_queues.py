@@ -96,7 +96,7 @@ def test_attempt_that_was_decided_ends_the_errors_in_a_row():
 
 @pytest.mark.parametrize(("failed", "tried"), [(7, 330), (29, 330), (31, 360), (61, 390)])
 def test_pod_that_nothing_wakes_is_tried_in_the_first_round_after_five_minutes(failed, tried):
-    # Parity: the flush looks every 30 s for pods that have waited for 300 s.
+    # Parity: controllers.md 4.1; the flush looks every 30 s for pods that have waited for 300 s.
     cluster = Cluster()
     cluster.device_class()
     cluster.node()

@@ -1,4 +1,6 @@
-"""SimKube traces, version 2: what was applied and deleted, by the second. Parity: 9.
+"""SimKube traces, version 2: what was applied and deleted, by the second.
+
+Parity: history-formats.md 9.
 
 A trace holds specifications only: no status, uid or resource version. It is replayable as input;
 allocations are made anew by whoever replays it.

@@ -1,4 +1,7 @@
-"""Records of the scheduler simulator: lines of time, event, resource. Parity: 10.1."""
+"""Records of the scheduler simulator: lines of time, event, resource.
+
+Parity: history-formats.md 10.1.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""etcd snapshots: every write since the last compaction, and the state before. Parity: 11."""
+"""etcd snapshots: every write since the last compaction, and the state before.
+
+Parity: history-formats.md 11.
+"""
 
 import hashlib
 import mmap

@@ -1,4 +1,7 @@
-"""kine tables: one row per change, in a SQLite file or a CSV export. Parity: history-formats 13."""
+"""kine tables: one row per change, in a SQLite file or a CSV export.
+
+Parity: history-formats.md 13.
+"""
 
 import base64
 import csv

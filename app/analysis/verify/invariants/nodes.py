@@ -1,4 +1,7 @@
-"""Node selectors: whether an allocation may be used on a node. Parity: core v1 NodeSelector."""
+"""Node selectors: whether an allocation may be used on a node.
+
+Parity: objects.md 14, core v1 NodeSelector.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

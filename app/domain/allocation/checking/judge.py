@@ -231,7 +231,8 @@ class _Judge:
             yield f"request {ask.name} has {len(mine)} of {ask.tree.get('count')} devices"
         if len(set(devices)) != len(devices):
             yield f"request {ask.name} has a device twice"
-        # Parity: only upstream's stable allocator looks at permutations of one request's devices.
+        # Parity: allocator.md 15; only upstream's stable allocator looks at permutations of one
+        # request's devices.
         if self.case.variant != "stable" and devices != sorted(
             devices, key=self.places.__getitem__
         ):

@@ -1,6 +1,6 @@
 """Arithmetic of costs and sizes: unsigned 64-bit, saturating, factors in double precision.
 
-Parity: cel.md, introduction and last paragraph of 6.3.
+Parity: cel.md 6.3, its last paragraph, and the introduction.
 """
 
 import math

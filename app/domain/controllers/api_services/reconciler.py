@@ -1,7 +1,7 @@
 """Keeps the condition Available of APIServices that name a service, which is never asked.
 
-Parity: upstream's available controller tells an absent service; where it would ask the service,
-this one says that nothing is passed on.
+Parity: controllers.md 5.5; upstream's available controller tells an absent service; where it would
+ask the service, this one says that nothing is passed on.
 """
 
 from collections.abc import Iterator

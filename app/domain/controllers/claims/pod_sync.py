@@ -163,9 +163,9 @@ def _create(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry, gates: Gat
 def _apply_names(
     pod: PodFacts, fresh: Sequence[tuple[str, str]], quirks: ControllerQuirks
 ) -> PatchObject:
-    # Parity: upstream applies only the new names, which may drop earlier ones (C9). All names of
-    # entries that still exist are sent here, unless the switch asks for the drop. A dropped name is
-    # put back beside the others: dropping those in turn would never end.
+    # Parity: controllers.md 2.2; upstream applies only the new names, which may drop earlier ones
+    # (C9). All names of entries that still exist are sent here, unless the switch asks for the
+    # drop. A dropped name is put back beside the others: dropping those in turn would never end.
     names = dict(fresh)
     replaces = any(name in names for name, _ in pod.generated)
     if not (quirks.c9 and replaces):

@@ -405,8 +405,8 @@ class ClaimsReconciler:
     def _second_names(self, pod: PodFacts) -> list[tuple[str, str]]:
         """Entry and name of second claims that the pod's status does not name yet.
 
-        Parity: C22, one sync makes the claim and enters its name, whether or not it is deleted
-        in between.
+        Parity: controllers.md C22, one sync makes the claim and enters its name, whether or not it
+        is deleted in between.
         """
         if not (self._quirks.c22 and pod.is_done):
             return []
@@ -421,7 +421,7 @@ class ClaimsReconciler:
     def _may_write_again(self, pod: PodFacts) -> bool:
         if self._reserved_again.get(pod.uid, 0) >= RESERVED_AGAIN_MAX:
             return False
-        # Parity: C22, a finished pod gets a second claim at most once per entry.
+        # Parity: controllers.md C22, a finished pod gets a second claim at most once per entry.
         if not (self._quirks.c22 and pod.is_done):
             return True
         return all(self._made.get((pod.uid, entry.name), 0) < 2 for entry in pod.entries)
@@ -429,7 +429,7 @@ class ClaimsReconciler:
 
 def _names_claims(step: pod_sync.Step) -> bool:
     """Whether the step enters the names of claims that were made into the pod's status."""
-    # Parity: C22, the second claim of a finished pod stands in its status too.
+    # Parity: controllers.md C22, the second claim of a finished pod stands in its status too.
     return isinstance(step, pod_sync.Write) and isinstance(step.command, PatchObject)
 
 

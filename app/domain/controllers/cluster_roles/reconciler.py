@@ -1,7 +1,7 @@
 """Applies to each cluster role with an aggregation rule the rules that it selects.
 
-Parity: upstream's clusterrole-aggregation-controller, which looks at all such roles after each
-change of a cluster role, and applies `rules` with force.
+Parity: objects.md 15.6; upstream's clusterrole-aggregation-controller, which looks at all such
+roles after each change of a cluster role, and applies `rules` with force.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """A deleted definition loses its objects first, then its finalizer; freed names are given away.
 
-Parity: the finalizing and naming controllers of apiextensions.k8s.io/v1.
+Parity: objects.md 15.5, the finalizing and naming controllers of apiextensions.k8s.io/v1.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""The status of one budget, from the pods that it protects. Parity: upstream's `trySync`."""
+"""The status of one budget, from the pods that it protects.
+
+Parity: controllers.md 5.5, upstream's `trySync`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

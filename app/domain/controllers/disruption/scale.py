@@ -1,7 +1,7 @@
 """How many pods there should be: the sum of the scales of all that control the protected pods.
 
 A Deployment counts instead of its ReplicaSets; any other kind counts by its scale subresource.
-Parity: the finders of upstream's disruption controller, texts included.
+Parity: controllers.md 5.5, the finders of upstream's disruption controller, texts included.
 """
 
 from collections.abc import Iterable

@@ -163,7 +163,8 @@ class EvictionReconciler:
         cause = Revision(recorded.cause)
         if recorded.outcome == "Cancelled":
             return self._plan_cancel(views.objects, pod_id, now, cause)
-        # Parity: C20, a pod may have been put back by a later look; then its stored eviction holds.
+        # Parity: controllers.md C20, a pod may have been put back by a later look; then its stored
+        # eviction holds.
         eviction = self._delete_at.get(pod_id) or self.state.pod_eviction(place)
         if eviction is None:
             return None

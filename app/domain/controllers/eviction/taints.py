@@ -124,8 +124,8 @@ def eviction_time(
     """When this taint evicts a pod with these tolerations; None when it never does.
 
     One matching toleration without seconds means never; otherwise the smallest number of seconds
-    counts. Example: matching tolerations of 60 s and 30 s give `time_added` + 30 s. Parity: a
-    toleration with an empty effect does not count here (C2).
+    counts. Example: matching tolerations of 60 s and 30 s give `time_added` + 30 s. Parity:
+    controllers.md C2; a toleration with an empty effect does not count here.
     """
     seconds: int | None = None
     for toleration in tolerations:

@@ -164,8 +164,8 @@ def _delete_dependents(
 def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
     """True for an object that owns one which waits for its own dependents.
 
-    Were it to block its owner too, each could wait for the other. Parity: upstream's detection,
-    which looks one step far and ends every circle by that.
+    Were it to block its owner too, each could wait for the other. Parity: controllers.md 6.6;
+    upstream's detection, which looks one step far and ends every circle by that.
     """
     for key in objects.dependents(meta.uid(tree)):
         blocking = objects.get(key)

@@ -104,7 +104,7 @@ def _commands(
         tree = objects.get(key)
         if tree is not None and "deletionTimestamp" not in tree["metadata"]:
             doomed.append(key)
-    # Parity: pods go first, everything else once none is left (5.5).
+    # Parity: controllers.md 5.5; pods go first, everything else once none is left.
     if any(is_of(key, api_resources.PODS) for key in remaining):
         doomed = [key for key in doomed if is_of(key, api_resources.PODS)]
     for key in doomed[:DELETED_MAX]:

@@ -1,7 +1,7 @@
 """Keeps one object in each namespace: makes it, restores it, leaves ending namespaces alone.
 
-Parity: upstream's serviceaccount-controller and root-ca-cert-publisher, each a controller with an
-account of its own. Namespaces that come together are one append here.
+Parity: controllers.md 5.5; upstream's serviceaccount-controller and root-ca-cert-publisher, each a
+controller with an account of its own. Namespaces that come together are one append here.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""What a pool with partitions or shared devices has left. Parity: PoolStatus of 1.37.
+"""What a pool with partitions or shared devices has left. Parity: objects.md 15, PoolStatus of
+1.37.
 
 `partitionSummary` counts, per grouping attribute and its value, the devices that draw on counters
 and how many more of them fit into what is left; `shareableSummary` sums the capacity of devices

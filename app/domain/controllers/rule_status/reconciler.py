@@ -121,7 +121,8 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
         """Drop the rule that was looked at; an eviction counts for the rules that caused it."""
         body = decision.object
         if body.get("controller") == NAME:
-            # Parity: the item of ten seconds after a pod's eviction was planned is another one.
+            # Parity: controllers.md 1.6; the item of ten seconds after a pod's eviction was planned
+            # is another one.
             key, observed = self.decided_key(decision), Revision(decision.stamp.observed)
             self.queue.drop(key, observed, decided_at(decision))
         elif body.get("controller") == EVICTION and decision_body.read(body).outcome in ENDED:
@@ -162,7 +163,8 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
     def _apply(
         self, rule_id: _RuleId, verdict: condition.EvictionCondition, generation: int, now: Instant
     ) -> PatchObject:
-        # Parity: any change of the condition moves lastTransitionTime; it is the rate limiter.
+        # Parity: controllers.md 1.6; any change of the condition moves lastTransitionTime; it is
+        # the rate limiter.
         return PatchObject(
             key=ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule_id[0]),
             version=self._version,

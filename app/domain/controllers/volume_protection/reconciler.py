@@ -1,7 +1,7 @@
 """Takes the protection from deleted volumes and claims of volumes that nobody uses any longer.
 
 A claim is in use by pods that are on a node and not finished, a volume while it is bound. Parity:
-upstream's controllers pvc-protection and pv-protection.
+controllers.md 5.5; upstream's controllers pvc-protection and pv-protection.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """podFailurePolicy of a Job: does a failed pod count, and does it end the Job?
 
 The first rule that fits decides; a pod that none fits counts. An evicted pod bears the condition
-DisruptionTarget, so that a Job can leave evictions out. Parity: upstream's job controller, texts
-included; FailIndex counts like Count, as without a limit for each index.
+DisruptionTarget, so that a Job can leave evictions out. Parity: controllers.md 5.5; upstream's job
+controller, texts included; FailIndex counts like Count, as without a limit for each index.
 """
 
 from collections.abc import Iterator

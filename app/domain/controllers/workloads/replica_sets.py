@@ -38,7 +38,7 @@ def sync(situation: Situation) -> WorkloadSteps:
 def failed(situation: Situation, problem: str) -> tuple[Step, ...]:
     """The status of a set whose pods could not be made; the next one that can be written ends it.
 
-    Parity: the condition ReplicaFailure, which Deployments take over.
+    Parity: controllers.md 5.5; the condition ReplicaFailure, which Deployments take over.
     """
     pods = situation.owned(api_resources.PODS)
     active = [pod for pod in pods if pods_of.is_active(pod)]

@@ -3,9 +3,9 @@
 A role is a name and its rules, one a line: groups, resources and names, verbs. `core` is the group
 without a name; `R` reads (get, list, watch), `W` writes (create, delete, deletecollection, patch,
 update), `*` is all. A line that begins with `/` allows paths. `->` names the label by which a role
-adds its rules to another, `<-` the label of the roles whose rules it collects. Parity: the roles
-with the label `kubernetes.io/bootstrapping: rbac-defaults` of a real server, without those of its
-single controllers.
+adds its rules to another, `<-` the label of the roles whose rules it collects. Parity: objects.md
+15.6; the roles with the label `kubernetes.io/bootstrapping: rbac-defaults` of a real server,
+without those of its single controllers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -236,7 +236,8 @@ def roles() -> tuple[JsonObject, ...]:
 def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
     """The rules that the aggregation rule of a role selects, each once.
 
-    Parity: selectors in their order, the roles of one by name; an unreadable one selects nothing.
+    Parity: objects.md 15.6; selectors in their order, the roles of one by name; an unreadable one
+    selects nothing.
     """
     collected_rules: list[JsonObject] = []
     for wanted in json_tree.objects(role, "aggregationRule", "clusterRoleSelectors"):

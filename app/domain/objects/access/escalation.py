@@ -2,7 +2,8 @@
 
 A role may be written by those who hold each of its rules, or may `escalate` it; a binding by those
 who hold what its role allows, or may `bind` the role. Without that, the right to write bindings
-would be the right to everything. Parity: RBAC's prevention of privilege escalation.
+would be the right to everything. Parity: objects.md 15.6, RBAC's prevention of privilege
+escalation.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """Whether a custom object is what its schema says, in the words of the real server.
 
 Errors carry the path of the value in steps, so that an update can pass over what it did not change
-(ratcheting). Parity: value validations of structural schemas; messages of the OpenAPI validator.
+(ratcheting). Parity: objects.md 15.5; value validations of structural schemas; messages of the
+OpenAPI validator.
 """
 
 import math

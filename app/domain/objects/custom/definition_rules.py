@@ -1,7 +1,8 @@
 """Whether a CustomResourceDefinition is right, and what it gets when it leaves something out.
 
-Parity: validation and defaulting of apiextensions.k8s.io/v1, as far as clients meet them: names,
-versions, scope, structural schemas, and what may not change once the kind is served.
+Parity: objects.md 15.5; validation and defaulting of apiextensions.k8s.io/v1, as far as clients
+meet them: names, versions, scope, structural schemas, and what may not change once the kind is
+served.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 The real server has controllers for this, which answer within a second; here it is part of the write
 itself, so that whoever was answered finds the kind served. A definition whose names are taken gets
-them when the other one goes (`definitions` controller). Parity: NamesAccepted and Established of
-apiextensions.k8s.io/v1.
+them when the other one goes (`definitions` controller). Parity: objects.md 15.5; NamesAccepted and
+Established of apiextensions.k8s.io/v1.
 """
 
 from collections.abc import Iterator, Mapping

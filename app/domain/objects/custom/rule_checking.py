@@ -2,7 +2,7 @@
 
 Rules that look at `oldSelf` are asked only about changes, and only where the value before can be
 told: by field, by key of a map, by the keys of a list. What a change leaves alone is not asked
-again. Parity: apiextensions.k8s.io/v1.
+again. Parity: objects.md 15.5, apiextensions.k8s.io/v1.
 """
 
 import re

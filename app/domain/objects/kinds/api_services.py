@@ -12,7 +12,10 @@ NOT_PASSED_ON = "requests are not passed on to services: an emulated node runs n
 
 
 def prepare_create(tree: JsonObject, now: Instant) -> None:
-    """A local one is available from its first moment. Parity: recorded with 1.36.2."""
+    """A local one is available from its first moment.
+
+    Parity: objects.md 15.1; recorded with 1.36.2.
+    """
     tree["status"] = {} if is_remote(tree) else {"conditions": [local(now)]}
 
 

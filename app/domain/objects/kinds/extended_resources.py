@@ -1,7 +1,10 @@
 """Names of extended resources that devices may serve, and the mark of claims made for them."""
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Before the name of a class: the extended resource that every class has. Parity: KEP-5004."""
+"""Before the name of a class: the extended resource that every class has.
+
+Parity: controllers.md 3.10, KEP-5004.
+"""
 
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 """On a claim that the scheduler made for a pod's extended resources; its value is `true`."""

@@ -1,7 +1,8 @@
 """LimitRange admission: what pods and volume claims of a namespace may ask for, and what they get.
 
-Parity: the admission plug-in LimitRanger; the texts are upstream's. Amounts in a text are in the
-order of their names, where upstream has none. Each limit range is applied in the order of names.
+Parity: objects.md 15.2; the admission plug-in LimitRanger; the texts are upstream's. Amounts in a
+text are in the order of their names, where upstream has none. Each limit range is applied in the
+order of names.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -2,7 +2,7 @@
 
 `matchLabelKeys` means pods with the same value of the label as the pod itself, `mismatchLabelKeys`
 (of affinity only) those with another; a key that the pod does not have means nothing. The scheduler
-looks at the selectors alone. Parity: the API's description of these fields.
+looks at the selectors alone. Parity: objects.md 15.1; the API's description of these fields.
 """
 
 from collections.abc import Iterator

@@ -72,7 +72,8 @@ def default_requests(spec: JsonObject) -> None:
 def default_whole_requests(spec: JsonObject) -> None:
     """Let a pod that is limited as a whole request what its containers request in all.
 
-    Of what no container requests it requests its limit. Parity: KEP-2837, the defaults of the API.
+    Of what no container requests it requests its limit. Parity: objects.md 15.1; KEP-2837, the
+    defaults of the API.
     """
     whole = spec.get("resources")
     if not isinstance(whole, dict) or not whole.get("limits"):
@@ -146,7 +147,8 @@ def _pull_policy(image: str) -> str:
 def quality_of_service(spec: JsonView) -> str:
     """`Guaranteed`, `Burstable` or `BestEffort`, by cpu and memory of all containers.
 
-    What a pod says as a whole counts instead of what its containers say. Parity: KEP-2837.
+    What a pod says as a whole counts instead of what its containers say. Parity: objects.md 15.1;
+    KEP-2837.
     """
     whole = spec.get("resources") or {}
     if whole.get("requests") or whole.get("limits"):

@@ -1,7 +1,8 @@
 """Priority admission: which priority a pod has, and which class is the default.
 
-Parity: the admission plug-in Priority. A pod says the name of a class; number and policy come from
-it, and a pod that brings others is refused. A default in effect is the one with the lowest value.
+Parity: objects.md 15.2; the admission plug-in Priority. A pod says the name of a class; number and
+policy come from it, and a pod that brings others is refused. A default in effect is the one with
+the lowest value.
 """
 
 from app.domain.errors import Rejected

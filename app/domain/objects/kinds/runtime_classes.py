@@ -1,6 +1,6 @@
 """What a RuntimeClass adds to the pods that name it: their overhead, and where they may go.
 
-Parity: the admission plugin RuntimeClass.
+Parity: objects.md 15.2; the admission plugin RuntimeClass.
 """
 
 from app.domain.log import ObjectKey

@@ -1,6 +1,6 @@
 """What the author of a Secret is told of a pair of certificate and key that nobody could use.
 
-Parity: the warnings of the API server, as far as they need no cryptography.
+Parity: objects.md 15.1; the warnings of the API server, as far as they need no cryptography.
 """
 
 import base64

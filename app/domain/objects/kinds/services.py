@@ -162,8 +162,8 @@ def prepare_update(
 ) -> None:
     """Keep what the service has and still needs, give what it lacks, in place. Raises Invalid.
 
-    Parity: a replacement without addresses or node ports keeps those of before; a type that needs
-    none loses them, unless the same write asks for others.
+    Parity: objects.md 15.1; a replacement without addresses or node ports keeps those of before; a
+    type that needs none loses them, unless the same write asks for others.
     """
     spec = tree["spec"] = dict(_spec(tree))
     before = meta.spec(old)

@@ -1,6 +1,6 @@
 """The finalizers that keep volumes and claims of volumes while they are used.
 
-Parity: the admission plug-in StorageObjectInUseProtection.
+Parity: objects.md 15.2; the admission plug-in StorageObjectInUseProtection.
 """
 
 from collections.abc import Mapping

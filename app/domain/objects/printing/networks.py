@@ -47,7 +47,7 @@ def _addresses(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _address(tree: JsonObject, now: Instant) -> Cells:
-    """The age stands under no column. Parity: recorded with 1.36.2."""
+    """The age stands under no column. Parity: api.md 6; recorded with 1.36.2."""
     owner = json_tree.mapping(tree, "spec", "parentRef")
     group, resource, namespace, name = (
         json_tree.text(owner, key) for key in ("group", "resource", "namespace", "name")

@@ -1,7 +1,7 @@
 """Which pods a ResourceQuota with scopes counts: those that match every one of them.
 
 A scope of `spec.scopes` is one of `spec.scopeSelector` with the operator Exists. Objects that are
-no pods match no scope. Parity: the scopes of ResourceQuota v1.
+no pods match no scope. Parity: objects.md 15.3; the scopes of ResourceQuota v1.
 """
 
 from collections.abc import Callable

@@ -5,8 +5,8 @@ counts for every class among its alternatives with the largest number asked of t
 alternatives cannot be used to get around a quota; mode `All` counts as much as a claim can get.
 Devices of ordinary claims count for the extended resource of their class too, under its own and its
 implicit name; a claim that stands for a pod's extended resources does not, because the pod counts.
-Pods count by their effective requests and limits until they have ended. Parity: KEP-4816 (resource
-quota), KEP-5004.
+Pods count by their effective requests and limits until they have ended. Parity: objects.md 15.3;
+KEP-4816 (resource quota), KEP-5004.
 """
 
 from collections.abc import Iterable, Mapping
@@ -231,7 +231,8 @@ def _number(asked: JsonView) -> int:
 def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
     """What containers must say when a quota limits it, as upstream lists it; empty for nothing.
 
-    A pod with resources of its own is excused. Parity: the constraint on cpu and memory.
+    A pod with resources of its own is excused. Parity: objects.md 15.3; the constraint on cpu and
+    memory.
     """
     spec = meta.spec(pod)
     if json_tree.mapping(spec, "resources", "requests") or json_tree.mapping(

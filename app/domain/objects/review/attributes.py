@@ -1,7 +1,7 @@
 """What webhooks and policies are told about a write.
 
 An `Attributes` is made only when somebody is to be asked. Its trees are in the storage version.
-Parity: AdmissionRequest of admission.k8s.io/v1.
+Parity: objects.md 15.4, AdmissionRequest of admission.k8s.io/v1.
 """
 
 from collections.abc import Mapping

@@ -75,7 +75,10 @@ def version_of(tree: JsonView | None) -> str:
 
 
 def failed(text: str) -> Rejected:
-    """The refusal of a write that webhooks could not be asked about. Parity: upstream's text."""
+    """The refusal of a write that webhooks could not be asked about.
+
+    Parity: objects.md 15.4; upstream's text.
+    """
     return Rejected(f"Internal error occurred: {text}", causes=(Cause(reason="", message=text),))
 
 

@@ -1,6 +1,6 @@
 """Defaults of webhook configurations and admission policies, in place.
 
-Parity: defaults of admissionregistration.k8s.io/v1.
+Parity: objects.md 15.4; defaults of admissionregistration.k8s.io/v1.
 """
 
 from collections.abc import Callable

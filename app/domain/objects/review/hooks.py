@@ -1,6 +1,7 @@
 """Webhooks: which are asked about a write, what they are sent, and what their answers mean.
 
-Parity: AdmissionReview of admission.k8s.io/v1 and v1beta1, the texts of the real server included.
+Parity: objects.md 15.4; AdmissionReview of admission.k8s.io/v1 and v1beta1, the texts of the real
+server included.
 """
 
 import base64
@@ -263,7 +264,10 @@ _read_status = records.of_tree(_Status)
 
 
 def _refusal(hook: Hook, response: JsonView) -> Rejected:
-    """The Status of the webhook, with its name in front. Parity: upstream's texts."""
+    """The Status of the webhook, with its name in front.
+
+    Parity: objects.md 15.4; upstream's texts.
+    """
     status = _read_status(response.get("status"))
     begin = f'admission webhook "{hook.name}" denied the request'
     said = status.message or status.reason

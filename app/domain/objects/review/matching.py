@@ -1,8 +1,8 @@
 """Which writes a webhook or policy is about: rules, selectors, match policy.
 
-Parity: rules and selectors of admissionregistration.k8s.io/v1. A write that a rule names in another
-version of the same objects is found unless the match policy is Exact; then it is told in the
-version that the rule names.
+Parity: objects.md 15.4; rules and selectors of admissionregistration.k8s.io/v1. A write that a rule
+names in another version of the same objects is found unless the match policy is Exact; then it is
+told in the version that the rule names.
 """
 
 from collections.abc import Iterator

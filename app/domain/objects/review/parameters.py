@@ -1,6 +1,6 @@
 """The objects by which a policy can be set: those that a binding names.
 
-Parity: paramKind and paramRef of admissionregistration.k8s.io/v1.
+Parity: objects.md 15.4; paramKind and paramRef of admissionregistration.k8s.io/v1.
 """
 
 from app.domain.errors import BadRequest, RedraError

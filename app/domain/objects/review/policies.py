@@ -2,7 +2,8 @@
 
 Policies and bindings are taken as the reader shows them, in the order of their names, so the same
 history gives the same answers. Without a binding nobody is asked, which costs next to nothing.
-Parity: ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1, its texts included.
+Parity: objects.md 15.4; ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1, its texts
+included.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """HorizontalPodAutoscalers in autoscaling/v1, which knows the use of CPU alone.
 
 What v1 has no field for stands in annotations of its objects, as JSON: other metrics, what is
-measured, conditions and the behavior. Parity: autoscaling/v1 of a real server, which reads the
-annotations again and removes them from what it stores.
+measured, conditions and the behavior. Parity: objects.md 15.1; autoscaling/v1 of a real server,
+which reads the annotations again and removes them from what it stores.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,7 @@
 """The rules of ServiceCIDRs and IPAddresses.
 
-Parity: the texts are upstream's, which shows whole structures with the names of its fields.
+Parity: objects.md 15.1; the texts are upstream's, which shows whole structures with the names of
+its fields.
 """
 
 import ipaddress

@@ -1,4 +1,4 @@
-"""The rules of APIServices. Parity: the texts are upstream's."""
+"""The rules of APIServices. Parity: objects.md 15.1; the texts are upstream's."""
 
 import base64
 import binascii

@@ -1,6 +1,7 @@
 """The rules of Jobs and CronJobs. A Job that runs keeps its template and what tells its pods apart.
 
-Parity: the texts are upstream's; a template is printed as it is written, not as upstream spells it.
+Parity: objects.md 15.1; the texts are upstream's; a template is printed as it is written, not as
+upstream spells it.
 """
 
 from typing import Any

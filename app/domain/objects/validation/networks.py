@@ -1,4 +1,4 @@
-"""The rules of Ingresses. Parity: the texts are upstream's."""
+"""The rules of Ingresses. Parity: objects.md 15.1; the texts are upstream's."""
 
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required
 from app.domain.objects.validation import ports as port_rules

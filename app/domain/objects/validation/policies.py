@@ -1,6 +1,6 @@
 """The rules of PodDisruptionBudgets, HorizontalPodAutoscalers and Leases.
 
-Parity: the texts are upstream's; a budget's spec is printed with upstream's names.
+Parity: objects.md 15.1; the texts are upstream's; a budget's spec is printed with upstream's names.
 """
 
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required

@@ -1,6 +1,6 @@
 """The rules of roles and their bindings; to which role a binding refers never changes.
 
-Parity: the texts are upstream's.
+Parity: objects.md 15.1; the texts are upstream's.
 """
 
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required

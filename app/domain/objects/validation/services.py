@@ -1,6 +1,6 @@
 """The rules of services: type, ports, addresses. Allocation comes before them and has its own.
 
-Parity: the texts are upstream's.
+Parity: objects.md 15.1; the texts are upstream's.
 """
 
 import ipaddress

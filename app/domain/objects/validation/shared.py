@@ -50,7 +50,10 @@ _UID_FORMS = {
     38: re.compile(f".{_UID}.").fullmatch,
     45: re.compile(f"(?i:urn:uuid:){_UID}").fullmatch,
 }
-"""What a UUID may look like besides its canonical form, by length. Parity: the reader upstream."""
+"""What a UUID may look like besides its canonical form, by length.
+
+Parity: objects.md 15.1; the reader upstream.
+"""
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
 

@@ -1,6 +1,6 @@
 """The rules of ConfigMaps and Secrets: keys, size, what a type of secret needs, what never changes.
 
-Parity: the texts are upstream's; values of secrets are never shown.
+Parity: objects.md 15.1; the texts are upstream's; values of secrets are never shown.
 """
 
 import base64

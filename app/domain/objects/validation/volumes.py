@@ -1,4 +1,7 @@
-"""The rules of PersistentVolumeClaims and StorageClasses. Parity: the texts are upstream's."""
+"""The rules of PersistentVolumeClaims and StorageClasses.
+
+Parity: objects.md 15.1; the texts are upstream's.
+"""
 
 from typing import Any
 

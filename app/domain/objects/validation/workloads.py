@@ -1,6 +1,6 @@
 """The rules of Deployments, ReplicaSets, StatefulSets and DaemonSets. Jobs have their own module.
 
-Parity: the texts are upstream's.
+Parity: objects.md 15.1; the texts are upstream's.
 """
 
 from collections.abc import Callable

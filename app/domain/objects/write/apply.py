@@ -78,7 +78,8 @@ def decide_apply(
         if wanted:
             raise rejections.uid_without_object(kind, key.name, wanted)
         config["metadata"]["name"] = key.name
-        config["metadata"].pop("resourceVersion", None)  # Parity: there is none to compare with.
+        # Parity: api.md 9; there is none to compare with.
+        config["metadata"].pop("resourceVersion", None)
         tree = _completed(kind, config, node, command, stamp)
         return creation.create(write, tree, warnings=warnings, managers=[writer])
     patching.check_uid(kind, key, str(config["metadata"].get("uid", "")), old)
@@ -103,7 +104,10 @@ def _no_manager() -> Invalid:
 
 
 def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
-    """Raise BadRequest unless the configuration says itself what it is. Parity: upstream's text."""
+    """Raise BadRequest unless the configuration says itself what it is.
+
+    Parity: api.md 9; upstream's text.
+    """
     version, name = body.get("apiVersion"), body.get("kind")
     if version == expected and name == kind.kind:
         return

@@ -135,7 +135,8 @@ def _identified(
         raise rejections.definition_ends(kind, "create")
     revision = written.get("resourceVersion", "")
     if revision.isdecimal() and int(revision):
-        # Parity: what is no number counts as none. Upstream refuses with an unexplained 500.
+        # Parity: api.md 5; what is no number counts as none. Upstream refuses with an unexplained
+        # 500.
         raise BadRequest("resourceVersion should not be set on objects to be created")
     tree["metadata"] = metadata.initial(
         written,

@@ -123,7 +123,7 @@ def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | Non
     if zero is value or zero == value:
         return None
     if zero is None and value == []:
-        return {}  # Parity: as in `_compare`.
+        return {}  # Parity: api.md 9; as in `_compare`.
     if node is None or not node.is_granular or not (zero or value):
         return None if semantic_equal(zero, value, node) else {}
     if (zero and not _fits(zero, node)) or (value and not _fits(value, node)):
@@ -303,7 +303,7 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
     if old is new or old == new:
         return
     if old is None and new == []:
-        changed[MEMBER] = True  # Parity: an empty list is not the null of an absent one.
+        changed[MEMBER] = True  # Parity: api.md 9; an empty list is not the null of an absent one.
         return
     if node is None or not node.is_granular or not (old or new):
         if not semantic_equal(old, new, node):

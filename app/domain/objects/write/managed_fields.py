@@ -22,7 +22,7 @@ from app.domain.values import api_groups, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = "scale"
-"""The subresource whose writes are noted without a time. Parity: recorded, 1.36."""
+"""The subresource whose writes are noted without a time. Parity: api.md 9; recorded, 1.36."""
 
 UPDATE = "Update"
 APPLY = "Apply"

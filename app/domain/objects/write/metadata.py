@@ -37,7 +37,7 @@ def of(tree: JsonView) -> JsonObject:
 def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> JsonObject:
     """The metadata of a new object; generation 0 is left out.
 
-    Parity: of kinds that count no generation the client's is kept.
+    Parity: controllers.md 6.1; of kinds that count no generation the client's is kept.
     """
     generation = generation or written_generation(metadata)
     kept = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
@@ -123,7 +123,7 @@ def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
 def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
     """Errors of a change that deletes the object by the way, or says otherwise how it ends.
 
-    Parity: another time of creation, and of a deletion that has begun, is passed over.
+    Parity: api.md 5; another time of creation, and of a deletion that has begun, is passed over.
     """
     errors = []
     time, seconds = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
@@ -175,7 +175,7 @@ def _check_annotations(annotations: JsonView) -> list[FieldError]:
 def _check_owners(owners: list[JsonObject]) -> list[FieldError]:
     errors = []
     controller = ""
-    path = "metadata.ownerReferences"  # Parity: without the index.
+    path = "metadata.ownerReferences"  # Parity: objects.md 3; without the index.
     for owner in owners:
         if not owner.get("apiVersion"):
             errors.append(_invalid(f"{path}.apiVersion", "", "version must not be empty"))

@@ -31,7 +31,8 @@ def reached_by(paths: list[list[str]]) -> Touched:
 def ordered(value: Any, node: Node | None, touched: Touched | None) -> Any:
     """A patched object in the order of its text: sorted where the patch was, else as its type.
 
-    Parity: a JSON or merge patch decodes only what it reaches, and leaves the rest as written.
+    Parity: api.md 8; a JSON or merge patch decodes only what it reaches, and leaves the rest as
+    written.
     """
     if isinstance(value, list):
         items = node.items if node is not None and node.shape is Shape.LIST else None

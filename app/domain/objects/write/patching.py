@@ -56,8 +56,8 @@ def _admit_patched(
 ) -> tuple[JsonObject, tuple[str, ...]]:
     """Admission of what a patch has made.
 
-    Parity: what cannot be read is Invalid in the field `patch`, and its value is the patched object
-    (of a strategic merge patch: the patch). Custom objects are read in another way.
+    Parity: api.md 8; what cannot be read is Invalid in the field `patch`, and its value is the
+    patched object (of a strategic merge patch: the patch). Custom objects are read in another way.
     """
     try:
         return admission.admit(
@@ -114,7 +114,7 @@ _GO_KINDS = {"array": "slice", "number": "int64", "object": "map"}
 def check_uid(kind: Kind, key: ObjectKey, written: str, old: JsonObject) -> None:
     """Raise Invalid for a patch or an applied configuration that gives the object another uid.
 
-    Parity: twice among the causes, because the strategy and the registry ask alike.
+    Parity: objects.md 3; twice among the causes, because the strategy and the registry ask alike.
     """
     if written and written != metadata.of(old).get("uid"):
         errors = [field_errors.immutable("metadata.uid", written)] * 2

@@ -43,7 +43,10 @@ _STATUS_ALONE = frozenset(
         (api_groups.STORAGE, "VolumeAttachment"),
     }
 )
-"""Kinds whose status is written without any metadata. Parity: their strategies reset it."""
+"""Kinds whose status is written without any metadata.
+
+Parity: api.md 5; their strategies reset it.
+"""
 
 
 def exists(kind: Kind, subresource: str) -> bool:

@@ -1,8 +1,8 @@
 """Whether an applied configuration fits its schema: server-side apply knows no unknown fields.
 
 Other writes drop what the schema does not have; an apply would then claim what is not there, so it
-is refused, and so are lists that hold the same key twice or an item without any. Parity: the typed
-converter of the API server, whose words these are; it answers 500, redra 400.
+is refused, and so are lists that hold the same key twice or an item without any. Parity: api.md 9;
+the typed converter of the API server, whose words these are; it answers 500, redra 400.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ ERRORS_MAX = 50
 def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) -> None:
     """Raise BadRequest naming every field that is not declared or holds no such value.
 
-    Parity: the object is named as the configuration names it.
+    Parity: api.md 9; the object is named as the configuration names it.
     """
     errors = []
     for text in _errors(config, node, ""):

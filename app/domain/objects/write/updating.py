@@ -265,7 +265,8 @@ def _errors(
     errors += metadata.check_change(new["metadata"], metadata.of(old))
     if subresource != "status":
         errors += metadata.check(kind, new)
-    # Parity: the registry and the strategy of a kind check the metadata of a change alike.
+    # Parity: api.md 5; the registry and the strategy of a kind check the metadata of a change
+    # alike.
     errors *= 2
     if kind.custom is not None:
         _, version = registry.split_api_version(api_version)

@@ -58,7 +58,7 @@ def reserve(
         if claim not in lacking:
             continue
         if claim.key in seen:
-            # Parity: C18, the second entry of the pod adds the reservation again.
+            # Parity: controllers.md C18, the second entry of the pod adds the reservation again.
             yield _reserve_again(claim, pod)
             continue
         seen.add(claim.key)
@@ -199,7 +199,8 @@ def _reserve_claim(
         status["allocation"] = fresh
     allocation = dict(status["allocation"])
     if stamps_time and "allocationTimestamp" not in allocation:
-        # Parity: C13, also an allocation that somebody else wrote gets one, which is refused.
+        # Parity: controllers.md C13, also an allocation that somebody else wrote gets one, which is
+        # refused.
         allocation["allocationTimestamp"] = timestamps.seconds_text(now)
     status["allocation"] = allocation
     status["reservedFor"] = [

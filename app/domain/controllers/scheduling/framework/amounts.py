@@ -1,7 +1,8 @@
 """Amounts of resources that pods ask for and nodes have, as integers.
 
-CPU counts in thousandths, everything else in its own unit, rounded up. Parity: the resource helpers
-of the scheduler; defaults for the scores are 100m of CPU and 200 MiB of memory per container.
+CPU counts in thousandths, everything else in its own unit, rounded up. Parity: controllers.md 4.5;
+the resource helpers of the scheduler; defaults for the scores are 100m of CPU and 200 MiB of memory
+per container.
 """
 
 from collections.abc import Iterable, Mapping

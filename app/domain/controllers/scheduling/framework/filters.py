@@ -66,7 +66,8 @@ def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
 
 
 def _check_named(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    # Parity: an affinity to nodes by name, as DaemonSets set it, is looked at before all filters.
+    # Parity: controllers.md 4.2; an affinity to nodes by name, as DaemonSets set it, is looked at
+    # before all filters.
     is_out = pod.only_nodes is not None and info.name not in pod.only_nodes
     return NOT_NAMED if is_out else None
 
@@ -122,7 +123,8 @@ def _check_room(
         room = info.has(name)
         if amount > room - info.requested.get(name, 0):
             reasons.append(f"Insufficient {name}")
-            # Parity: what exceeds the whole node is not cured by evicting others.
+            # Parity: controllers.md 4.2; what exceeds the whole node is not cured by evicting
+            # others.
             resolvable = resolvable and amount <= room
     if not reasons:
         return None

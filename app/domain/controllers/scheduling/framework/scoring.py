@@ -110,7 +110,7 @@ def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
 
 
 def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
-    # Parity: pods that ask for nothing are not scored by this plug-in.
+    # Parity: controllers.md 4.5; pods that ask for nothing are not scored by this plug-in.
     asked = pod.amounts.asked
     if not asked.get(CPU) and not asked.get(MEMORY):
         return 0

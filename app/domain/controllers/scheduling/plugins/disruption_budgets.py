@@ -53,7 +53,8 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
         except SelectorError:
             continue
         if not selector.requirements:
-            # Parity: the scheduler takes an empty selector for one that selects nothing.
+            # Parity: controllers.md 3.5; the scheduler takes an empty selector for one that selects
+            # nothing.
             continue
         status = meta.status(tree)
         is_filled = "observedGeneration" in status

@@ -140,7 +140,8 @@ class Spread:
             for info in judged:
                 if constraint.key in info.labels:
                     totals[info.name] += counts[info.name] * weight + (constraint.max_skew - 1)
-        # Parity: rounded half away from zero, as Go does; all totals are positive.
+        # Parity: controllers.md 4.5; rounded half away from zero, as Go does; all totals are
+        # positive.
         return {name: math.floor(total + 0.5) for name, total in totals.items()}
 
     def _eligible(self, constraint: Constraint) -> Iterable[NodeInfo]:

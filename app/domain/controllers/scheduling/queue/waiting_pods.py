@@ -314,8 +314,9 @@ def flush_end(now: Instant) -> Instant:
 
 def backoff_end(now: Instant, count: int) -> Instant:
     """Until when a pod is held back after its `count`-th attempt in a row without a node."""
-    # Parity: the end is cut to whole seconds, and the second that it falls into belongs to it.
-    # Example: a first failure at 5.01 s ends at 6.01, cut to 6; the pod is ready at 7.
+    # Parity: controllers.md 4.1; the end is cut to whole seconds, and the second that it falls into
+    # belongs to it. Example: a first failure at 5.01 s ends at 6.01, cut to 6; the pod is ready at
+    # 7.
     length = min(BACKOFF_FIRST << min(max(count, 1) - 1, 10), BACKOFF_MAX)
     end = now + length
     return Instant(end - end % SECOND + SECOND)

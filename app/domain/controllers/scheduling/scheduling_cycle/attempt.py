@@ -335,7 +335,7 @@ def _scheduled(
         ids = share_ids.derived(cycle.pod.facts.uid, uids)
         allocations = tuple(devices.allocation.allocation_results(ids))
     if twice := _named_twice(cycle.claims):
-        # Parity: C18, the second entry finds the claim allocated by the first.
+        # Parity: controllers.md C18, the second entry finds the claim allocated by the first.
         return Attempt(
             outcome="Error",
             claims=cycle.claims,

@@ -309,7 +309,7 @@ class Cycle:
             made.refusal = filters.NodeRejection(plugin=DEVICES, reasons=(made.error,))
             made.error = ""
         if made.refusal is not None or made.error:
-            # Parity: C12, the unavailable claims of such a node are not remembered.
+            # Parity: controllers.md C12, the unavailable claims of such a node are not remembered.
             if not self.rules.quirks.c12:
                 made.unavailable = unavailable
             return made
@@ -425,7 +425,8 @@ def _wanted(rules: Rules, objects: ObjectsReader, pod: PodSpec) -> Wanted | None
     if not rules.gates.enabled("DRAExtendedResource"):
         return None
     wanted = extended.wanted_by(objects, pod.facts, pod.amounts.asked)
-    # Parity: a pod none of whose resources has a class is none of this plug-in's business.
+    # Parity: controllers.md 3.10; a pod none of whose resources has a class is none of this
+    # plug-in's business.
     return wanted if wanted is not None and wanted.classes else None
 
 

@@ -1,6 +1,6 @@
 """Which writes a webhook or policy is about: the rules of rules, selectors and conditions.
 
-Parity: the texts are upstream's.
+Parity: objects.md 15.1; the texts are upstream's.
 """
 
 from collections.abc import Sequence

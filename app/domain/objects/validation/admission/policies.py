@@ -1,4 +1,7 @@
-"""The rules of admission policies and their bindings. Parity: the texts are upstream's."""
+"""The rules of admission policies and their bindings.
+
+Parity: objects.md 15.1; the texts are upstream's.
+"""
 
 import re
 from collections.abc import Sequence

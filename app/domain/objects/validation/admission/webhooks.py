@@ -1,6 +1,6 @@
 """The rules of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-Parity: the texts are upstream's.
+Parity: objects.md 15.1; the texts are upstream's.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The claims for devices that a pod names. Parity: the texts are upstream's."""
+"""The claims for devices that a pod names. Parity: objects.md 15.1; the texts are upstream's."""
 
 from app.domain.objects.field_errors import FieldError, duplicate, invalid
 from app.domain.objects.validation import shared

@@ -1,6 +1,6 @@
 """What containers ask of their node and of the claims of their pod.
 
-Parity: the texts are upstream's.
+Parity: objects.md 15.1; the texts are upstream's.
 """
 
 from collections.abc import Set

@@ -1,4 +1,7 @@
-"""Containers that are put into a running pod to look at it. Parity: the texts are upstream's."""
+"""Containers that are put into a running pod to look at it.
+
+Parity: objects.md 15.1; the texts are upstream's.
+"""
 
 from app.domain.objects.field_errors import (
     FieldError,

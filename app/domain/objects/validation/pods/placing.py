@@ -1,4 +1,7 @@
-"""Where pods may go: gates, affinity and spreading. Parity: the texts are upstream's."""
+"""Where pods may go: gates, affinity and spreading.
+
+Parity: objects.md 15.1; the texts are upstream's.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,8 @@
 """What a pod is made of, in pods and in templates: containers, volumes, ports, tolerations.
 
 The fields that people write most; what is not checked here is stored as it came. Each group is
-looked at only where the spec has it, because every pod of every workload passes here. Parity: the
-texts are upstream's.
+looked at only where the spec has it, because every pod of every workload passes here. Parity:
+objects.md 15.1; the texts are upstream's.
 """
 
 from collections.abc import Iterable, Sequence, Set
