@@ -23,7 +23,8 @@ def why(
         list[str],
         typer.Argument(
             metavar="KIND/NAME",
-            help="pod/x, node/y, device/DRIVER/POOL/NAME, …; KIND NAME and short names as well.",
+            help="pod/x, pod/NAMESPACE/x, device/DRIVER/POOL/NAME, …; KIND NAME and short names "
+            "as well.",
         ),
     ],
     namespace: Annotated[
@@ -42,11 +43,12 @@ def why(
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
-    from app.analysis.explain.questions import Question
+    from app.analysis.explain.questions import Question, placed
     from app.bootstrap import process_settings, stores
     from app.bootstrap.answers import explanations
 
     kind, name = _subject(subject)
+    namespace, name = placed(kind, name, namespace)
     settings = process_settings.settings(data=data)
     question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
 

@@ -68,6 +68,17 @@ class ObjectExplanation:
         }
 
 
+def placed(kind: str, name: str, namespace: str) -> tuple[str, str]:
+    """Namespace and name: `NAMESPACE/NAME`, as answers write them, is a name with its namespace.
+
+    Devices and pools have slashes of their own in their names.
+    """
+    front, slash, rest = name.partition("/")
+    if not slash or kind.lower() in _OWN_NAMES or "/" in rest or not front or not rest:
+        return namespace, name
+    return front, rest
+
+
 def key_of(question: Question) -> ObjectKey:
     """The key that a question means. Raises InputError for an unknown kind.
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.analysis.explain.pages import page
 from app.analysis.explain.pods import ExplainBounds
-from app.analysis.explain.questions import ObjectExplanation, Question
+from app.analysis.explain.questions import ObjectExplanation, Question, placed
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
@@ -373,6 +373,24 @@ async def test_subject_that_cannot_be_explained_is_refused_in_words(
     async with asking(cluster_of().settle()) as ask:
         with pytest.raises(problem, match=text):
             await ask(kind, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "place"),
+    [
+        ("pod", "web", ("default", "web")),
+        ("pod", "shop/web", ("shop", "web")),
+        ("po", "shop/web", ("shop", "web")),
+        ("pod", "a/b/c", ("default", "a/b/c")),
+        ("pod", "/web", ("default", "/web")),
+        ("device", "driver/pool/name", ("default", "driver/pool/name")),
+        ("POOL", "driver/pool", ("default", "driver/pool")),
+    ],
+)
+def test_name_as_answers_write_it_brings_its_namespace(
+    kind: str, name: str, place: tuple[str, str]
+) -> None:
+    assert placed(kind, name, "default") == place
 
 
 async def test_subject_of_another_moment_or_namespace_is_said_to_be_there() -> None:
