@@ -28,6 +28,7 @@ from app.cli import (
     storing,
     telling,
 )
+from app.cli.experiments import minimising
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import reporting
 from app.domain.errors import InputError, LogError, Rejected
@@ -73,6 +74,7 @@ for _module in (
     explaining,
     blasting,
     forking,
+    minimising,
     asking,
     allocating,
     linting,

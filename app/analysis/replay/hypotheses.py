@@ -80,7 +80,10 @@ class Proposals:
 
     def local(self, sides: Sides, again: Trace) -> Iterator[Hypothesis]:
         """Hypotheses about acts that concern the subject alone."""
-        key = self._recorded.keys.get(sides.uid) or again.keys[sides.uid]
+        key = self._recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+        if key is None:
+            # The subject is named in a report alone: the history lacks the object.
+            return
         group = self.group_of(sides, again)
         pod = self._recorded.keys.get(group) or again.keys.get(group)
         only = list(sides.facts())

@@ -6,7 +6,7 @@ Two traces, of what was recorded and of what happened here, are compared; each d
 class, which runs of variants prove. Nothing is written. Parity: design 8, controllers.md 7.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -235,16 +235,33 @@ async def _runs_of(
 ) -> _Runs:
     """The recording, read and sorted out, ready for runs."""
     rules = plane.rules(Switches())
-    recorded_lacks = await recorded_doubts.doubts_of(log, history)
-    events = [event async for page in _pages(log, history, bounds) for event in page]
     made = plane.controllers(Switches(), RecordedTies({}), None, None)
-    writers = Writers([controller.name for controller in made])
-    recording = _sorted_out(events, until, writers, rules, Lacks(recorded_lacks))
+    running = [controller.name for controller in made]
+    recorded_lacks = await recorded_doubts.doubts_of(log, history)
+    recording = await recording_of(
+        log, history, until=until, rules=rules, running=running, bounds=bounds
+    )
+    writers = Writers(running)
     # What was under way when a recording ended comes to its end here; what comes after a moment
     # inside it is known, and left out.
     rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
     last = Instant(recording.last + rest)
     return _Runs(recording, plane, writers, until, last, progress, doubts=recorded_lacks)
+
+
+async def recording_of(
+    log: EventLog,
+    history: HistoryInfo,
+    *,
+    until: Revision,
+    rules: Rules,
+    running: Collection[str],
+    bounds: ReplayBounds,
+) -> Recording:
+    """The history sorted out: what came from outside, and what the controllers `running` made."""
+    recorded_lacks = await recorded_doubts.doubts_of(log, history)
+    events = [event async for page in _pages(log, history, bounds) for event in page]
+    return _sorted_out(events, until, Writers(running), rules, Lacks(recorded_lacks))
 
 
 def _prover(

@@ -1,0 +1,310 @@
+"""What a history is made of, for whoever leaves parts of it out: steps, and what each needs.
+
+A step is one write. It needs the step that made its object, and the objects that it names: a
+claim its class, a pod its claims, its template and its node, an allocation its pool, everything
+its namespace. Leaving out an object leaves out what needs it, so that no candidate names what is
+not there.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import msgspec
+
+from app.analysis.minimise import trees
+from app.analysis.minimise.trees import Number, Path
+from app.analysis.replay.inputs import Input
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.values import api_resources
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+END = -1
+"""The number of the end of the history, which is no step and has a time before it."""
+
+CLOSED = 1_000
+"""Microseconds that are left of a time that is closed up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Which parts of the material are there.
+
+    `kept` are numbers of steps, `cuts` parts of objects that are away, `values` numbers in objects
+    that are others, `closed` the steps before which hardly any time passes, `off` the controllers
+    that do not run. `until` is the instant, of the material, at which the history ends.
+    """
+
+    kept: frozenset[int]
+    until: Instant
+    cuts: frozenset[tuple[ObjectKey, Path]] = frozenset()
+    values: frozenset[tuple[ObjectKey, Path, Number]] = frozenset()
+    closed: frozenset[int] = frozenset()
+    off: frozenset[str] = frozenset()
+
+
+Changes: TypeAlias = tuple[frozenset[Path], frozenset[tuple[Path, Number]]]
+"""What is cut of an object, and the numbers in it that are others."""
+
+_WHOLE: Changes = (frozenset(), frozenset())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """The steps of a history in their order, numbered from 0 on.
+
+    `made` are recorded creations of controllers, which tell the names that they draw. With
+    `is_recorded` steps are taken over as they are and nobody decides; each state then needs
+    everything that it names, not only what its writer said.
+    """
+
+    steps: Sequence[Input]
+    made: Sequence[Event] = ()
+    is_recorded: bool = False
+    _needs: dict[tuple[int, frozenset[Path]], frozenset[ObjectKey]] = field(default_factory=dict)
+    _digests: dict[tuple[int, Changes, int], bytes] = field(default_factory=dict)
+
+    @cached_property
+    def by_key(self) -> Mapping[ObjectKey, Sequence[int]]:
+        """The steps of each object, in order."""
+        numbers: dict[ObjectKey, list[int]] = defaultdict(list)
+        for number, step in enumerate(self.steps):
+            numbers[step.event.key].append(number)
+        return numbers
+
+    @cached_property
+    def _keys(self) -> Mapping[str, ObjectKey]:
+        keys = {event.uid: event.key for event in self.made}
+        return keys | {step.event.uid: step.event.key for step in self.steps}
+
+    @cached_property
+    def _pools(self) -> Mapping[tuple[str, str], frozenset[ObjectKey]]:
+        slices: dict[tuple[str, str], set[ObjectKey]] = defaultdict(set)
+        for step in self.steps:
+            if is_of(step.event.key, api_resources.RESOURCE_SLICES):
+                slices[_pool_of(step.event.object)].add(step.event.key)
+        return {place: frozenset(keys) for place, keys in slices.items()}
+
+    def keys(self, candidate: Candidate) -> list[ObjectKey]:
+        """The objects that a candidate has, in the order of their first steps."""
+        return list(dict.fromkeys(self.steps[n].event.key for n in sorted(candidate.kept)))
+
+    def slices_of(self, driver: str, pool: str) -> frozenset[ObjectKey]:
+        """The slices of a pool, of all its generations."""
+        return self._pools.get((driver, pool), frozenset())
+
+    def without(self, candidate: Candidate, numbers: Iterable[int]) -> Candidate:
+        """The candidate without these steps, and without all that needs them."""
+        kept = candidate.kept - frozenset(numbers)
+        cuts = _cuts_by_key(candidate)
+        while True:
+            there = {self.steps[number].event.key for number in kept if self._is_creation(number)}
+            gone = {
+                number
+                for number in kept
+                if self._lacks_creation(number, kept)
+                or any(
+                    key in self._creations and key not in there
+                    for key in self.needs(number, cuts.get(self.steps[number].event.key))
+                )
+            }
+            if not gone:
+                return replace(candidate, kept=kept)
+            kept -= gone
+
+    def needed_by(self, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
+        """These objects with all that they need, directly or through others."""
+        needed: set[ObjectKey] = set()
+        waiting = list(keys)
+        while waiting:
+            key = waiting.pop()
+            if key in needed:
+                continue
+            needed.add(key)
+            for number in self.by_key.get(key, ()):
+                waiting += self.needs(number) - needed
+        return frozenset(needed)
+
+    def needs(self, number: int, cuts: frozenset[Path] | None = None) -> frozenset[ObjectKey]:
+        """The objects that a step names and that must be there before it."""
+        place = (number, cuts or frozenset())
+        if place not in self._needs:
+            step = self.steps[number]
+            tree = trees.without(step.event.object, place[1])
+            is_whole = self.is_recorded or step.event.type is EventType.OBJECT_CREATED
+            self._needs[place] = frozenset(self._named(step.event.key, tree, is_whole=is_whole))
+        return self._needs[place]
+
+    def inputs(self, candidate: Candidate) -> list[Input]:
+        """The steps of a candidate, cut, at their instants."""
+        changes = _changes(candidate)
+        return [
+            self._changed(number, at, changes.get(self.steps[number].event.key, _WHOLE))
+            for number, at in self._times(candidate)
+            if number != END
+        ]
+
+    def end(self, candidate: Candidate) -> Instant:
+        """The instant at which a candidate ends."""
+        return Instant(dict(self._times(candidate))[END])
+
+    def digest(self, candidate: Candidate) -> str:
+        """The content of a candidate: equal ones have the same."""
+        changes = _changes(candidate)
+        total = hashlib.sha256(canonical_json([sorted(candidate.off), self.is_recorded]))
+        for number, at in self._times(candidate):
+            if number == END:
+                total.update(str(at).encode())
+            else:
+                change = changes.get(self.steps[number].event.key, _WHOLE)
+                total.update(self._step_digest(number, at, change))
+        return total.hexdigest()
+
+    def _step_digest(self, number: int, at: int, changes: Changes) -> bytes:
+        place = (number, changes, at)
+        if place not in self._digests:
+            step = self._changed(number, at, changes)
+            event = step.event
+            said = [number, at, step.author, event.type, *event.key, step.before, event.object]
+            self._digests[place] = hashlib.sha256(canonical_json(said)).digest()
+        return self._digests[place]
+
+    def _times(self, candidate: Candidate) -> Iterator[tuple[int, int]]:
+        """The steps of a candidate with their instants, and the end."""
+        last: int | None = None
+        at = 0
+        for number in (*sorted(candidate.kept), END):
+            time = max(candidate.until, last or 0) if number == END else self.steps[number].time
+            if last is None:
+                at = time
+            else:
+                gap = max(0, time - last)
+                at += min(gap, CLOSED) if number in candidate.closed else gap
+            last = time
+            yield number, at
+
+    def _changed(self, number: int, at: int, changes: Changes) -> Input:
+        step = self.steps[number]
+        earlier = step.time - at
+        if changes == _WHOLE and not earlier:
+            return step
+        cuts, values = changes[0], dict(changes[1])
+        event, before = step.event, step.before
+        tree = trees.shifted(trees.without(event.object, cuts, values), earlier)
+        if before is not None:
+            before = trees.shifted(trees.without(before, cuts, values), earlier)
+        fresh = msgspec.structs.replace(event, body=canonical_json(tree), tree=tree)
+        return replace(step, event=fresh, before=before, time=Instant(at))
+
+    def _is_creation(self, number: int) -> bool:
+        step = self.steps[number]
+        return step.before is None or step.event.type is EventType.OBJECT_CREATED
+
+    @cached_property
+    def _creations(self) -> Mapping[ObjectKey, Mapping[str, Sequence[int]]]:
+        """The steps that make objects, by key and uid; none for what controllers make."""
+        creations: dict[ObjectKey, dict[str, list[int]]] = defaultdict(dict)
+        for number, step in enumerate(self.steps):
+            if self._is_creation(number):
+                creations[step.event.key].setdefault(step.event.uid, []).append(number)
+        return creations
+
+    def _lacks_creation(self, number: int, kept: frozenset[int]) -> bool:
+        """Whether the step is about an object that is never made."""
+        event = self.steps[number].event
+        makers = self._creations.get(event.key, {}).get(event.uid, ())
+        return bool(makers) and not any(each in kept for each in makers)
+
+    def _named(self, key: ObjectKey, tree: JsonView, *, is_whole: bool) -> Iterator[ObjectKey]:
+        if key.namespace:
+            yield ObjectKey(*api_resources.NAMESPACES, "", key.namespace)
+        for owner in meta.owners(tree):
+            if owner.uid in self._keys:
+                yield self._keys[owner.uid]
+        if not is_whole:
+            return
+        match key[:2]:
+            case api_resources.PODS:
+                yield from _named_by_pod(key, tree, is_whole=self.is_recorded)
+            case api_resources.RESOURCE_CLAIMS:
+                yield from _classes(tree)
+                for result in dra.results(tree):
+                    yield from self.slices_of(result.driver, result.pool)
+                for consumer in dra.consumers(tree):
+                    if consumer.resource == "pods":
+                        yield ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
+            case api_resources.RESOURCE_CLAIM_TEMPLATES:
+                yield from _classes(meta.spec(tree))
+            case api_resources.RESOURCE_SLICES if node := dra.node_name(tree):
+                yield ObjectKey(*api_resources.NODES, "", node)
+
+
+def is_of(key: ObjectKey, resource: tuple[str, str]) -> bool:
+    """Whether an object is of a kind, given as group and resource."""
+    return (key.group, key.resource) == resource
+
+
+def devices_of(steps: Iterable[Input]) -> int:
+    """How many devices the slices of these steps publish."""
+    devices = {
+        (step.event.key.name, str(device.get("name")))
+        for step in steps
+        if is_of(step.event.key, api_resources.RESOURCE_SLICES)
+        for device in dra.devices(step.event.object)
+    }
+    return len(devices)
+
+
+def _named_by_pod(key: ObjectKey, tree: JsonView, *, is_whole: bool) -> Iterator[ObjectKey]:
+    if node := core.node_name(tree):
+        yield ObjectKey(*api_resources.NODES, "", node)
+    for entry in core.resource_claims(tree):
+        if name := entry.get("resourceClaimName"):
+            yield ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
+        if name := entry.get("resourceClaimTemplateName"):
+            yield ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, key.namespace, str(name))
+    if is_whole:
+        for entry in core.resource_claim_statuses(tree):
+            if name := entry.get("resourceClaimName"):
+                yield ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
+
+
+def _classes(claim: JsonView) -> Iterator[ObjectKey]:
+    for request in dra.requests(claim):
+        exact = () if request.exactly is None else (request.exactly,)
+        for ask in (*exact, *request.first_available):
+            if ask.device_class_name:
+                yield ObjectKey(*api_resources.DEVICE_CLASSES, "", ask.device_class_name)
+
+
+def _pool_of(tree: JsonObject) -> tuple[str, str]:
+    return dra.driver(tree), dra.pool_name(tree)
+
+
+def _cuts_by_key(candidate: Candidate) -> dict[ObjectKey, frozenset[Path]]:
+    cuts: dict[ObjectKey, set[Path]] = defaultdict(set)
+    for key, path in candidate.cuts:
+        cuts[key].add(path)
+    return {key: frozenset(parts) for key, parts in cuts.items()}
+
+
+def _changes(candidate: Candidate) -> dict[ObjectKey, Changes]:
+    values: dict[ObjectKey, set[tuple[Path, Number]]] = defaultdict(set)
+    for key, path, value in candidate.values:
+        values[key].add((path, value))
+    cuts = _cuts_by_key(candidate)
+    return {
+        key: (cuts.get(key, frozenset()), frozenset(values.get(key, ())))
+        for key in (*cuts, *values)
+    }
+
+
+def numbers_of(material: Material, keys: Collection[ObjectKey]) -> set[int]:
+    """The steps of these objects."""
+    return {number for key in keys for number in material.by_key.get(key, ())}

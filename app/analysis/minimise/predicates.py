@@ -1,0 +1,418 @@
+"""What must stay while a history becomes smaller.
+
+A predicate is written in words:
+
+- `violation [RULE]`: an invariant does not hold
+- `unschedulable [[NAMESPACE/]POD] [because TEXT]`: a pod cannot be scheduled
+- `evicted [[NAMESPACE/]POD] [because TEXT]`: a pod is evicted for a taint or by preemption
+- `differs profile=A,B | quirk=NAME | gate=NAME [CLASS]`: two control planes decide differently
+- `difference [CLASS]`: a decide replay differs from what was recorded
+- `command WORD…`: a command ends with 0, `{}` being a bundle of the history
+
+What a predicate leaves open is what the full history shows first: the rule, the kind of cause, the
+class. So it stays the same defect, and a pod that waits for devices does not become one that waits
+for a node.
+"""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+from app.analysis.diff import classes, matching
+from app.analysis.diff.classes import Class
+from app.analysis.diff.courses import Courses
+from app.analysis.diff.sides import Side
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.report import DecideDifference
+from app.analysis.replay.variants import Switches
+from app.analysis.verify.invariants.placements import Switches as RuleSwitches
+from app.analysis.verify.invariants.violations import RULES, Kind, Violation
+from app.analysis.verify.invariants.watch import InvariantWatch
+from app.domain.allocation.reasons.summary import SUITABLE
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.timestamps import SECOND, Instant
+
+_PLACE = "--keep"
+_UNSCHEDULABLE = "Unschedulable"
+_ABOUT_DEVICES = ("claim", "device")
+_NUMBER = re.compile(r"\d+")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+_GRAVITY = (Kind.BROKEN, Kind.LATE, Kind.KNOWN, Kind.OUTSIDE, Kind.UNSURE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """Where a history shows it: the objects, and the instant at which it is to be seen."""
+
+    objects: tuple[ObjectKey, ...] = ()
+    at: Instant | None = None
+    text: str = ""
+
+
+class Trial(Protocol):
+    """A history that was run, for predicates to look at."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Its events."""
+        ...
+
+    @property
+    def switches(self) -> RuleSwitches:
+        """What of its release matters to the invariants."""
+        ...
+
+    def under(self, switches: Switches) -> Side:
+        """The same inputs decided under other switches."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violated:
+    """An invariant does not hold; empty `rule` and `kind` stand for any failure."""
+
+    rule: str = ""
+    kind: Kind | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"violation {self.rule}".strip()
+
+    def sighting(self, trial: Trial) -> Sighting | None:
+        """The first violation of the kind; None when there is none."""
+        violations = self._violations(trial)
+        if not violations:
+            return None
+        first = violations[0]
+        until = first.begin.time if first.kind is not Kind.LATE else None
+        return Sighting(objects=first.objects, at=until, text=str(first))
+
+    def settled(self, trial: Trial) -> "Violated":
+        """With the rule and kind that the history shows."""
+        first = self._violations(trial)[0]
+        return replace(self, rule=first.rule, kind=first.kind)
+
+    def _violations(self, trial: Trial) -> list[Violation]:
+        watch = InvariantWatch(trial.switches)
+        watch.follow(trial.events)
+        fitting = [each for each in watch.violations() if self._fits(each)]
+        return sorted(fitting, key=lambda each: _GRAVITY.index(each.kind))
+
+    def _fits(self, violation: Violation) -> bool:
+        if self.rule and violation.rule != self.rule:
+            return False
+        if self.kind is not None:
+            return violation.kind is self.kind
+        return bool(self.rule) or violation.kind.is_failure
+
+
+_Said: TypeAlias = tuple[Event, str, Event | None]
+"""A pod with a condition, what it says, and the last decision about the pod."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodCondition:
+    """A pod has a condition: it is Unschedulable, or evicted.
+
+    `because` is a text in the message. `needed` and `known` are the kinds of causes, masked, that
+    the message must have all of, and may have; `device` is what excludes most devices, as the
+    decision says it.
+    """
+
+    word: str
+    pod: str = ""
+    because: str = ""
+    needed: frozenset[str] = frozenset()
+    known: frozenset[str] | None = None
+    device: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        reason = f" because {self.because}" if self.because else ""
+        return f"{self.word} {self.pod}".strip() + reason
+
+    def sighting(self, trial: Trial) -> Sighting | None:
+        """Where a pod shows it first; with no cause settled, what is so to the end counts most."""
+        chosen = self._chosen(trial.events)
+        if chosen is None:
+            return None
+        event, message, _ = chosen
+        text = f"{event.key}: {message}"
+        return Sighting(objects=(event.key,), at=event.stamp.time, text=text)
+
+    def settled(self, trial: Trial) -> "PodCondition":
+        """With the kinds of causes that the history shows."""
+        chosen = self._chosen(trial.events)
+        assert chosen is not None, "the history shows it"
+        causes = frozenset(_causes(chosen[1]))
+        about = {each for each in causes if any(word in each for word in _ABOUT_DEVICES)}
+        return replace(
+            self, needed=frozenset(about or causes), known=causes, device=_main_cause(chosen[2])
+        )
+
+    def _chosen(self, events: Sequence[Event]) -> _Said | None:
+        said: list[_Said] = []
+        passed: set[str] = set()
+        decisions: dict[tuple[str, str], Event] = {}
+        for event in events:
+            if event.type is EventType.DECISION_RECORDED:
+                decisions[event.key.namespace, event.key.name] = event
+            if event.key[:2] != api_resources.PODS or not event.is_about_object:
+                continue
+            decision = decisions.get((event.key.namespace, event.key.name))
+            message = self._message(event)
+            if message is not None and self.device in ("", _main_cause(decision)):
+                said.append((event, message, decision))
+            elif event.type is EventType.OBJECT_DELETED or core.node_name(event.object):
+                passed.add(event.uid)
+        if not said or self.known is not None or self.word == "evicted":
+            return next(iter(said), None)
+        lasting = [each for each in said if each[0].uid not in passed] or said
+        return lasting[-1]
+
+    def _message(self, event: Event) -> str | None:
+        if not self._is_meant(event.key) or event.type is EventType.OBJECT_DELETED:
+            return None
+        if self.word == "evicted":
+            condition = meta.condition(event.object, condition_types.DISRUPTION_TARGET)
+            is_so = condition is not None and condition.status == "True"
+        else:
+            condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
+            is_so = condition is not None and (
+                condition.status == "False" and condition.reason == _UNSCHEDULABLE
+            )
+        if condition is None or not is_so:
+            return None
+        message = f"{condition.reason}: {condition.message}"
+        causes = frozenset(_causes(message))
+        if self.because not in message or not self.needed <= causes:
+            return None
+        return message if self.known is None or causes <= self.known else None
+
+    def _is_meant(self, key: ObjectKey) -> bool:
+        return self.pod in ("", key.name, f"{key.namespace}/{key.name}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differing:
+    """Two control planes decide differently over the same inputs."""
+
+    words: str
+    a: Switches
+    b: Switches
+    kind: Class | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"differs {self.words}" + ("" if self.kind is None else f" {self.kind.value}")
+
+    def sighting(self, trial: Trial) -> Sighting | None:
+        """The first pod that fares differently."""
+        differing = self._pairs(trial)
+        if not differing:
+            return None
+        at, pair, kinds = differing[0]
+        courses = [course for course in (pair.a, pair.b) if course is not None]
+        return Sighting(
+            objects=tuple(dict.fromkeys(course.key for course in courses)),
+            at=Instant(at + SECOND),
+            text=f"pod {pair.name}: {', '.join(kinds)}",
+        )
+
+    def settled(self, trial: Trial) -> "Differing":
+        """With the class that the history shows first."""
+        _, _, kinds = self._pairs(trial)[0]
+        return replace(self, kind=self.kind or kinds[0])
+
+    def _pairs(self, trial: Trial) -> list[tuple[int, matching.Pair, tuple[Class, ...]]]:
+        a, b = trial.under(self.a), trial.under(self.b)
+        differing = []
+        for pair in matching.pairs(Courses(a).all(), Courses(b).all()):
+            kinds = classes.classes_of(pair, SECOND)
+            if kinds and (self.kind is None or self.kind in kinds):
+                differing.append((classes.parted(pair, SECOND).time, pair, kinds))
+        if self.kind is None:
+            # What was only said, or came at another time, matters where nothing else differs.
+            order = list(Class)
+            return sorted(differing, key=lambda each: (order.index(each[2][0]) > _WEIGHTY, each[0]))
+        return sorted(differing, key=lambda each: each[0])
+
+
+_WEIGHTY = list(Class).index(Class.MOVED)
+
+
+_NO_JUDGEMENT = (Reason.NOT_COMPARABLE, Reason.NOT_EMULATED, Reason.AFTER_END)
+
+_SWITCHES = ("switch ", "quirk ", "gate ", "profile ")
+"""How the classes of differences begin that a switch is the reason of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlike:
+    """A decide replay of the history differs from it, in a class and an aspect; empty: in any.
+
+    What no run can tell is meant only where it is named.
+    """
+
+    kind: str = ""
+    aspect: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"difference {self.kind}".strip()
+
+    def meant(self, differences: Iterable[DecideDifference]) -> list[DecideDifference]:
+        """Those of a report that are meant, gravest first."""
+        order = [str(reason) for reason in Reason]
+        meant = [
+            each
+            for each in differences
+            if each.reason == self.kind or (not self.kind and each.reason not in _NO_JUDGEMENT)
+            if self.aspect in ("", each.aspect.value)
+        ]
+        return sorted(
+            meant,
+            key=lambda each: order.index(each.reason) if each.reason in order else len(order),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command ends with 0 on a bundle of the history."""
+
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"command {shlex.join(self.words)}"
+
+
+Seen: TypeAlias = Violated | PodCondition | Differing
+"""Predicates that look at events alone."""
+
+Predicate: TypeAlias = Seen | Unlike | Command
+
+
+def parse(text: str) -> Predicate:
+    """The predicate of a text. Raises InputError for one that is not understood."""
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise InputError(f"it cannot be read: {problem}", place=_PLACE) from problem
+    match words:
+        case ["violation"]:
+            return Violated()
+        case ["violation", rule]:
+            if rule not in RULES:
+                raise InputError(
+                    f"there is no rule {rule!r}", place=_PLACE, cure=f"choose from {_listed(RULES)}"
+                )
+            return Violated(rule=rule)
+        case ["unschedulable" | "evicted" as word, *rest]:
+            return _pod_condition(word, rest)
+        case ["differs", switch, *kind]:
+            return _differing(switch, " ".join(kind))
+        case ["difference", *kind]:
+            return _unlike(" ".join(kind))
+        case ["command", program, *arguments]:
+            given = (program, *arguments)
+            return Command(words=given if any("{}" in word for word in given) else (*given, "{}"))
+    raise InputError(
+        f"{text!r} is no predicate",
+        place=_PLACE,
+        cure="begin with violation, unschedulable, evicted, differs, difference or command",
+    )
+
+
+def _pod_condition(word: str, rest: Sequence[str]) -> PodCondition:
+    pod, because = "", ""
+    words = list(rest)
+    if "because" in words:
+        place = words.index("because")
+        because = " ".join(words[place + 1 :])
+        words = words[:place]
+        if not because:
+            raise InputError("there is no text after because", place=_PLACE)
+    if len(words) > 1:
+        raise InputError(
+            f"{' '.join(words)!r} is not one pod", place=_PLACE, cure="write NAMESPACE/NAME"
+        )
+    if words:
+        pod = words[0]
+    return PodCondition(word=word, pod=pod, because=because)
+
+
+def _unlike(kind: str) -> Unlike:
+    known = [str(reason) for reason in Reason]
+    if kind and kind not in known and not kind.startswith(_SWITCHES):
+        raise InputError(
+            f"there is no class {kind!r}", place=_PLACE, cure=f"choose from {_listed(known)}"
+        )
+    return Unlike(kind=kind)
+
+
+def _differing(switch: str, kind: str) -> Differing:
+    name, _, value = switch.partition("=")
+    if kind and kind not in {each.value for each in Class}:
+        raise InputError(
+            f"there is no class {kind!r}",
+            place=_PLACE,
+            cure=f"choose from {_listed(each.value for each in Class)}",
+        )
+    chosen = Class(kind) if kind else None
+    match name, value.split(","):
+        case "profile", [first, second] if first and second:
+            a, b = Switches(profile=first), Switches(profile=second)
+        case "quirk", [quirk] if quirk:
+            a, b = (Switches(quirks={quirk.lower(): on}) for on in (True, False))
+        case "gate", [gate] if gate:
+            a, b = (Switches(gates={gate: on}) for on in (True, False))
+        case _:
+            raise InputError(
+                f"{switch!r} names no two control planes",
+                place=_PLACE,
+                cure="write profile=1.36,1.37, quirk=q6 or gate=DRAPartitionableDevices",
+            )
+    return Differing(words=switch, a=a, b=b, kind=chosen)
+
+
+def _main_cause(decision: Event | None) -> str:
+    """What excludes most devices, of those that are not suitable; empty where nothing tells."""
+    if decision is None:
+        return ""
+    devices: Counter[str] = Counter()
+    for cause in decision_body.summary_of(decision.object).causes:
+        if cause.cause != SUITABLE:
+            devices[cause.cause] += cause.devices
+    return max(sorted(devices), key=lambda each: devices[each], default="")
+
+
+def _causes(message: str) -> Iterator[str]:
+    """The kinds of causes in a message: without numbers, names in quotes and what preemption says.
+
+    Example: `0/3 nodes are available: 2 cannot allocate all claims, 1 node(s) were unschedulable`
+    has `cannot allocate all claims` and `node(s) were unschedulable`.
+    """
+    text = message.partition(" preemption:")[0]
+    if "nodes are available" in text:
+        text = text.partition("available")[2].lstrip(": ")
+    for clause in text.split(", "):
+        masked = _QUOTED.sub("…", _NUMBER.sub("", clause)).strip(" .:")
+        if masked:
+            yield masked
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

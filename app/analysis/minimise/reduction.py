@@ -1,0 +1,262 @@
+"""Which candidate is tried next: from large parts to small ones, until no single part can go.
+
+`Reduction.steps` is a generator. It yields candidates, hears of each whether it still shows what
+must stay, and goes on from the first that does. How many are yielded together changes nothing but
+the time: those behind the first success are forgotten. The scheme is delta debugging (ddmin) over a
+partial order, so that every candidate is well formed.
+
+Example, with parts a to d of which only c is needed, two candidates at a time:
+
+    tried            shows it   left
+    bcd-less, …      no         abcd      (all, then halves)
+    cd  (ab away)    yes        cd
+    d   (c away)     no
+    c   (d away)     yes        c
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from app.analysis.minimise import material as materials
+from app.analysis.minimise import trees
+from app.analysis.minimise.material import END, Candidate, Material
+from app.analysis.minimise.predicates import Sighting
+from app.domain.log import ObjectKey
+from app.domain.values import api_groups, api_resources
+from app.domain.values.timestamps import Instant
+
+_Part = TypeVar("_Part")
+
+Tries: TypeAlias = Generator[Sequence[Candidate], Sequence[bool], None]
+
+INFRASTRUCTURE = (
+    api_resources.NAMESPACES,
+    api_resources.NODES,
+    api_resources.RESOURCE_SLICES,
+    api_resources.RESOURCE_SLICE_PATCHES,
+    api_resources.DEVICE_CLASSES,
+    api_resources.DEVICE_TAINT_RULES,
+)
+"""What any pod may depend on without naming it."""
+
+_WORKLOADS = (
+    api_resources.PODS,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_CLAIM_TEMPLATES,
+)
+
+DEPTH_MAX = 32
+"""How deep in an object parts are looked for."""
+
+ROUNDS_MAX = 100
+"""How often all passes are made; each round but the last makes the candidate smaller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A pass that begins: what kind of parts it tries to leave out."""
+
+    name: str
+    parts: int
+
+
+class Reduction:
+    """The search for the smallest candidate; `best` is the smallest that showed it so far.
+
+    `width` candidates are tried together. `tell` hears of each pass and of each success.
+    """
+
+    def __init__(
+        self,
+        material: Material,
+        start: Candidate,
+        controllers: Sequence[str],
+        *,
+        width: int = 1,
+        tell: Callable[[Pass | Candidate], None] = lambda _: None,
+    ) -> None:
+        self.best = start
+        self.is_minimal = False
+        self._material = material
+        self._controllers = controllers
+        self._width = width
+        self._tell = tell
+
+    def steps(self, sighting: Sighting, end: Instant | None) -> Tries:
+        """All that is tried. `sighting` is where the start shows it, `end` after it at the latest.
+
+        `end` is the instant that is to be tried as the end of the history, when one is known.
+        """
+        yield from self._jump(sighting, end)
+        for _ in range(ROUNDS_MAX):
+            before = self.best
+            yield from self._objects()
+            yield from self._single_steps()
+            yield from self._running()
+            yield from self._times()
+            yield from self._fields()
+            yield from self._numbers()
+            if self.best == before:
+                self.is_minimal = True
+                return
+
+    def _jump(self, sighting: Sighting, end: Instant | None) -> Tries:
+        """Cut the future; then try with what the sighting is about and little else."""
+        best = self.best
+        if end is not None and end < best.until:
+            over = [n for n in best.kept if self._material.steps[n].time > end]
+            shorter = self._material.without(best, over)
+            yield from self._first([replace(shorter, until=end)])
+        yield from self._first(self._guesses(sighting))
+
+    def _guesses(self, sighting: Sighting) -> list[Candidate]:
+        """The objects of the sighting with what they need and: nothing, all that is of the cluster,
+        all of their namespaces too."""
+        material, best = self._material, self.best
+        keys = material.keys(best)
+        about = material.needed_by(sighting.objects)
+        around = {key for key in keys if key[:2] in INFRASTRUCTURE}
+        namespaces = {key.namespace for key in sighting.objects if key.namespace}
+        beside = {key for key in keys if key.namespace in namespaces and key[:2] in _WORKLOADS}
+        guesses: list[Candidate] = []
+        for wanted in (about, about | around, about | around | beside):
+            others = [key for key in keys if key not in wanted]
+            guess = self._without_objects(best, others)
+            if guess not in guesses and guess.kept and guess != best:
+                guesses.append(guess)
+        return guesses
+
+    def _first(self, candidates: Sequence[Candidate]) -> Tries:
+        """Go on from the first of these that shows it."""
+        rest = list(candidates)
+        while rest:
+            batch, rest = rest[: self._width], rest[self._width :]
+            verdicts = yield batch
+            for candidate, shows in zip(batch, verdicts, strict=True):
+                if shows:
+                    self._take(candidate)
+                    return
+
+    def _objects(self) -> Tries:
+        keys = sorted(self._material.keys(self.best), key=_noise_first)
+        yield from self._thin("objects", keys, self._without_objects)
+
+    def _single_steps(self) -> Tries:
+        # What came last is what least depends on.
+        numbers = sorted(self.best.kept, reverse=True)
+        yield from self._thin("events", numbers, self._material.without)
+
+    def _running(self) -> Tries:
+        names = [name for name in self._controllers if name not in self.best.off]
+        yield from self._thin(
+            "controllers", names, lambda best, parts: replace(best, off=best.off | set(parts))
+        )
+
+    def _times(self) -> Tries:
+        gaps = [n for n in (*sorted(self.best.kept)[1:], END) if n not in self.best.closed]
+        yield from self._thin(
+            "times", gaps, lambda best, parts: replace(best, closed=best.closed | set(parts))
+        )
+
+    def _fields(self) -> Tries:
+        """Level by level: whole parts of objects first, then what is in those that must stay."""
+        for depth in range(1, DEPTH_MAX):
+            there = self._paths(depth)
+            if not there and not self._paths(depth, kept=True):
+                return
+            yield from self._thin("fields and items", there, _cut)
+
+    def _numbers(self) -> Tries:
+        """Numbers and quantities down, each as far as it goes."""
+        now = {(key, path): value for key, path, value in self.best.values}
+        numbers: dict[tuple[ObjectKey, trees.Path], trees.Number] = {}
+        for number in sorted(self.best.kept):
+            event = self._material.steps[number].event
+            for path, value in trees.numbers(event.object):
+                if not self._is_cut(event.key, path):
+                    numbers[event.key, path] = now.get((event.key, path), value)
+        self._tell(Pass(name="numbers", parts=len(numbers)))
+        for (key, path), value in numbers.items():
+            tries = [_with_number(self.best, key, path, less) for less in trees.smaller(value)]
+            yield from self._first([each for each in tries if each != self.best])
+
+    def _paths(self, depth: int, *, kept: bool = False) -> list[tuple[ObjectKey, trees.Path]]:
+        """The parts of this depth that are there; with `kept` also those that must stay.
+
+        They are named as in the whole objects: what tells the items of a list apart may be cut.
+        """
+        parts: dict[tuple[ObjectKey, trees.Path], None] = {}
+        for number in sorted(self.best.kept):
+            step = self._material.steps[number]
+            for tree in (step.before, step.event.object):
+                if tree is not None:
+                    listed = trees.every_path(tree, depth) if kept else trees.paths(tree, depth)
+                    parts |= dict.fromkeys((step.event.key, path) for path in listed)
+        return [(key, path) for key, path in parts if not self._is_cut(key, path)]
+
+    def _is_cut(self, key: ObjectKey, path: trees.Path) -> bool:
+        cuts = self.best.cuts
+        return any((key, path[:length]) in cuts for length in range(1, len(path) + 1))
+
+    def _thin(
+        self,
+        name: str,
+        parts: Sequence[_Part],
+        remove: Callable[[Candidate, Collection[_Part]], Candidate],
+    ) -> Tries:
+        """Leave out as many parts as can be, all together, then halves, and so on to single ones.
+
+        A part that needs another goes with it, and is no part any more.
+        """
+        rest = list(parts)
+        self._tell(Pass(name=name, parts=len(rest)))
+        size = len(rest)
+        while size:
+            place = 0
+            while place < len(rest):
+                starts = range(place, len(rest), size)[: self._width]
+                chunks = [rest[start : start + size] for start in starts]
+                batch = [remove(self.best, chunk) for chunk in chunks]
+                verdicts = yield [each for each in batch if each != self.best]
+                shows = iter(verdicts)
+                for start, chunk, candidate in zip(starts, chunks, batch, strict=True):
+                    if candidate == self.best or next(shows):
+                        # Nothing to lose: the part is gone already, or is not needed.
+                        if candidate != self.best:
+                            self._take(candidate)
+                        del rest[start : start + len(chunk)]
+                        place = start
+                        break
+                else:
+                    place = starts[-1] + size
+            size = min(size, len(rest) + 1) // 2
+
+    def _take(self, candidate: Candidate) -> None:
+        self.best = candidate
+        self._tell(candidate)
+
+    def _without_objects(self, best: Candidate, keys: Iterable[ObjectKey]) -> Candidate:
+        return self._material.without(best, materials.numbers_of(self._material, list(keys)))
+
+
+def _cut(best: Candidate, parts: Iterable[tuple[ObjectKey, trees.Path]]) -> Candidate:
+    return replace(best, cuts=best.cuts | set(parts))
+
+
+def _with_number(
+    best: Candidate, key: ObjectKey, path: trees.Path, value: trees.Number
+) -> Candidate:
+    others = {each for each in best.values if each[:2] != (key, path)}
+    return replace(best, values=frozenset({*others, (key, path, value)}))
+
+
+def _noise_first(key: ObjectKey) -> tuple[int, str, str, str, str]:
+    """What decisions of devices depend on least comes first; what is of one namespace together."""
+    if key[:2] in _WORKLOADS:
+        rank = 1
+    elif key[:2] in INFRASTRUCTURE or key.group == api_groups.RESOURCE:
+        rank = 2
+    else:
+        rank = 0
+    return rank, key.namespace, key.group, key.resource, key.name

@@ -1,0 +1,166 @@
+"""Parts of objects: where they are, and objects without them.
+
+A path is a tuple of steps: the name of a field, or an item of a list by what tells it apart, as in
+`("spec", "devices", "[name=gpu-0]", "attributes")`. Items keep their path when others are cut.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant, TimestampError
+
+Path: TypeAlias = tuple[str, ...]
+
+_NAMED_BY = ("name", "type", "key", "uid", "request", "driver", "device")
+"""Fields by which the items of a list are told apart, tried in this order."""
+
+_KEPT = frozenset(
+    (
+        ("apiVersion",),
+        ("kind",),
+        ("metadata",),
+        ("metadata", "name"),
+        ("metadata", "namespace"),
+        ("metadata", "uid"),
+        ("metadata", "resourceVersion"),
+        ("metadata", "creationTimestamp"),
+        ("metadata", "ownerReferences"),
+    )
+)
+"""What makes an object an object: identity, and when it came."""
+
+Number: TypeAlias = int | str
+"""A number, or a quantity as text."""
+
+NO_VALUES: Mapping[Path, Number] = {}
+
+_AMOUNT = re.compile(r"([1-9]\d{0,14})([A-Za-z]{0,2})")
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def paths(tree: Any, depth: int) -> Iterator[Path]:
+    """The paths of `depth` steps that may be cut, in the order of the tree."""
+    for path in _paths(tree, depth, ()):
+        if path not in _KEPT and path[:2] != ("metadata", "ownerReferences"):
+            yield path
+
+
+def every_path(tree: Any, depth: int) -> Iterator[Path]:
+    """The paths of `depth` steps, also of parts that must stay."""
+    return _paths(tree, depth, ())
+
+
+def numbers(tree: Any) -> Iterator[tuple[Path, Number]]:
+    """The numbers and quantities above 1, with their paths, but for those of the bookkeeping."""
+    for path, value in _leaves(tree, ()):
+        if path[0] != "metadata" and smaller(value):
+            yield path, value
+
+
+def smaller(value: Any) -> list[Number]:
+    """Smaller numbers of the same form, the smallest first: of `8Gi` these are 1Gi, 4Gi, 7Gi."""
+    if isinstance(value, bool):
+        return []
+    if isinstance(value, int):
+        return [*dict.fromkeys((1, value // 2, value - 1))] if value > 1 else []
+    amount = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    if amount is None:
+        return []
+    return [f"{number}{amount[2]}" for number in smaller(int(amount[1]))]
+
+
+def without(
+    tree: JsonObject, cuts: Collection[Path], values: Mapping[Path, Number] = NO_VALUES
+) -> JsonObject:
+    """The tree without the parts at these paths, and with other numbers at others.
+
+    Parts that are not there are no matter.
+    """
+    if not cuts and not values:
+        return tree
+    cut: JsonObject = _without(tree, [path for path in cuts if path], values)
+    return cut
+
+
+def shifted(tree: Any, by: int) -> Any:
+    """The tree with every instant in it so many microseconds earlier (`by` is what is taken)."""
+    if not by:
+        return tree
+    if isinstance(tree, dict):
+        return {name: shifted(value, by) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [shifted(item, by) for item in tree]
+    if isinstance(tree, str) and _INSTANT.fullmatch(tree):
+        return _earlier(tree, by)
+    return tree
+
+
+def _earlier(text: str, by: int) -> str:
+    try:
+        instant = Instant(timestamps.parse(text) - by)
+    except TimestampError:
+        return text
+    return timestamps.micro_text(instant) if "." in text else timestamps.seconds_text(instant)
+
+
+def _paths(tree: Any, depth: int, path: Path) -> Iterator[Path]:
+    if depth == 0:
+        yield path
+    elif isinstance(tree, dict):
+        for name, value in tree.items():
+            yield from _paths(value, depth - 1, (*path, name))
+    elif isinstance(tree, list):
+        for label, item in zip(_labels(tree), tree, strict=True):
+            yield from _paths(item, depth - 1, (*path, label))
+
+
+def _leaves(tree: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            yield from _leaves(value, (*path, name))
+    elif isinstance(tree, list):
+        for label, item in zip(_labels(tree), tree, strict=True):
+            yield from _leaves(item, (*path, label))
+    else:
+        yield path, tree
+
+
+def _without(tree: Any, cuts: Collection[Path], values: Mapping[Path, Number]) -> Any:
+    if () in values and not isinstance(tree, dict | list):
+        return values[()]
+    here = {path[0] for path in cuts if len(path) == 1}
+    touched = {path[0] for path in (*cuts, *values) if path} - here
+
+    def below(label: str, part: Any) -> Any:
+        if label not in touched:
+            return part
+        return _without(
+            part,
+            [path[1:] for path in cuts if path[0] == label],
+            {path[1:]: value for path, value in values.items() if path and path[0] == label},
+        )
+
+    if isinstance(tree, dict):
+        return {name: below(name, value) for name, value in tree.items() if name not in here}
+    if isinstance(tree, list):
+        return [
+            below(label, item)
+            for label, item in zip(_labels(tree), tree, strict=True)
+            if label not in here
+        ]
+    return tree
+
+
+def _labels(items: list[Any]) -> list[str]:
+    """What tells the items apart: a field of each, or what they are."""
+    for field in _NAMED_BY:
+        values = [item.get(field) if isinstance(item, dict) else None for item in items]
+        if all(isinstance(value, str) for value in values) and len(set(values)) == len(values):
+            return [f"[{field}={value}]" for value in values]
+    return [f"[{msgspec.json.encode(item, order='sorted').decode()}]" for item in items]

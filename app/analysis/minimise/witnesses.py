@@ -1,0 +1,53 @@
+"""What a sighting is about: its objects, and those that they had to do with until then."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.minimise.material import Material
+from app.analysis.minimise.predicates import Sighting
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonObject
+
+ROUNDS = 3
+"""How far is gone: from a claim to its pod, from that to its node and to its other claims."""
+
+
+def around(
+    sighting: Sighting, events: Sequence[Event], material: Material
+) -> tuple[ObjectKey, ...]:
+    """The objects of a sighting, their owners and consumers, pods' nodes, allocations' pools."""
+    uids: dict[str, ObjectKey] = {}
+    states: dict[ObjectKey, list[JsonObject]] = {}
+    wanted = dict.fromkeys(sighting.objects)
+    for event in events:
+        if sighting.at is not None and event.stamp.time > sighting.at:
+            break
+        if event.is_about_object:
+            uids[event.uid] = event.key
+            states.setdefault(event.key, []).append(event.object)
+    for _ in range(ROUNDS):
+        for key in list(wanted):
+            for tree in states.get(key, ())[-1:]:
+                wanted |= dict.fromkeys(_beside(key, tree, uids, material))
+    return tuple(wanted)
+
+
+def _beside(
+    key: ObjectKey, tree: JsonObject, uids: dict[str, ObjectKey], material: Material
+) -> Iterator[ObjectKey]:
+    for owner in meta.owners(tree):
+        if owner.uid in uids:
+            yield uids[owner.uid]
+    if key[:2] == api_resources.RESOURCE_CLAIMS:
+        for consumer in dra.consumers(tree):
+            if consumer.resource == "pods":
+                yield ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
+        for result in dra.results(tree):
+            yield from material.slices_of(result.driver, result.pool)
+    elif key[:2] == api_resources.PODS:
+        if node := core.node_name(tree):
+            yield ObjectKey(*api_resources.NODES, "", node)
+        for entry in (*core.resource_claims(tree), *core.resource_claim_statuses(tree)):
+            if name := entry.get("resourceClaimName"):
+                yield ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))

@@ -1,0 +1,285 @@
+"""The search for the smallest history: what was tried is remembered, so that it can be resumed.
+
+Results stand in a file beside the bundle until that is written, one a line, under the digest of
+what was tried. The same search tries the same candidates, so a search that goes on takes no time
+until it comes to a candidate that nobody has judged.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from app.analysis.minimise import material as materials
+from app.analysis.minimise import predicates
+from app.analysis.minimise.material import Candidate, Material
+from app.analysis.minimise.predicates import Predicate
+from app.analysis.minimise.reduction import Pass, Reduction
+from app.bootstrap.minimising.judging import Judge, Judged
+from app.bootstrap.minimising.sources import Source
+from app.domain.errors import InputError
+from app.domain.log.chain import canonical_json
+from app.settings import Settings
+
+SUFFIX = ".trials"
+"""What the file of results adds to the name of the bundle."""
+
+VERSION = 1
+"""Version of what the file of results holds."""
+
+
+class Judges(Protocol):
+    """Whoever judges several candidates at once."""
+
+    width: int
+
+    def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+        """The judgement of each, in order."""
+        ...
+
+
+class InlineJudges:
+    """One candidate after the other, here; those behind the first that shows it are not judged."""
+
+    width = 1
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+        """The judgement of each, in order."""
+        return [self._judge.judge(each) for each in candidates]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How large the smallest candidate is, and how many were tried; for progress."""
+
+    doing: str
+    steps: int
+    objects: int
+    devices: int
+    trials: int
+    remembered: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimised:
+    """A finished search.
+
+    `is_minimal` tells that no single part of the last level can be left out; without, the time was
+    over before. `is_recorded` tells that the history is taken as it was recorded, because it does
+    not show the predicate when the controllers here decide it.
+    """
+
+    predicate: str
+    sighting: str
+    is_recorded: bool
+    is_minimal: bool
+    events_before: int
+    events: int
+    inputs: int
+    objects: int
+    devices: int
+    trials: int
+    remembered: int
+    seconds: float
+
+    def to_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "predicate": self.predicate,
+            "sighting": self.sighting,
+            "taken": "recorded" if self.is_recorded else "decided",
+            "minimal": self.is_minimal,
+            "eventsBefore": self.events_before,
+            "events": self.events,
+            "inputs": self.inputs,
+            "objects": self.objects,
+            "devices": self.devices,
+            "trials": self.trials,
+            "remembered": self.remembered,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Results by content, in a file that a later search goes on with."""
+
+    path: Path
+    place: str
+    results: dict[str, bool] = field(default_factory=dict)
+    trials: int = 0
+    remembered: int = 0
+
+    def open(self) -> None:
+        """Read what an earlier search of the same place left. Raises InputError."""
+        try:
+            lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+            if lines and msgspec.json.decode(lines[0]) == self._head():
+                for line in lines[1:]:
+                    digest, shows = msgspec.json.decode(line, type=tuple[str, bool])
+                    self.results[digest] = shows
+                return
+            self.path.write_bytes(canonical_json(self._head()) + b"\n")
+        except msgspec.DecodeError:
+            # The last line of a search that was killed; those before it are whole.
+            lines = [canonical_json(each) for each in self.results.items()]
+            self.path.write_bytes(b"\n".join([canonical_json(self._head()), *lines, b""]))
+        except OSError as problem:
+            raise InputError(
+                f"it cannot be written: {problem.strerror}", place=str(self.path)
+            ) from problem
+
+    def keep(self, digest: str, *, shows: bool) -> None:
+        self.results[digest] = shows
+        self.trials += 1
+        with self.path.open("ab") as file:
+            file.write(canonical_json([digest, shows]) + b"\n")
+
+    def _head(self) -> object:
+        return {"version": VERSION, "search": self.place}
+
+
+def minimise(
+    source: Source,
+    settings: Settings,
+    keep: Predicate,
+    output: Path,
+    *,
+    name: str,
+    seconds: float | None = None,
+    judges_of: Callable[[Judge], Judges] = InlineJudges,
+    tell: Callable[[State], None] = lambda _: None,
+) -> Minimised:
+    """Write the smallest history that still shows the predicate. Raises InputError.
+
+    After `seconds` the smallest so far is written. Interrupted, nothing is written, and the next
+    search of the same history and predicate goes on where this one was.
+    """
+    began = time.monotonic()
+    material, judge, first = _shown(source, settings, keep)
+    assert first.sighting is not None, "it is shown"
+    start = source.whole(material)
+    memory = _Memory(output.with_name(output.name + SUFFIX), _place(source, material, judge))
+    memory.open()
+    search = _Search(material, source, judge, judges_of(judge), memory, tell)
+    ends_at = None if seconds is None else began + seconds
+    is_minimal = search.run(start, first, ends_at)
+    best = search.best
+    judged = judge.judge(best)
+    assert judged.sighting is not None, "the smallest candidate was judged before"
+    events = judge.write(best, output, name)
+    memory.path.unlink(missing_ok=True)
+    return Minimised(
+        predicate=judge.predicate.text,
+        sighting=judged.sighting.text,
+        is_recorded=material.is_recorded,
+        is_minimal=is_minimal,
+        events_before=source.events,
+        events=events,
+        inputs=len(best.kept),
+        objects=len(material.keys(best)),
+        devices=materials.devices_of(material.inputs(best)),
+        trials=memory.trials,
+        remembered=memory.remembered,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Material, Judge, Judged]:
+    """The material whose whole shows the predicate: decided here, or else as recorded."""
+    for material in (source.decided, source.recorded):
+        if isinstance(keep, predicates.Unlike) and not material.is_recorded:
+            continue
+        if isinstance(keep, predicates.Differing) and material.is_recorded:
+            continue
+        judge = Judge(material, source.info, settings, keep)
+        judged = judge.begin(source.whole(material))
+        if judged.shows:
+            return material, judge, judged
+    raise InputError(
+        f"history {source.info.name!r} does not show it: {keep.text}",
+        place="--keep",
+        cure="name what it shows; `redra findings` and `redra replay --mode verify` tell it",
+    )
+
+
+def _place(source: Source, material: Material, judge: Judge) -> str:
+    """What a search is of: another history, predicate or program has results of its own."""
+    whole = material.digest(source.whole(material))
+    parts = [whole, repr(judge.predicate), source.info.settings, material.is_recorded]
+    return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+class _Search:
+    """Drives the reduction, remembers results, and tells how far it is."""
+
+    def __init__(
+        self,
+        material: Material,
+        source: Source,
+        judge: Judge,
+        judges: Judges,
+        memory: _Memory,
+        tell: Callable[[State], None],
+    ) -> None:
+        self._material = material
+        self._source = source
+        self._judge = judge
+        self._judges = judges
+        self._memory = memory
+        self._tell = tell
+        self._doing = ""
+        self.best = source.whole(material)
+
+    def run(self, start: Candidate, first: Judged, ends_at: float | None) -> bool:
+        """Search to the end, or until `ends_at`; True when no single part can be left out."""
+        assert first.sighting is not None, "the start shows it"
+        running = () if self._material.is_recorded else self._source.running
+        reduction = Reduction(
+            self._material, start, running, width=self._judges.width, tell=self._note
+        )
+        steps = reduction.steps(first.sighting, first.sighting.at)
+        try:
+            batch = next(steps)
+            while ends_at is None or time.monotonic() < ends_at:
+                batch = steps.send(self._judged(batch))
+        except StopIteration:
+            return reduction.is_minimal
+        return False
+
+    def _judged(self, batch: Sequence[Candidate]) -> list[bool]:
+        """Whether each shows it, from memory where it was judged before."""
+        digests = [self._material.digest(each) for each in batch]
+        results = self._memory.results
+        known = {digest for digest in digests if digest in results}
+        self._memory.remembered += len(known)
+        fresh = {
+            digest: each for digest, each in zip(digests, batch, strict=True) if digest not in known
+        }
+        judgements = self._judges.judge(list(fresh.values())) if fresh else ()
+        for digest, judged in zip(fresh, judgements, strict=True):
+            self._memory.keep(digest, shows=judged.shows)
+        return [results[digest] for digest in digests]
+
+    def _note(self, news: Pass | Candidate) -> None:
+        if isinstance(news, Pass):
+            self._doing = news.name
+        else:
+            self.best = news
+        self._tell(
+            State(
+                doing=self._doing,
+                steps=len(self.best.kept),
+                objects=len(self._material.keys(self.best)),
+                devices=materials.devices_of(self._material.inputs(self.best)),
+                trials=self._memory.trials,
+                remembered=self._memory.remembered,
+            )
+        )

@@ -1,0 +1,138 @@
+"""What a history is made of, read from a store: outside inputs, or all writes as recorded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from app.analysis.minimise.material import Candidate, Material
+from app.analysis.replay.inputs import Input
+from app.analysis.replay.variants import Switches
+from app.bootstrap import replays
+from app.bootstrap.engines import Engines
+from app.bootstrap.stores import Store, find_history, find_revision, memory_store
+from app.domain.controllers import registry
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.objects import profile as profiles
+from app.domain.values.timestamps import Instant
+from app.service.replays.deciding import replay as deciding
+from app.service.replays.replaying import ReplayBounds
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A history as its parts.
+
+    `decided` holds what came from outside, which the controllers here decide anew; `recorded` all
+    writes, to be taken over as they are. `events` counts those of the history, `last` is the
+    instant of the last one. `running` are the controllers that decide.
+    """
+
+    info: HistoryInfo
+    events: int
+    last: Instant
+    running: Sequence[str]
+    decided: Material
+    recorded: Material
+
+    def whole(self, material: Material) -> Candidate:
+        """The candidate that has every part."""
+        return Candidate(kept=frozenset(range(len(material.steps))), until=self.last)
+
+
+async def read(
+    store: Store, settings: Settings, name: str, moment: str, profile: str | None
+) -> Source:
+    """The parts of a history up to a moment (empty: its end). Raises InputError.
+
+    It is decided with the settings' gates and quirks and the profile, where they are given.
+    """
+    stored = await find_history(store, name)
+    chosen = await replays.as_asked(store, settings, stored, profile)
+    until = await find_revision(store, stored, moment, option=f"{name}@{moment}")
+    engines = Engines()
+    info = engines.settings_under(chosen, Switches(), frozenset())
+    off = frozenset(info.settings["controllers"]["off"])
+    running = [each for each in registry.NAMES if each not in off]
+    bounds = ReplayBounds(page_max=settings.projector_batch_max)
+    recording = await deciding.recording_of(
+        store.log, info, until=until, rules=engines.rules(info), running=running, bounds=bounds
+    )
+    events: list[Event] = []
+    while page := await store.log.read(
+        info.id,
+        after=events[-1].revision if events else Revision(0),
+        limit=bounds.page_max,
+        until=until,
+    ):
+        events += page
+    written = [event for event in events if event.is_about_object]
+    if not written:
+        raise InputError(f"history {name!r} has no event about an object", cure="name another one")
+    inputs = _numbered(recording.inputs)
+    uids = {each.event.uid for each in inputs}
+    return Source(
+        info=_plain(info),
+        events=len(events),
+        last=Instant(max(event.stamp.time for event in events)),
+        running=running,
+        decided=Material(
+            steps=inputs,
+            made=[event for event in recording.made if event.uid in uids],
+        ),
+        recorded=Material(steps=_as_recorded(written), is_recorded=True),
+    )
+
+
+def _plain(info: HistoryInfo) -> HistoryInfo:
+    """The settings by which a smaller history begins on its own; the chosen profile in full."""
+    settings = {name: value for name, value in info.settings.items() if name != "ownTime"}
+    settings["profile"] = profiles.from_settings(settings).settings()["profile"]
+    return msgspec.structs.replace(
+        info,
+        settings=settings,
+        parent=None,
+        parent_revision=Revision(0),
+        beginning=None,
+        is_fork=False,
+    )
+
+
+def _numbered(inputs: Sequence[Input]) -> list[Input]:
+    return [replace(each, number=number) for number, each in enumerate(inputs)]
+
+
+def _as_recorded(events: Sequence[Event]) -> list[Input]:
+    """Every write with the object before it."""
+    objects: dict[ObjectKey, Event] = {}
+    steps: list[Input] = []
+    time = Instant(0)
+    for event in events:
+        last = objects.get(event.key)
+        if last is not None and last.uid != event.uid:
+            last = None
+        time = Instant(max(time, event.stamp.time))
+        steps.append(
+            Input(
+                event=event,
+                before=None if last is None else last.object,
+                time=time,
+                author=event.stamp.actor.user,
+                number=len(steps),
+            )
+        )
+        if event.type is EventType.OBJECT_DELETED:
+            objects.pop(event.key, None)
+        else:
+            objects[event.key] = event
+    return steps
+
+
+async def read_files(settings: Settings, paths: tuple[Path, ...], profile: str | None) -> Source:
+    """The parts of a recording in files, read into memory. Raises InputError."""
+    store = memory_store()
+    name = await replays.load_files(store, settings, paths)
+    return await read(store, settings, name, "", profile)

@@ -1,0 +1,135 @@
+"""`redra minimise`: the smallest history that still shows something."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output
+from app.cli.serving import DataOption, GateOption, QuirkOption
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from app.bootstrap.minimising.searching import Minimised, State
+    from app.bootstrap.minimising.sources import Source
+
+
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="HISTORY[@MOMENT]|FILE", help="A history, or a recording.")
+]
+
+KeepOption = Annotated[
+    str,
+    typer.Option(
+        metavar="PREDICATE",
+        help="What the history must go on to show: `violation [RULE]`, `unschedulable [POD] "
+        "[because TEXT]`, `evicted [POD] [because TEXT]`, `differs profile=A,B|quirk=Q|gate=G "
+        "[CLASS]`, `difference [CLASS]` (of a decide replay), or `command WORD…`, which ends "
+        "with 0 on the bundle {}.",
+    ),
+]
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("minimise")(minimise)
+
+
+def minimise(
+    source: SourceArgument,
+    keep: KeepOption,
+    file: Annotated[Path, typer.Option("--output-file", "-o", help="The bundle to write.")],
+    profile: Annotated[
+        str | None, typer.Option(help="Kubernetes version to decide as; default: the history's.")
+    ] = None,
+    gate: GateOption = None,
+    quirk: QuirkOption = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="After so long write the smallest history so far."),
+    ] = None,
+    data: DataOption = None,
+    output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
+) -> None:
+    """Leave out of a history whatever it does not need to show something.
+
+    Objects go with what depends on them, then single writes, controllers, times, fields, items of
+    lists and devices. Only what came from outside is left out: controllers decide each candidate
+    anew, under virtual time. A recording that shows it only as it was recorded is taken so. What
+    --keep leaves open (the rule, the kind of cause, the class) is what the whole history shows.
+
+    Interrupted, nothing is written; the same command goes on where it was.
+    """
+    from app.analysis.minimise import predicates
+    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap.minimising import searching, sources
+
+    predicate = predicates.parse(keep)
+    settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    if not file.parent.is_dir():
+        raise InputError("there is no such folder", place=str(file.parent))
+    garbage_collection.expect_large_heap()
+
+    is_file = Path(source).exists()
+
+    async def read() -> "Source":
+        if is_file:
+            return await sources.read_files(settings, (Path(source),), profile)
+        name, _, moment = source.partition("@")
+        async with stores.open_store(settings) as store:
+            return await sources.read(store, settings, name, moment, profile)
+
+    history = console.run(read)
+    try:
+        done = searching.minimise(
+            history,
+            settings,
+            predicate,
+            file,
+            name=file.stem,
+            seconds=seconds,
+            tell=_Said(history.events).tell,
+        )
+    except KeyboardInterrupt:
+        console.note("interrupted: nothing is written; the same command goes on from here")
+        raise
+    if output is Output.JSON:
+        console.say_json(done.to_json() | {"file": str(file)})
+    else:
+        _print(done, file)
+
+
+class _Said:
+    """Progress on standard error: a line for each success and each pass."""
+
+    def __init__(self, events: int) -> None:
+        self._last = ""
+        console.note(f"{events} events; running all of it")
+
+    def tell(self, state: "State") -> None:
+        line = (
+            f"{state.doing or 'guessing'}: {state.steps} inputs, {state.objects} objects, "
+            f"{state.devices} devices"
+        )
+        if line != self._last:
+            console.note(f"{line} ({state.trials} tried, {state.remembered} remembered)")
+        self._last = line
+
+
+def _print(done: "Minimised", file: Path) -> None:
+    console.say(
+        f"{file}: {done.events} events of {done.events_before}, from {done.inputs} inputs about "
+        f"{done.objects} objects with {done.devices} devices"
+    )
+    console.say(f"shows {done.predicate}: {done.sighting}")
+    if done.is_recorded:
+        console.say(
+            "taken as recorded: decided by the controllers here, the history does not show it"
+        )
+    console.say(
+        "no single part can be left out"
+        if done.is_minimal
+        else "not minimal: the time was over; run it again without --seconds to go on"
+    )
+    console.say(f"tried {done.trials} histories in {done.seconds:.0f} s")

@@ -1,0 +1,186 @@
+"""A candidate history is run: what is left of the outside inputs, decided by the controllers here.
+
+Virtual time jumps from one input to the next; nothing of a run depends on the clock or on what ran
+before. Steps of a recording that is taken as it is are sealed anew, and nobody decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from app.analysis.diff.sides import Side
+from app.analysis.minimise.material import Candidate, Material
+from app.analysis.replay.inputs import Input
+from app.analysis.replay.lacks import Lacks
+from app.analysis.replay.recording import Recording
+from app.analysis.replay.variants import Switches, Variant
+from app.analysis.replay.writers import Writers
+from app.analysis.verify.invariants.placements import Switches as RuleSwitches
+from app.analysis.views import LiveViews
+from app.domain.controllers import registry
+from app.domain.controllers.plan import Reconciler
+from app.domain.log import Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, chain
+from app.domain.log.event import Head
+from app.domain.objects import profile as profiles
+from app.domain.objects import registry as kinds
+from app.domain.objects.rules import Rules
+from app.domain.values.timestamps import Instant
+from app.ports import UidSource
+from app.service.replays.deciding.run import Run
+from app.service.replays.verifying import switches_of
+from projections.objects import ObjectsProjection
+
+
+class Engine(Protocol):
+    """Makes what runs are made of, from the settings of a history."""
+
+    def settings_under(
+        self, info: HistoryInfo, switches: Switches, off: frozenset[str]
+    ) -> HistoryInfo:
+        """The history with other settings: switches turned, controllers off."""
+        ...
+
+    def rules(self, info: HistoryInfo) -> Rules:
+        """The rules of objects."""
+        ...
+
+    def controllers(self, info: HistoryInfo) -> Sequence[Reconciler]:
+        """Fresh reconcilers."""
+        ...
+
+    def uids(self, info: HistoryInfo) -> UidSource:
+        """Uids for what has no recorded one; the same for each run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A history that was run; a `Trial`. `info` has the settings by which it was decided.
+
+    `not_done` counts the inputs that could not be done in it, by why.
+    """
+
+    info: HistoryInfo
+    events: Sequence[Event]
+    runner: "Runner"
+    candidate: Candidate
+    not_done: Mapping[str, int]
+
+    @property
+    def switches(self) -> RuleSwitches:
+        """What of its release matters to the invariants."""
+        profile = profiles.from_settings(self.info.settings)
+        options = registry.options_from(self.info.settings)
+        return switches_of(profile, registry.allocator_quirks_of(profile, options))
+
+    def under(self, switches: Switches) -> Side:
+        """The same inputs decided under other switches."""
+        return self.runner.run(self.candidate, switches).side
+
+    @property
+    def side(self) -> Side:
+        """For comparisons."""
+        settings = self.info.settings
+        return Side(
+            name=self.info.name,
+            profile=profiles.from_settings(settings),
+            options=registry.options_from(settings),
+            events=self.events,
+            revision=self.events[-1].revision if self.events else Revision(0),
+            until=self.events[-1].stamp.time if self.events else Instant(0),
+        )
+
+
+class Runner:
+    """Runs candidates of one material. `info` are the settings of its history."""
+
+    def __init__(self, material: Material, info: HistoryInfo, engine: Engine) -> None:
+        self.material = material
+        self.info = info
+        self._engine = engine
+
+    def run(self, candidate: Candidate, switches: Switches = Switches()) -> Ran:
+        """The history that the candidate comes to."""
+        inputs = self.material.inputs(candidate)
+        info = self._engine.settings_under(self.info, switches, candidate.off)
+        info = msgspec.structs.replace(info, created=inputs[0].time if inputs else Instant(0))
+        if self.material.is_recorded:
+            events: Sequence[Event] = _sealed(info, inputs)
+            not_done: Mapping[str, int] = {}
+        else:
+            events, not_done = self._decided(info, inputs, self.material.end(candidate))
+        return Ran(info=info, events=events, runner=self, candidate=candidate, not_done=not_done)
+
+    def is_valid(self, candidate: Candidate) -> bool:
+        """Whether the API would take the objects of the candidate that are cut.
+
+        What was wrong with an object before it was cut does not count.
+        """
+        rules = self._engine.rules(self.info)
+        cut = {key for key, *_ in (*candidate.cuts, *candidate.values)}
+        whole = {step.number: step for step in self.material.steps}
+        for step in self.material.inputs(candidate):
+            if step.event.key in cut and step.event.type is EventType.OBJECT_CREATED:
+                errors = _errors(rules, step)
+                if errors and not errors <= _errors(rules, whole[step.number]):
+                    return False
+        return True
+
+    def _decided(
+        self, info: HistoryInfo, inputs: Sequence[Input], end: Instant
+    ) -> tuple[Sequence[Event], Mapping[str, int]]:
+        rules = self._engine.rules(info)
+        recording = Recording(Writers(()), LiveViews(rules.profile), {}, Lacks(()), rules.schemas)
+        recording.inputs = list(inputs)
+        recording.made = list(self.material.made)
+        run = Run(
+            recording,
+            Variant(is_paced=False),
+            rules=rules,
+            controllers=self._engine.controllers(info),
+            uids=self._engine.uids(info),
+            pace=None,
+            keep_events=True,
+        )
+        run.timeline.head = Head(hash=chain.genesis_of(info))
+        for given_input in run.inputs():
+            run.take(given_input)
+        run.finish(end)
+        return run.timeline.events, run.not_done
+
+
+def _errors(rules: Rules, step: Input) -> frozenset[str]:
+    """What validation has against an object as it is made."""
+    kind = kinds.find(step.event.key.group, step.event.key.resource)
+    if kind is None:
+        return frozenset()
+    context = rules.context(ObjectsProjection(), step.time)
+    problems = rules.validate_create(kind, dict(step.event.object), context)
+    return frozenset(str(problem) for problem in problems)
+
+
+def _sealed(info: HistoryInfo, inputs: Sequence[Input]) -> list[Event]:
+    """The steps as they were recorded, in a chain of their own."""
+    head = chain.genesis_of(info)
+    events: list[Event] = []
+    alive: set[ObjectKey] = set()
+    for step in inputs:
+        event = step.event
+        tree = {**event.object}
+        if isinstance(metadata := tree.get("metadata"), dict):
+            tree["metadata"] = dict(metadata)
+        kind = event.type
+        if kind is EventType.OBJECT_UPDATED and event.key not in alive:
+            kind = EventType.OBJECT_CREATED
+        stamp = msgspec.structs.replace(event.stamp, time=step.time, cause=0, observed=0)
+        draft = Draft(type=kind, key=event.key, uid=event.uid, tree=tree, stamp=stamp)
+        sealed = chain.seal(draft, Revision(len(events) + 1), head)
+        head = sealed.hash
+        events.append(sealed)
+        if kind is EventType.OBJECT_DELETED:
+            alive.discard(event.key)
+        else:
+            alive.add(event.key)
+    return events

@@ -1,0 +1,134 @@
+"""`redra minimise` at the command line: each predicate on a recording, interruption, refusals."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from app.bootstrap.minimising import searching
+from app.bootstrap.minimising.judging import Judge
+from tests.command_line import redra
+from tests.shared_data import shared_path
+from tests.simulation import planted_soak
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def recording() -> Path:
+    """A recorded cluster whose scheduler does not see rules."""
+    return shared_path("histories", "e-taints-rules-ignored")
+
+
+def minimise(source: Path, keep: str, file: Path, *more: object) -> dict[str, object]:
+    code, out, error = redra(
+        "minimise", source, "--keep", keep, "-o", file, "--output", "json", *more
+    )
+    assert code == 0, error
+    report: dict[str, object] = json.loads(out)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        ("violation placement-respects-taints", "DeviceTaintRule maintenance taints it"),
+        ("evicted", "DeletionByDeviceTaintManager"),
+        ("differs profile=1.36.2,1.37 moved", "moved"),
+    ],
+)
+def test_recording_comes_down_to_a_screen(
+    recording: Path, tmp_path: Path, keep: str, said: str
+) -> None:
+    report = minimise(recording, keep, tmp_path / "small.zip")
+    assert report["events"] <= 30 < report["eventsBefore"]
+    assert report["minimal"] is True
+    assert said in str(report["sighting"])
+    code, out, _ = redra("replay", tmp_path / "small.zip", "--mode", "verify", "-o", "json")
+    assert code == 0, out
+
+
+@pytest.fixture
+def soak(tmp_path: Path) -> Iterator[Path]:
+    """A short history that breaks a rule, on the engine that breaks it."""
+    with planted_soak.planted("unprotected"):
+        bundle = tmp_path / "soak.zip"
+        planted_soak.write(planted_soak.soak(1, 15), bundle)
+        yield bundle
+
+
+def test_interrupted_search_goes_on_where_it_was(soak: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "made"
+    folder.mkdir()
+    small, keep = folder / "small.zip", "violation"
+    judged, count = Judge.judge, 0
+
+    def interrupt(self, candidate):
+        nonlocal count
+        count += 1
+        if count > 20:
+            raise KeyboardInterrupt
+        return judged(self, candidate)
+
+    with mock.patch.object(Judge, "judge", interrupt):
+        code, _, error = redra("minimise", soak, "--keep", keep, "-o", small)
+    assert code == 130
+    assert "the same command goes on from here" in error
+    assert [path.name for path in folder.iterdir()] == ["small.zip.trials"]
+    # A process that is killed in the middle of a line loses that line alone.
+    with (folder / "small.zip.trials").open("ab") as file:
+        file.write(b'["abc')
+    resumed = minimise(soak, keep, small)
+    again = minimise(soak, keep, tmp_path / "small.zip")
+    assert small.read_bytes() == (tmp_path / "small.zip").read_bytes()
+    assert [path.name for path in folder.iterdir()] == ["small.zip"]
+    assert resumed["trials"] < again["trials"]
+    assert resumed["trials"] + 20 >= again["trials"]
+
+
+def test_time_that_is_over_is_said(soak: Path, tmp_path: Path) -> None:
+    clock = iter(range(0, 10_000, 10))
+    with mock.patch.object(searching.time, "monotonic", side_effect=clock):
+        code, out, error = redra(
+            "minimise", soak, "--keep", "violation", "-o", tmp_path / "s.zip", "--seconds", "60"
+        )
+    assert code == 0, error
+    assert "not minimal: the time was over" in out
+    assert (tmp_path / "s.zip").exists()
+
+
+def test_command_that_ends_with_0_is_a_predicate(soak: Path, tmp_path: Path) -> None:
+    shell = "sh -c 'unzip -p {} events.jsonl | grep -q node-3'"
+    report = minimise(soak, f"command {shell}", tmp_path / "small.zip")
+    assert (report["minimal"], report["objects"]) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--keep", "violation device-in-one-claim"), "does not show it: violation"),
+        (("--keep", "unschedulable nobody"), "does not show it: unschedulable nobody"),
+        (("--keep", "command /no/such/program"), "the command cannot be run"),
+        (("--keep", "differs profile=1.2,1.37"), "there is no profile '1.2'"),
+        (("--keep", "differs quirk=zz"), "there is no quirk 'zz'"),
+        (("--keep", "nonsense"), "is no predicate"),
+        (("--keep", "evicted", "--profile", "9"), "there is no profile '9'"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    soak: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    code, out, error = redra("minimise", soak, *words, "-o", tmp_path / "small.zip")
+    assert (code, out) == (2, "")
+    assert said in error.splitlines()[-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["soak.zip"]
+
+
+def test_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
+    code, _, error = redra(
+        "minimise", tmp_path, "--keep", "evicted", "-o", tmp_path / "none" / "small.zip"
+    )
+    assert code == 2
+    assert error == f"redra: {tmp_path / 'none'}: there is no such folder\n"

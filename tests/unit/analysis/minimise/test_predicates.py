@@ -1,0 +1,115 @@
+"""Predicates: how they are written, and what they take for the same defect."""
+
+import pytest
+
+from app.analysis.minimise import predicates
+from app.analysis.minimise.predicates import Command, PodCondition
+from app.analysis.verify.invariants.placements import Switches
+from app.domain.errors import InputError
+from tests.cluster import Cluster
+
+
+class Shown:
+    """A history that was run."""
+
+    switches = Switches()
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.events = cluster.line.events
+
+    def under(self, switches):
+        raise AssertionError("nothing differs here")
+
+
+def waiting(*, devices: int, holder: bool) -> Cluster:
+    """A pod that waits: for a device that is held, or for one that there is not."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=devices)
+    if holder:
+        cluster.claim("held")
+        cluster.pod("holder", claim="held")
+        cluster.settle()
+    cluster.claim("wanted")
+    cluster.pod("waiting", claim="wanted")
+    return cluster.settle()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "violation",
+        "violation device-in-one-claim",
+        "unschedulable",
+        "unschedulable team-a/web because cannot allocate all claims",
+        "evicted web",
+        "differs quirk=c8 moved",
+        "differs profile=1.36,1.37 newly unschedulable",
+        "difference race",
+    ],
+)
+def test_predicate_is_read_as_it_is_written(text: str) -> None:
+    assert predicates.parse(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "'' is no predicate"),
+        ("wrong", "'wrong' is no predicate"),
+        ("violation nothing", "there is no rule 'nothing'"),
+        ("evicted a b", "'a b' is not one pod"),
+        ("evicted a because", "there is no text after because"),
+        ("differs profile=1.36", "names no two control planes"),
+        ("differs quirk=c8 somehow", "there is no class 'somehow'"),
+        ("difference whatever", "there is no class 'whatever'"),
+        ("command", "'command' is no predicate"),
+        ("violation 'x", "it cannot be read"),
+    ],
+)
+def test_what_is_no_predicate_is_refused_in_one_sentence(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match="--keep") as refusal:
+        predicates.parse(text)
+    assert problem in str(refusal.value)
+
+
+def test_command_gets_the_bundle_where_it_says_so_or_at_its_end() -> None:
+    assert predicates.parse("command check {} -v") == Command(words=("check", "{}", "-v"))
+    assert predicates.parse("command check") == Command(words=("check", "{}"))
+
+
+def test_pod_that_waits_for_another_reason_is_not_the_same() -> None:
+    held = Shown(waiting(devices=1, holder=True))
+    absent = Shown(waiting(devices=0, holder=False))
+    predicate = predicates.parse("unschedulable")
+    assert isinstance(predicate, PodCondition)
+    for mine in (held, absent):
+        assert predicate.sighting(mine) is not None
+        settled = predicate.settled(mine)
+        assert settled.sighting(mine) is not None
+    # A device in use is not no device, whatever the message of the pod says.
+    assert predicate.settled(held).sighting(absent) is None
+
+
+def test_pod_without_nodes_does_not_wait_for_devices() -> None:
+    nowhere = Cluster()
+    nowhere.device_class()
+    nowhere.claim("wanted")
+    nowhere.pod("waiting", claim="wanted")
+    settled = predicates.parse("unschedulable").settled(Shown(waiting(devices=0, holder=False)))
+    assert predicates.parse("unschedulable").sighting(Shown(nowhere.settle())) is not None
+    assert settled.sighting(Shown(nowhere)) is None
+
+
+def test_pod_and_cause_are_those_that_are_named() -> None:
+    shown = Shown(waiting(devices=1, holder=True))
+    for text, is_so in (
+        ("unschedulable waiting", True),
+        ("unschedulable default/waiting because cannot allocate", True),
+        ("unschedulable holder", False),
+        ("unschedulable waiting because taint", False),
+        ("evicted", False),
+        ("violation", False),
+    ):
+        assert (predicates.parse(text).sighting(shown) is not None) is is_so, text

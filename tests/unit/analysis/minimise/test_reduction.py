@@ -1,0 +1,208 @@
+"""The search: what it leaves is minimal, whatever is needed and however many are tried at once."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.analysis.minimise import trees
+from app.analysis.minimise.material import CLOSED, Candidate, Material
+from app.analysis.minimise.predicates import Sighting
+from app.analysis.minimise.reduction import Reduction
+from app.analysis.replay.inputs import Input
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values.timestamps import SECOND, Instant
+
+USER = Actor(user="alice")
+
+
+def step(number: int, resource: str, name: str, *, group: str = "", namespace: str = "", **fields):
+    tree = {"metadata": {"name": name, "uid": name}, **fields}
+    event = Event(
+        revision=Revision(number + 1),
+        type=EventType.OBJECT_CREATED,
+        key=ObjectKey(group, resource, namespace, name),
+        uid=name,
+        body=canonical_json(tree),
+        stamp=Stamp(time=Instant(number * SECOND), actor=USER, verb="create"),
+    )
+    return Input(event=event, before=None, time=event.stamp.time, author="alice", number=number)
+
+
+def claim(number: int, name: str, device_class: str):
+    requests = [{"name": "r", "exactly": {"deviceClassName": device_class}}]
+    spec = {"devices": {"requests": requests}}
+    return step(
+        number,
+        "resourceclaims",
+        name,
+        group="resource.k8s.io",
+        namespace="n",
+        spec=spec,
+    )
+
+
+def pod(number: int, name: str, claim_name: str):
+    spec = {"resourceClaims": [{"name": "dev", "resourceClaimName": claim_name}]}
+    return step(number, "pods", name, namespace="n", spec=spec)
+
+
+def world() -> Material:
+    """A namespace, two classes, claims of each, a pod of each claim, and noise."""
+    return Material(
+        steps=[
+            step(0, "namespaces", "n"),
+            step(1, "deviceclasses", "gpu", group="resource.k8s.io"),
+            step(2, "deviceclasses", "nic", group="resource.k8s.io"),
+            claim(3, "a", "gpu"),
+            claim(4, "b", "nic"),
+            pod(5, "p", "a"),
+            pod(6, "q", "b"),
+            *(step(number, "configmaps", f"noise-{number}", namespace="n") for number in (7, 8, 9)),
+        ]
+    )
+
+
+def whole(material: Material) -> Candidate:
+    return Candidate(kept=frozenset(range(len(material.steps))), until=Instant(20 * SECOND))
+
+
+def search(material, shows, *, width=1, sighting=Sighting(), controllers=()):
+    """The result of the search, with everything that was tried."""
+    reduction = Reduction(material, whole(material), controllers, width=width)
+    steps = reduction.steps(sighting, sighting.at)
+    tried = []
+    try:
+        batch = next(steps)
+        while True:
+            tried += batch
+            batch = steps.send([shows(each) for each in batch])
+    except StopIteration:
+        return reduction, tried
+
+
+def names(material: Material, candidate: Candidate) -> set[str]:
+    return {key.name for key in material.keys(candidate)}
+
+
+def has_whole(material: Material, name: str):
+    """A predicate: the object is there with all of its fields."""
+    (number,) = (n for n, each in enumerate(material.steps) if each.event.key.name == name)
+    key = material.steps[number].event.key
+    return lambda each: number in each.kept and key not in {cut for cut, _ in each.cuts}
+
+
+def test_an_object_keeps_what_it_needs() -> None:
+    material = world()
+    reduction, _ = search(material, has_whole(material, "p"))
+    # The claim itself is needed; what it asks for is not, and so neither is the class.
+    assert names(material, reduction.best) == {"n", "a", "p"}
+    assert reduction.is_minimal
+
+
+def test_no_candidate_names_what_is_not_there() -> None:
+    material = world()
+    _, tried = search(material, has_whole(material, "q"))
+    needs = {"a": "gpu", "b": "nic", "p": "a", "q": "b"}
+    for candidate in tried:
+        there = names(material, candidate)
+        cut = {key.name for key, _ in candidate.cuts}
+        for name in (there & needs.keys()) - cut:
+            assert needs[name] in there, candidate
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sets(st.integers(0, 9), max_size=4), st.integers(1, 5))
+def test_result_is_minimal_and_the_same_however_many_are_tried_at_once(needed, width) -> None:
+    material = world()
+
+    def shows(candidate: Candidate) -> bool:
+        return needed <= candidate.kept
+
+    alone, _ = search(material, shows)
+    together, _ = search(material, shows, width=width)
+    assert alone.best == together.best
+    assert needed <= alone.best.kept
+    for number in alone.best.kept:
+        smaller = material.without(alone.best, [number])
+        assert not shows(smaller)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**10 - 1))
+def test_parts_that_only_go_together_go_together(bits) -> None:
+    """A predicate that is not monotone: parts of a pair are there both or not at all."""
+    material = world()
+    pairs = [pair for n, pair in enumerate(combinations((7, 8, 9), 2)) if bits >> n & 1]
+
+    def shows(candidate: Candidate) -> bool:
+        return all((a in candidate.kept) == (b in candidate.kept) for a, b in pairs)
+
+    reduction, _ = search(material, shows)
+    assert not reduction.best.kept
+
+
+def test_fields_items_times_and_controllers_go_too() -> None:
+    spec = {"devices": [{"name": f"gpu-{n}", "attributes": {"m": n}} for n in range(8)], "x": 1}
+    material = Material(
+        steps=[
+            step(0, "nodes", "w"),
+            step(5, "resourceslices", "s", group="resource.k8s.io", spec=spec),
+        ]
+    )
+
+    def shows(candidate: Candidate) -> bool:
+        if 1 not in candidate.kept:
+            return False
+        tree = material.inputs(candidate)[-1].event.object
+        return any(
+            each.get("name") == "gpu-5" and "attributes" in each
+            for each in tree.get("spec", {}).get("devices", ())
+        )
+
+    reduction, _ = search(material, shows, controllers=("claims", "scheduling"))
+    best = reduction.best
+    (left,) = material.inputs(best)
+    assert left.event.object["spec"] == {"devices": [{"name": "gpu-5", "attributes": {}}]}
+    assert best.off == {"claims", "scheduling"}
+    assert material.end(best) - left.time == CLOSED
+
+
+def test_names_of_items_can_go_without_hiding_the_items_beside_them() -> None:
+    spec = {"devices": [{"name": "a", "x": 1, "y": 1}, {"name": "b", "x": 2, "y": 2}]}
+    material = Material(steps=[step(0, "resourceslices", "s", group="resource.k8s.io", spec=spec)])
+
+    def shows(candidate: Candidate) -> bool:
+        if not candidate.kept:
+            return False
+        (left,) = material.inputs(candidate)
+        devices = left.event.object.get("spec", {}).get("devices", [])
+        return any(each.get("x") == 2 for each in devices)
+
+    reduction, _ = search(material, shows)
+    (left,) = material.inputs(reduction.best)
+    assert left.event.object["spec"] == {"devices": [{"x": 2}]}
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_what_the_sighting_is_about_is_guessed_first(width) -> None:
+    material = world()
+    sighting = Sighting(objects=(material.steps[5].event.key,), at=Instant(5 * SECOND))
+    _, tried = search(
+        material, lambda each: "p" in names(material, each), width=width, sighting=sighting
+    )
+    assert tried[0].until == sighting.at
+    assert names(material, tried[1]) == {"n", "gpu", "a", "p"}
+
+
+def test_equal_contents_have_one_digest() -> None:
+    material = world()
+    start = whole(material)
+    key = material.steps[7].event.key
+    absent = Candidate(kept=start.kept, until=start.until, cuts=frozenset([(key, ("absent",))]))
+    other = material.without(start, [7])
+    assert trees.without(material.steps[7].event.object, [("absent",)])
+    assert material.digest(start) == material.digest(absent)
+    assert material.digest(start) != material.digest(other)

@@ -1,0 +1,68 @@
+"""Parts of objects: their paths, and objects without them."""
+
+import pytest
+
+from app.analysis.minimise import trees
+
+SLICE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "a", "uid": "u", "labels": {"x": "1"}},
+    "spec": {"devices": [{"name": "gpu-0", "attributes": {"m": 1}}, {"name": "gpu-1"}]},
+}
+
+
+def test_identity_of_an_object_cannot_be_cut() -> None:
+    assert list(trees.paths(SLICE, 1)) == [("spec",)]
+    assert list(trees.paths(SLICE, 2)) == [("metadata", "labels"), ("spec", "devices")]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "devices"),
+    [
+        ([("spec", "devices", "[name=gpu-0]")], [{"name": "gpu-1"}]),
+        (
+            [
+                ("spec", "devices", "[name=gpu-1]"),
+                ("spec", "devices", "[name=gpu-0]", "attributes"),
+            ],
+            [{"name": "gpu-0"}],
+        ),
+        (
+            [("spec", "devices", "[name=nobody]")],
+            [{"name": "gpu-0", "attributes": {"m": 1}}, {"name": "gpu-1"}],
+        ),
+    ],
+)
+def test_items_are_cut_by_what_tells_them_apart(cuts, devices) -> None:
+    assert trees.without(SLICE, cuts)["spec"]["devices"] == devices
+
+
+def test_cut_of_a_whole_covers_cuts_within_it() -> None:
+    cuts = [("spec",), ("spec", "devices", "[name=gpu-0]")]
+    assert "spec" not in trees.without(SLICE, cuts)
+
+
+def test_items_without_names_are_told_apart_by_what_they_are() -> None:
+    tree = {"spec": {"values": ["a", "b"], "terms": [{"x": 1}, {"y": 2}]}}
+    assert trees.without(tree, [("spec", "values", '["a"]')])["spec"]["values"] == ["b"]
+    assert trees.without(tree, [("spec", "terms", '[{"y":2}]')])["spec"]["terms"] == [{"x": 1}]
+
+
+def test_every_path_leads_to_a_part_that_can_be_cut() -> None:
+    for depth in range(1, 6):
+        for path in trees.paths(SLICE, depth):
+            assert trees.without(SLICE, [path]) != SLICE
+
+
+def test_instants_move_and_texts_that_look_alike_stay() -> None:
+    tree = {
+        "a": "2026-01-02T03:04:05Z",
+        "b": ["2026-01-02T03:04:05.500000Z"],
+        "c": "2026-13-45T03:04:05Z",
+    }
+    assert trees.shifted(tree, 5_000_000) == {
+        "a": "2026-01-02T03:04:00Z",
+        "b": ["2026-01-02T03:04:00.500000Z"],
+        "c": "2026-13-45T03:04:05Z",
+    }
