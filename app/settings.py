@@ -340,6 +340,12 @@ class Settings:
         600, ge=10, description="States and marks in one picture of lanes"
     )
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
+    attempts_max: int = setting(
+        100, ge=1, description="Attempts for one pod that an answer tells of, the last ones"
+    )
+    pace_pods_max: int = setting(
+        30, ge=1, description="Pods whose start an answer tells of, the slowest ones"
+    )
     report_objects_max: int = setting(
         40, ge=0, description="Objects whose reasons and versions a report holds"
     )

@@ -91,7 +91,7 @@ class Application:
         )
         self._health = Health(histories, default_history)
         self._redra = RedraApi(histories, limits, self._gate, self._authorizer)
-        self._pages = Pages(histories, self._redra, self._authorizer, limits.report)
+        self._pages = Pages(histories, self._redra, self._authorizer, limits)
         self._openapi: dict[bytes, Openapi] = {}
 
     def end_watches(self) -> None:

@@ -20,6 +20,9 @@ PARTS = (
     ("lanes", "Lanes"),
     ("map", "Device map"),
     ("timeline", "Timeline"),
+    ("pace", "Pace"),
+    ("blast", "What if"),
+    ("compare", "Compare"),
 )
 """The pages of a history that need no object, and what they are called."""
 

@@ -38,6 +38,8 @@ CHANGED = {
     "map_devices_max": 26,
     "report_objects_max": 31,
     "trace_entries_max": 32,
+    "attempts_max": 33,
+    "pace_pods_max": 34,
     "timeline_rows_max": 27,
     "timeline_scanned_max": 28,
     "diffs_at_once_max": 2,

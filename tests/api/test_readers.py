@@ -189,6 +189,8 @@ SEEN = {
     },
     "/lanes": {"cat": {"p-lab", "p-other", "c-lab", "c-other", "node-one", "decided-summary"}},
     "/map": {"cat": {"node-one"}},
+    "/attempts?kind=pod&namespace=lab&name=p-lab": {"cat": {"p-lab"}},
+    "/pace": {"cat": {"p-lab", "p-other"}},
     "/trace": {"cat": CLUSTER_NAMES | {"decided-summary"}},
     "/find?q=-": {
         "bob": {"p-lab", "c-lab"},

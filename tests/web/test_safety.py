@@ -142,6 +142,11 @@ JSON_OF = {
     "object?kind=secret&namespace=other&name=s-other":
         "object?kind=secret&namespace=other&name=s-other",
     "object?kind=node&name=node-one": "object?kind=node&name=node-one",
+    "attempts?kind=pod&namespace=lab&name=p-lab": "attempts?kind=pod&namespace=lab&name=p-lab",
+    "pace": "pace",
+    "compare?with=one&by=objects": "diff?with=one&by=objects",
+    "compare?with=default": "diff?with=default",
+    "blast?kind=devicetaintrule&name=rule-one": "blast?kind=devicetaintrule&name=rule-one",
 }  # fmt: skip
 """Pages and the answers that they show."""
 

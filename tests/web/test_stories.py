@@ -10,7 +10,7 @@ pytestmark = [needs_browser, pytest.mark.slow]
 SEED = 4
 PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
-    "object?kind=pod&name=waits-0",
+    "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "blast", "compare",
 )  # fmt: skip
 
 
@@ -103,6 +103,31 @@ def test_pages_work_without_script_and_fit_a_telephone(story):
         for part in PARTS:
             page.goto(f"{story.url}/ui/h/default/{part}")
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, part
+
+
+RULE = """\
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: all}
+spec:
+  taint: {key: example.com/repair, effect: NoExecute}
+"""
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+def test_change_is_tried_before_it_is_applied(story, has_script):
+    with story.page(java_script_enabled=has_script) as page:
+        page.goto(f"{story.url}/ui/h/default/")
+        page.click("nav >> text=What if")
+        page.wait_for_selector("textarea")
+        page.fill("textarea", RULE)
+        page.click("text=What would happen?")
+        page.wait_for_selector("#answer")
+        assert page.locator(".effects").inner_text().startswith("DeviceTaintRule all: created")
+        assert page.input_value("textarea") == RULE
+        page.fill("textarea", "{")
+        page.click("text=What would happen?")
+        page.wait_for_selector("text=Refused:")
 
 
 def test_pages_are_accessible(story):

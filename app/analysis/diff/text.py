@@ -22,14 +22,33 @@ TEXT_MAX = 160
 
 def page(report: DiffReport, width: int) -> list[str]:
     """The lines of the page."""
+    head = head_of(report)
+    return pages.page(
+        head, reasons_of(report), notes=notes_of(report), width=width, lines_max=LINES_MAX
+    )
+
+
+def head_of(report: DiffReport | EndReport) -> str:
+    """Which two histories are compared, and up to where."""
     a, b = report.a, report.b
     head = f"A: {a.name} at revision {a.revision}; B: {b.name} at revision {b.revision}"
-    if a.common:
+    if isinstance(report, DiffReport) and a.common:
         head += f"; the same up to revision {a.common}"
+    return head
+
+
+def reasons_of(report: DiffReport) -> list[Reason]:
+    """Root causes, below each what follows from it; then what nothing follows from."""
     reasons = [_root(root, below, report) for root, below in report.roots()]
     if report.switches and not any(root.kind is RootKind.SETTINGS for root, _ in report.roots()):
         reasons.append(Reason(text=f"settings, without a consequence: {_switches(report)}"))
     reasons += [Reason(text=f"{_changed(change)}: nothing follows") for change in report.idle()]
+    return reasons
+
+
+def notes_of(report: DiffReport) -> list[str]:
+    """How much is the same, and what was not compared."""
+    a, b = report.a, report.b
     notes = [_counts(report)]
     if b.shift:
         when = "before" if b.shift < 0 else "after"
@@ -45,15 +64,13 @@ def page(report: DiffReport, width: int) -> list[str]:
     notes += [f"not done in B, {count}: {why}" for why, count in sorted(report.not_done.items())]
     if report.unexplained:
         notes.append(f"no cause was found for {report.unexplained} of them")
-    notes += uncertainty.lines(report.doubts)
-    return pages.page(head, reasons, notes=notes, width=width, lines_max=LINES_MAX)
+    return [*notes, *uncertainty.lines(report.doubts)]
 
 
 def end_page(report: EndReport) -> list[str]:
     """The lines for what differs at the end."""
-    a, b = report.a, report.b
     lines = [
-        f"A: {a.name} at revision {a.revision}; B: {b.name} at revision {b.revision}",
+        head_of(report),
         f"{report.same} are the same, {len(report.entries)} differ",
     ]
     for entry in report.entries[:LINES_MAX]:

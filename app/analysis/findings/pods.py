@@ -1,11 +1,11 @@
 """Pods that wait or waited, by the first cause; pods that were evicted, by the reason."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, Kind, Severity, Subject
+from app.analysis.scheduler_messages import first_cause
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources
@@ -13,13 +13,6 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 UNTOLD = "no scheduler has said anything about them"
-
-_AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
-_AFTERWARDS = re.compile(
-    r"[.,]?(?: no new claims to deallocate[.,]?| still not schedulable[.,]?)*(?: preemption: .*)?$",
-    re.DOTALL,
-)
-_COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 
 
 @dataclass(slots=True)
@@ -34,20 +27,6 @@ class _Group:
         self.pods.pop(pod, None)
         self.pods[pod] = revision
         self.first, self.last = min(self.first, revision), max(self.last, revision)
-
-
-def first_cause(message: str) -> str:
-    """What keeps a pod from being scheduled, without the counts that change from node to node.
-
-    Example: `Unschedulable: 0/3 nodes are available: 3 cannot allocate all claims. preemption: …`
-    gives `cannot allocate all claims`.
-    """
-    text = message.removeprefix("Unschedulable: ").removeprefix("SchedulerError: ")
-    text = _AFTERWARDS.sub("", text)
-    text, is_counted = _AVAILABLE.subn("", text)
-    if is_counted:
-        text = _COUNTS.sub("", text)
-    return text.rstrip(". ") or message
 
 
 def waiting(

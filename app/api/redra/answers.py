@@ -11,10 +11,21 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from app.analysis import device_map, object_history, search, timeline_pages, trace_events
+from app.analysis import (
+    attempts,
+    device_map,
+    object_history,
+    search,
+    spans,
+    starts,
+    timeline_pages,
+    trace_events,
+)
 from app.analysis import lanes as lane_picture
+from app.analysis.attempts import AttemptList
 from app.analysis.chronicle import Chronicle
 from app.analysis.device_map import DeviceMap
+from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import scheduling_rules, unasked
 from app.analysis.explain.questions import ObjectExplanation, Question, key_of
 from app.analysis.findings import findings
@@ -22,6 +33,7 @@ from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
 from app.analysis.object_history import ObjectHistory
 from app.analysis.search import Hits
+from app.analysis.starts import StartPace
 from app.analysis.timeline_pages import Filter, TimelinePage
 from app.analysis.trace_events import Trace
 from app.analysis.views import LiveViews
@@ -31,11 +43,13 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound
-from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log import Actor, Event, ObjectKey, Revision
 from app.domain.objects import history_kinds
+from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import Evidence
 from app.service.histories import Histories
 from app.service.moments import time_of
 from app.service.runtime import HistoryRuntime
@@ -54,6 +68,7 @@ class Asked:
     rest: str
     moment: str
     reader: Callable[[], Reader]
+    actor: Actor
 
     def seen(self, events: Iterable[Event]) -> list[Event]:
         """The events that are for the reader."""
@@ -116,6 +131,77 @@ class Answers:
                 blast_bounds=self._limits.blast,
             )
             return await explainer.why(question)
+
+    def _evidence(self, asked: Asked, views: LiveViews) -> Evidence:
+        runtime = asked.runtime
+        return Evidence(
+            log=runtime.log,
+            info=runtime.info,
+            views=views,
+            views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+            rules=scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler),
+            bounds=self._limits.explain,
+            blast_bounds=self._limits.blast,
+        )
+
+    async def attempts(self, asked: Asked) -> AttemptList:
+        """What the scheduler tried for a pod up to the moment. Raises NotFound, BadRequest."""
+        runtime, reader = asked.runtime, asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        key = subject_of(asked)
+        if key[:2] != api_resources.PODS:
+            raise BadRequest("attempts are made for pods: give kind=pod")
+        reader.check(key)
+        views = await self.views(asked)
+        chronicle, _ = await self._chronicles.of(runtime)
+        lane = spans.up_to(chronicle.spans.lanes.get(key, ()), views.revision)
+        if not lane:
+            raise NotFound(
+                f'pods "{key.name}" not found in namespace {key.namespace} up to revision '
+                f"{views.revision}",
+                resource=key.resource,
+            )
+        evidence = self._evidence(asked, views)
+        decisions = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
+        limit = self._limits.attempts_max
+        causes: dict[int, Event] = {
+            event.revision: event
+            for revision in attempts.causes_of(decisions[-limit:])
+            if (event := await evidence.event(revision)) is not None
+        }
+        about = chronicle.about(key, until=views.revision)
+        items = (
+            attempts.of_decisions(decisions[-limit:], causes)
+            if decisions
+            else attempts.of_entries(about)[-limit:]
+        )
+        count = len(decisions) if decisions else len(attempts.of_entries(about))
+        return AttemptList(
+            history=runtime.info.name,
+            revision=views.revision,
+            namespace=key.namespace,
+            name=key.name,
+            created=timestamps.micro_text(lane[0].begin[1]),
+            is_decided=bool(decisions),
+            items=tuple(items),
+            omitted=count - len(items),
+        )
+
+    async def pace(self, asked: Asked) -> StartPace:
+        """How quickly pods started up to the moment, step by step."""
+        asked.reader().check_all(WORKED_OUT_FROM)
+        runtime, views = asked.runtime, await self.views(asked)
+        chronicle, _ = await self._chronicles.of(runtime)
+        wanted = lanes_wanted(asked)
+        return starts.of(
+            runtime.info.name,
+            chronicle,
+            views.revision,
+            await self.time(asked, views),
+            namespace=wanted.namespace,
+            name=wanted.name,
+            bounds=self._limits.pace,
+        )
 
     async def object(self, asked: Asked) -> ObjectHistory:
         """One object as of the moment, with what each write of it changed. Raises NotFound."""

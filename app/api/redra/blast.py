@@ -3,20 +3,20 @@
 The state is frozen on the event loop, which is quick; the answer is computed in a thread.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
-import msgspec
 from pydantic import ValidationError
 
 from app.analysis.blast import compare, world
+from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request, Response
+from app.api.server.messages import Request
 from app.domain.errors import BadRequest
 from app.service import moments, recorded_doubts
 from app.service.histories import Histories
@@ -31,17 +31,19 @@ class BlastApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
 
-    async def of_rule(self, request: Request, runtime: HistoryRuntime) -> Response:
+    async def of_rule(self, request: Request, runtime: HistoryRuntime, moment: str) -> BlastRadius:
         """What an existing DeviceTaintRule does. Raises NotFound, BadRequest."""
         kind, name = request.parameter("kind"), request.parameter("name")
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
             raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
         bounds = self._limits.blast
         return await self._answer(
-            request, runtime, lambda frozen: compare.blast_of_rule(frozen, name, bounds)
+            runtime,
+            moment,
+            lambda frozen: compare.blast_of_rule(frozen, name, bounds),
         )
 
-    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Response:
+    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> BlastRadius:
         """What the changes in the body would do together. Raises Rejected as their write would."""
         limits = self._limits
         text = await request.body(
@@ -52,12 +54,18 @@ class BlastApi:
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
         changes = compare.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
+        return await self.of_changes(runtime, request.parameter("at"), changes)
+
+    async def of_changes(
+        self, runtime: HistoryRuntime, moment: str, changes: Sequence[Change]
+    ) -> BlastRadius:
+        """What changes would do together as of a moment. Raises Rejected as their write would."""
+        bounds = self._limits.blast
         return await self._answer(
-            request, runtime, lambda frozen: compare.blast(frozen, changes, limits.blast)
+            runtime, moment, lambda frozen: compare.blast(frozen, changes, bounds)
         )
 
-    async def _frozen(self, request: Request, runtime: HistoryRuntime) -> Frozen:
-        moment = request.parameter("at")
+    async def _frozen(self, runtime: HistoryRuntime, moment: str) -> Frozen:
         if not moment:
             return world.freeze(runtime.views, runtime.info, runtime.rules, runtime.head.time)
         views = await views_at(self._histories, runtime, moment)
@@ -65,11 +73,10 @@ class BlastApi:
         return world.freeze(views, runtime.info, runtime.rules, now)
 
     async def _answer(
-        self, request: Request, runtime: HistoryRuntime, question: Callable[[Frozen], BlastRadius]
-    ) -> Response:
+        self, runtime: HistoryRuntime, moment: str, question: Callable[[Frozen], BlastRadius]
+    ) -> BlastRadius:
         # Those that wait hold no state: it is frozen when their turn has come.
         async with self._turns:
-            frozen = await self._frozen(request, runtime)
+            frozen = await self._frozen(runtime, moment)
             answer = await anyio.to_thread.run_sync(question, frozen)
-        answer = await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
-        return Response(msgspec.json.encode(answer))
+        return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)

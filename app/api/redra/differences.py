@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import anyio
-import msgspec
 
+from app.analysis.diff.outcomes import EndReport
+from app.analysis.diff.report import DiffReport
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request, Response
+from app.api.server.messages import Request
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
@@ -26,12 +27,13 @@ class DiffApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
-    async def answer(
+    async def report(
         self,
         request: Request,
         runtime: HistoryRuntime,
         check: Callable[[HistoryRuntime], None],
-    ) -> Response:
+        moment: str,
+    ) -> DiffReport | EndReport:
         """The answer for two histories; `check` raises for one that the reader may not read.
 
         Raises Rejected.
@@ -45,7 +47,6 @@ class DiffApi:
         other = await self._histories.open(other_name)
         for each in (runtime, other):
             check(each)
-        moment = request.parameter("at")
         sides = (
             Ending(history=runtime.info, moment=moment),
             Ending(history=other.info, moment=request.parameter("withAt") or moment),
@@ -58,10 +59,9 @@ class DiffApi:
         )
         async with self._turns:
             try:
-                report = await diffing.compare_histories(runtime.log, *sides, comparison)
+                return await diffing.compare_histories(runtime.log, *sides, comparison)
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem)) from problem
-        return Response(msgspec.json.encode(report.to_json()))
 
 
 def _within(request: Request) -> float:

@@ -7,7 +7,7 @@ import msgspec
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from app.api.redra import models
+from app.api.redra import models, page_answers
 
 _ROOT = "/redra/v1"
 _AT = ("at", "string", "A revision or an RFC 3339 instant; absent: the present.")
@@ -124,7 +124,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "What is wrong in a history, ranked",
         (_AT,),
         None,
-        models.FindingList,
+        page_answers.FindingList,
     ),
     (
         "/histories/{history}/find",
@@ -132,7 +132,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "Objects whose name holds the query",
         (("q", "string", "NAME, NAMESPACE/NAME or KIND/NAME; a part of the name is enough."), _AT),
         None,
-        models.HitList,
+        page_answers.HitList,
     ),
     (
         "/histories/{history}/object",
@@ -145,7 +145,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             _AT,
         ),
         None,
-        models.ObjectHistory,
+        page_answers.ObjectHistory,
     ),
     (
         "/histories/{history}/lanes",
@@ -157,7 +157,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             _AT,
         ),
         None,
-        models.LaneList,
+        page_answers.LaneList,
     ),
     (
         "/histories/{history}/map",
@@ -170,7 +170,32 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             _AT,
         ),
         None,
-        models.DeviceMap,
+        page_answers.DeviceMap,
+    ),
+    (
+        "/histories/{history}/attempts",
+        "get",
+        "What the scheduler tried for a pod, with triggers, verdicts and back-off",
+        (
+            ("kind", "string", "pod"),
+            ("name", "string", "Name of the pod."),
+            ("namespace", "string", "Its namespace; absent: default."),
+            _AT,
+        ),
+        None,
+        page_answers.AttemptList,
+    ),
+    (
+        "/histories/{history}/pace",
+        "get",
+        "How quickly pods started, step by step",
+        (
+            ("namespace", "string", "Only of this namespace."),
+            ("name", "string", "Only of pods whose name holds this."),
+            _AT,
+        ),
+        None,
+        page_answers.StartPace,
     ),
     (
         "/histories/{history}/trace",
@@ -178,7 +203,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "Everything that happened as tracks, in Chrome's JSON trace-event format",
         (_AT,),
         None,
-        models.Trace,
+        page_answers.Trace,
     ),
     (
         "/histories/{history}/timeline",
@@ -197,7 +222,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             _AT,
         ),
         None,
-        models.TimelineEntries,
+        page_answers.TimelineEntries,
     ),
     (
         "/histories/{history}/blast",

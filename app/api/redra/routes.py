@@ -45,8 +45,8 @@ class RedraApi:
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
-        self._blasts = BlastApi(histories, limits)
-        self._diffs = DiffApi(histories, limits)
+        self.blasts = BlastApi(histories, limits)
+        self.diffs = DiffApi(histories, limits)
         self._managing = ManagingApi(histories, limits)
         self.answers = Answers(histories, limits)
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
@@ -83,10 +83,15 @@ class RedraApi:
             case "POST", ["histories", name, "blast"]:
                 runtime = await self._histories.open(name)
                 self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
-                return await self._blasts.of_proposal(request, runtime)
+                return _encoded(await self.blasts.of_proposal(request, runtime))
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
-                return await self._diffs.answer(request, runtime, partial(self._check_all, actor))
+                check = partial(self.check_all, actor)
+                return _encoded(
+                    (
+                        await self.diffs.report(request, runtime, check, request.parameter("at"))
+                    ).to_json()
+                )
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
@@ -98,6 +103,7 @@ class RedraApi:
                         rest="".join(rest),
                         moment=request.parameter("at"),
                         reader=reader,
+                        actor=actor,
                     )
                     return await read(self, asked)
         return status.page_not_found()
@@ -134,14 +140,14 @@ class RedraApi:
         if what == "rename":
             return _answer(await self._history(await self._managing.rename(request, name)))
         if not self._authorizer.is_unlimited(actor):
-            self._check_all(actor, await self._histories.open(name))
+            self.check_all(actor, await self._histories.open(name))
         if what == "fork":
             made = await self._managing.fork(request, name, actor)
         else:
             made = await self._managing.copy(request, name)
         return _answer(await self._history(made), code=201)
 
-    def _check_all(self, actor: Actor, runtime: HistoryRuntime) -> None:
+    def check_all(self, actor: Actor, runtime: HistoryRuntime) -> None:
         """Raise Forbidden for who may not read everything in a history."""
         if not self._authorizer.is_unlimited(actor):
             reader = self._authorizer.reader(runtime, actor)
@@ -243,34 +249,40 @@ class RedraApi:
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
     async def _why(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode((await self.answers.why(asked)).to_json()))
+        return _encoded((await self.answers.why(asked)).to_json())
 
     async def _findings(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode(await self.answers.findings(asked)))
+        return _encoded(await self.answers.findings(asked))
 
     async def _object(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode(await self.answers.object(asked)))
+        return _encoded(await self.answers.object(asked))
 
     async def _timeline(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode(await self.answers.timeline(asked)))
+        return _encoded(await self.answers.timeline(asked))
 
     async def _lanes(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode(await self.answers.lanes(asked)))
+        return _encoded(await self.answers.lanes(asked))
 
     async def _trace(self, asked: Asked) -> Response:
         trace = await self.answers.trace(asked)
         return Response(await anyio.to_thread.run_sync(msgspec.json.encode, trace))
 
     async def _map(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode(await self.answers.map(asked)))
+        return _encoded(await self.answers.map(asked))
+
+    async def _attempts(self, asked: Asked) -> Response:
+        return _encoded(await self.answers.attempts(asked))
+
+    async def _pace(self, asked: Asked) -> Response:
+        return _encoded(await self.answers.pace(asked))
 
     async def _find(self, asked: Asked) -> Response:
-        return Response(msgspec.json.encode(await self.answers.find(asked)))
+        return _encoded(await self.answers.find(asked))
 
     async def _blast(self, asked: Asked) -> Response:
         request, runtime = asked.request, asked.runtime
         asked.reader().check_all(WORKED_OUT_FROM)
-        return await self._blasts.of_rule(request, runtime)
+        return _encoded(await self.blasts.of_rule(request, runtime, asked.moment))
 
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
         """The revision that `at` means; the present when it is absent."""
@@ -294,6 +306,8 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("why", 0): RedraApi._why,
     ("findings", 0): RedraApi._findings,
     ("find", 0): RedraApi._find,
+    ("attempts", 0): RedraApi._attempts,
+    ("pace", 0): RedraApi._pace,
     ("object", 0): RedraApi._object,
     ("lanes", 0): RedraApi._lanes,
     ("map", 0): RedraApi._map,
@@ -301,6 +315,10 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("trace", 0): RedraApi._trace,
     ("blast", 0): RedraApi._blast,
 }
+
+
+def _encoded(answer: object) -> Response:
+    return Response(msgspec.json.encode(answer))
 
 
 def event_line(event: Event) -> bytes:

@@ -7,6 +7,7 @@ from app.analysis.device_map import MapBounds
 from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.lanes import LaneBounds
+from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.trace_events import TraceBounds
 from app.domain.objects.schema.decode import Bounds
@@ -33,7 +34,8 @@ class ApiLimits:
     What happened in `chronicles_max` histories is kept in memory for pages; one question reads
     `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
-    pictures by `lanes` and `map`, what is taken away by `trace` and `report`.
+    pictures by `lanes` and `map`, attempts for a pod by `attempts_max`, starts by `pace`, what is
+    taken away by `trace` and `report`.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
     """
@@ -69,6 +71,8 @@ class ApiLimits:
     diff_events_max: int = 500_000
     lanes: LaneBounds = LaneBounds()
     map: MapBounds = MapBounds()
+    attempts_max: int = 100
+    pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()
 

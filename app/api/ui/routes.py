@@ -1,7 +1,7 @@
 """`/ui/`: from a path to a page.
 
-`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one. A page is only read, so
-nothing here takes a body.
+`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one. Pages are only read; the
+one form that is posted asks a question too long for an address, and changes nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,7 @@ from functools import partial
 from urllib.parse import quote
 
 from app.api.access.authorization import Authorizer
+from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, Place
 from app.api.redra.answers import (
     Answers,
@@ -21,15 +22,28 @@ from app.api.redra.answers import (
     subject_of,
 )
 from app.api.redra.routes import RedraApi, check_query
+from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, Request, Response
-from app.api.ui import framing, reports
-from app.domain.errors import MethodNotAllowed, NotFound, RedraError
+from app.api.ui import forms, framing, origins, reports
+from app.domain.errors import InputError, MethodNotAllowed, NotFound, RedraError, Rejected
 from app.domain.log import Actor
 from app.service.histories import Histories
 from app.web import assets, links
 from app.web.links import STATIC
-from app.web.pages import devices, find, findings, histories, lanes, objects, timeline, why
-from app.web.pages.report import ReportBounds
+from app.web.pages import (
+    attempts,
+    blast,
+    compare,
+    devices,
+    find,
+    findings,
+    histories,
+    lanes,
+    objects,
+    pace,
+    timeline,
+    why,
+)
 
 HTML = b"text/html; charset=utf-8"
 
@@ -43,6 +57,9 @@ HEADERS: tuple[Header, ...] = (
     (b"cache-control", b"no-cache, private"),
 )
 """No script or style but our own files, no frame, nothing from anywhere else."""
+
+PROPOSAL = "blast"
+"""The page with the one form that is posted."""
 
 REPORT = "report"
 
@@ -59,12 +76,12 @@ class Pages:
     """Answers requests below `/ui/`."""
 
     def __init__(
-        self, stored: Histories, api: RedraApi, authorizer: Authorizer, bounds: ReportBounds
+        self, stored: Histories, api: RedraApi, authorizer: Authorizer, limits: ApiLimits
     ) -> None:
         self._histories = stored
         self._api = api
         self._authorizer = authorizer
-        self._bounds = bounds
+        self._limits = limits
 
     @property
     def answers(self) -> Answers:
@@ -73,16 +90,21 @@ class Pages:
 
     async def answer(self, request: Request, place: Place, actor: Actor) -> Response:
         """The page for whom the gate has let in. Raises Rejected, InputError, LogError."""
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed("pages are only read")
         check_query(request)
         if place.path == "/redra/v1/histories":
+            if request.method not in ("GET", "HEAD"):
+                raise MethodNotAllowed("this page is only read")
             items = [one.model_dump() for one in await self._api.histories(actor)]
             return shown(histories.page(items))
         part = place.path.rpartition("/")[2]
         make = _PARTS.get(part)
         if make is None:
             raise NotFound(f'there is no page "{part[:64]}"')
+        if request.method == "POST" and part == PROPOSAL:
+            origins.check_own(request)
+            make = Pages._proposed
+        elif request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed("this page is only read")
         if "moment" in request.query:
             return _pinned(request, place, part)
         runtime = await self._histories.open(place.history)
@@ -92,6 +114,7 @@ class Pages:
             rest="",
             moment=place.moment,
             reader=partial(self._authorizer.reader, runtime, actor),
+            actor=actor,
         )
         if part == REPORT:
             return _to_take_away(asked, await make(self, asked))
@@ -143,11 +166,56 @@ class Pages:
         kinds = (await self.answers.chronicle(asked.runtime)).kinds()
         return timeline.page(frame, answer, wanted, kinds, before)
 
+    async def _attempts(self, asked: Asked) -> bytes:
+        answer = await self.answers.attempts(asked)
+        key = subject_of(asked)
+        frame = await framing.frame(self.answers, asked, "attempts", links.subject(key), key)
+        return attempts.page(frame, answer, key)
+
+    async def _pace(self, asked: Asked) -> bytes:
+        answer, wanted = await self.answers.pace(asked), lanes_wanted(asked)
+        parameters = {"namespace": wanted.namespace, "name": wanted.name}
+        return pace.page(
+            await framing.frame(self.answers, asked, "pace", parameters), answer, wanted
+        )
+
+    async def _compare(self, asked: Asked) -> bytes:
+        request, own = asked.request, asked.runtime.info.name
+        names = ("with", "withAt", "by", "within")
+        parameters = {name: request.parameter(name) for name in names}
+        others = [one.name for one in await self._api.histories(asked.actor) if one.name != own]
+        report = None
+        if parameters["with"]:
+            check = partial(self._api.check_all, asked.actor)
+            report = await self._api.diffs.report(request, asked.runtime, check, asked.moment)
+        frame = await framing.frame(self.answers, asked, "compare", parameters)
+        return compare.page(frame, others, parameters, report)
+
+    async def _blast(self, asked: Asked) -> bytes:
+        asked.reader().check_all(WORKED_OUT_FROM)
+        answer = None
+        if asked.request.parameter("name"):
+            answer = await self._api.blasts.of_rule(asked.request, asked.runtime, asked.moment)
+        return blast.page(await framing.frame(self.answers, asked, PROPOSAL), "", "", answer)
+
+    async def _proposed(self, asked: Asked) -> bytes:
+        """What the objects of a form would do; nothing is written."""
+        asked.reader().check_all(WORKED_OUT_FROM)
+        manifest, deletions = await forms.proposal(asked.request, self._limits)
+        answer, problem = None, ""
+        try:
+            changes = forms.changes(manifest, deletions, self._limits)
+            answer = await self._api.blasts.of_changes(asked.runtime, asked.moment, changes)
+        except (Rejected, InputError) as refusal:
+            problem = getattr(refusal, "message", "") or str(refusal)
+        frame = await framing.frame(self.answers, asked, PROPOSAL)
+        return blast.page(frame, manifest, deletions, answer, problem)
+
     async def _report(self, asked: Asked) -> bytes:
         def make(part: str, of_part: Asked) -> Awaitable[bytes]:
             return _PARTS[part](self, of_part)
 
-        return await reports.compose(self.answers, asked, make, self._bounds)
+        return await reports.compose(self.answers, asked, make, self._limits.report)
 
     async def _find(self, asked: Asked) -> bytes:
         answer = await self.answers.find(asked)
@@ -159,6 +227,10 @@ _Make = Callable[[Pages, Asked], Awaitable[bytes]]
 
 _PARTS: dict[str, _Make] = {
     LANDING: Pages._findings,
+    "attempts": Pages._attempts,
+    PROPOSAL: Pages._blast,
+    "compare": Pages._compare,
+    "pace": Pages._pace,
     "find": Pages._find,
     "lanes": Pages._lanes,
     "map": Pages._map,

@@ -2,6 +2,7 @@
 
 from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds
+from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.trace_events import TraceBounds
 from app.api.server.limits import ApiLimits
@@ -41,6 +42,8 @@ def api_limits(settings: Settings) -> ApiLimits:
         object_versions_max=settings.object_versions_max,
         lanes=LaneBounds(lanes_max=settings.lanes_max, shapes_max=settings.lanes_shapes_max),
         map=MapBounds(devices_max=settings.map_devices_max),
+        attempts_max=settings.attempts_max,
+        pace=PaceBounds(pods_max=settings.pace_pods_max),
         trace=TraceBounds(entries_max=settings.trace_entries_max),
         report=ReportBounds(
             objects_max=settings.report_objects_max,

@@ -25,7 +25,7 @@ def page(
     frame: Frame, answer: ObjectExplanation, key: ObjectKey, parameters: Mapping[str, str]
 ) -> bytes:
     """The page; `parameters` are those of the question."""
-    reasons, _ = _bounded(answer.reason.children, REASONS_MAX)
+    reasons, _ = bounded(answer.reason.children, REASONS_MAX)
     return render(
         "why.html",
         frame=frame,
@@ -41,7 +41,7 @@ def page(
     )
 
 
-def _bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int]:
+def bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int]:
     """The branches as far as they fit, and how many reasons may still come."""
     shown: list[JsonObject] = []
     for number, reason in enumerate(reasons):
@@ -50,7 +50,7 @@ def _bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], in
             text = f"{omitted} more reasons are in the JSON of this answer"
             shown.append({"text": text, "count": 1, "children": [], "size": 1})
             break
-        children, left = _bounded(reason.children, left - 1)
+        children, left = bounded(reason.children, left - 1)
         shown.append(
             {
                 "text": reason.text,

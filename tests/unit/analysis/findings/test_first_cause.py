@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.findings.pods import first_cause
+from app.analysis.scheduler_messages import first_cause
 
 ALL = "cannot allocate all claims"
 ROWS = [

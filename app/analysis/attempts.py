@@ -1,0 +1,182 @@
+"""What the scheduler tried for one pod: each attempt with its trigger, verdicts and back-off.
+
+From the decisions of the log where controllers of ours decided. Of a recorded cluster the verdicts
+are those that the scheduler wrote into conditions and Events; what woke it is not recorded.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from app.analysis import scheduler_messages
+from app.domain.controllers.scheduling.queue import waiting_pods
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.values import condition_types, timestamps
+from app.domain.values.fields import decision_body
+from app.domain.values.json_tree import mapping
+from app.domain.values.timestamps import Instant
+from projections.timeline import Entry
+
+SCHEDULED, UNSCHEDULABLE, ERROR = "Scheduled", "Unschedulable", "Error"
+
+_OF_ENTRIES = {condition_types.POD_SCHEDULED: SCHEDULED, "PodUnschedulable": UNSCHEDULABLE}
+
+
+class NodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What so many nodes said."""
+
+    text: str
+    nodes: int
+
+
+class AttemptTrigger(msgspec.Struct, frozen=True, kw_only=True):
+    """The event that woke the scheduler for the pod."""
+
+    revision: Revision
+    type: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    actor: str
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object of the event."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+
+class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt, or one verdict of a recording.
+
+    `number` counts from 1, 0 in a recording. `plugins` rejected the pod, `verdicts` are what nodes
+    said, `causes` what kept devices away. `again` is the instant up to which the pod is held back.
+    """
+
+    revision: Revision
+    time: str
+    number: int
+    outcome: str
+    message: str
+    node: str = ""
+    looked_at: int = 0
+    feasible: int = 0
+    plugins: tuple[str, ...] = ()
+    verdicts: tuple[NodeVerdict, ...] = ()
+    causes: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()
+    trigger: AttemptTrigger | None = None
+    again: str = ""
+
+
+class AttemptList(msgspec.Struct, frozen=True, kw_only=True):
+    """The attempts of a pod, the first one first; `omitted` counts older ones.
+
+    `is_decided` tells that they are decisions of the log; otherwise they are what was written.
+    """
+
+    history: str
+    revision: Revision
+    namespace: str
+    name: str
+    created: str
+    is_decided: bool
+    items: tuple[TriedPod, ...]
+    omitted: int = 0
+
+
+def causes_of(decisions: Sequence[Event]) -> list[int]:
+    """The revisions of the events that woke the attempts."""
+    return [_cause(event) for event in decisions]
+
+
+def of_decisions(decisions: Sequence[Event], causes: Mapping[int, Event]) -> list[TriedPod]:
+    """The attempts that decisions of the scheduler tell of; `causes` are events by revision."""
+    return [_decided(event, causes.get(_cause(event))) for event in decisions]
+
+
+def of_entries(entries: Sequence[Entry]) -> list[TriedPod]:
+    """The verdicts that a recorded scheduler wrote about a pod."""
+    return [_written(entry) for entry in entries if entry.kind in _OF_ENTRIES]
+
+
+def verdicts_of(message: str) -> tuple[NodeVerdict, ...]:
+    """What the nodes said, by the message of a condition; nothing where it counts none."""
+    return tuple(
+        NodeVerdict(text=text, nodes=nodes) for text, nodes in scheduler_messages.reasons(message)
+    )
+
+
+def _cause(event: Event) -> int:
+    return event.stamp.cause or decision_body.read(event.object).cause
+
+
+def _decided(event: Event, cause: Event | None) -> TriedPod:
+    body = event.object
+    decision, summary = decision_body.read(body), decision_body.summary_of(body)
+    number = decision.inputs.attempt or 1
+    reasons = mapping(mapping(body, "summary"), "reasons")
+    again = ""
+    if decision.outcome in (UNSCHEDULABLE, ERROR):
+        again = timestamps.micro_text(waiting_pods.backoff_end(event.stamp.time, number))
+    return TriedPod(
+        revision=event.revision,
+        time=timestamps.micro_text(event.stamp.time),
+        number=number,
+        outcome=decision.outcome,
+        message=summary.message,
+        node=summary.node,
+        looked_at=summary.looked_at,
+        feasible=summary.feasible or 0,
+        plugins=decision.inputs.plugins,
+        verdicts=_verdicts(reasons) or verdicts_of(summary.message),
+        causes=tuple(
+            f"{one.claim} {one.request}: {one.devices} "
+            f"{'device' if one.devices == 1 else 'devices'} on {one.nodes} "
+            f"{'node' if one.nodes == 1 else 'nodes'}: {one.cause}"
+            + (f" ({one.about})" if one.about else "")
+            for one in summary.causes
+        ),
+        victims=summary.preemption.victims,
+        trigger=_trigger(cause),
+        again=again,
+    )
+
+
+def _verdicts(reasons: Mapping[str, Any]) -> tuple[NodeVerdict, ...]:
+    counted = [(text, nodes) for text, nodes in reasons.items() if isinstance(nodes, int)]
+    return tuple(
+        NodeVerdict(text=text, nodes=nodes)
+        for text, nodes in sorted(counted, key=lambda one: (-one[1], one[0]))
+    )
+
+
+def _trigger(cause: Event | None) -> AttemptTrigger | None:
+    if cause is None:
+        return None
+    key = cause.key
+    return AttemptTrigger(
+        revision=cause.revision,
+        type=cause.type.value,
+        group=key.group,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        actor=cause.stamp.actor.user,
+    )
+
+
+def _written(entry: Entry) -> TriedPod:
+    outcome = _OF_ENTRIES[entry.kind]
+    if entry.text.startswith("SchedulerError"):
+        outcome = ERROR
+    return TriedPod(
+        revision=entry.revision,
+        time=timestamps.micro_text(Instant(entry.time)),
+        number=0,
+        outcome=outcome,
+        message=entry.text,
+        node=entry.text.removeprefix("to ") if outcome == SCHEDULED else "",
+        verdicts=verdicts_of(entry.text),
+    )

@@ -1,0 +1,45 @@
+"""What the scheduler says of a pod that it cannot place: one sentence, with counts of nodes.
+
+Example: `Unschedulable: 0/3 nodes are available: 1 Insufficient cpu, 2 cannot allocate all claims.
+preemption: …`. Parity: controllers.md 4.
+"""
+
+import re
+from collections.abc import Iterator
+
+_AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
+_AFTERWARDS = re.compile(
+    r"[.,]?(?: no new claims to deallocate[.,]?| still not schedulable[.,]?)*(?: preemption: .*)?$",
+    re.DOTALL,
+)
+_COUNTS = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
+_REASON = re.compile(r"(\d+) (.+)$", re.DOTALL)
+
+
+def first_cause(message: str) -> str:
+    """What keeps a pod from being scheduled, without the counts that change from node to node.
+
+    Example: `Unschedulable: 0/3 nodes are available: 3 cannot allocate all claims. preemption: …`
+    gives `cannot allocate all claims`.
+    """
+    text, is_counted = _stripped(message)
+    if is_counted:
+        text = _COUNTS.sub("", text)
+    return text.rstrip(". ") or message
+
+
+def reasons(message: str) -> Iterator[tuple[str, int]]:
+    """Each reason with the number of nodes that gave it; none of a message without counts."""
+    text, is_counted = _stripped(message)
+    if not is_counted:
+        return
+    for part in re.split(r", (?=\d+ )", text.rstrip(". ")):
+        reason = _REASON.match(part)
+        if reason is not None:
+            yield reason[2].rstrip(". "), int(reason[1])
+
+
+def _stripped(message: str) -> tuple[str, int]:
+    """The reasons alone, and whether there was a count of nodes before them."""
+    text = message.removeprefix("Unschedulable: ").removeprefix("SchedulerError: ")
+    return _AVAILABLE.subn("", _AFTERWARDS.sub("", text))

@@ -1,0 +1,269 @@
+"""Where the seconds of a pod's start go: step by step, and as percentiles over time.
+
+A start is the life of one pod from its creation on. Its steps follow one another: `claims` until
+all of its claims are made, `devices` until all of them have devices, `binding` until it has a node,
+`starting` until it runs. A step that had ended before the one before it takes no time.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import msgspec
+
+from app.analysis import spans
+from app.analysis.chronicle import Chronicle
+from app.analysis.spans import Span
+from app.domain.log import ObjectKey, Revision
+from app.domain.values import api_resources, timestamps
+from app.domain.values.timestamps import SECOND, Instant
+
+STEPS = ("claims", "devices", "binding", "starting")
+"""The steps of a start, in their order."""
+
+_HAS_DEVICES = frozenset((spans.ALLOCATED, spans.RESERVED))
+_IN_USE = frozenset((spans.RUNNING, spans.FINISHED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaceBounds:
+    """An answer tells of `pods_max` pods, the slowest ones, and of `stretches` of time."""
+
+    pods_max: int = 30
+    stretches: int = 12
+
+
+class StartStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a start that was done; `ended` is its last instant, at `revision`."""
+
+    name: str
+    seconds: float
+    ended: str
+    revision: Revision
+
+
+class PodStart(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod's start; `waits_for` is the step that is not done yet, empty when it runs."""
+
+    namespace: str
+    name: str
+    revision: Revision
+    created: str
+    seconds: float
+    steps: tuple[StartStep, ...]
+    waits_for: str = ""
+
+    @property
+    def key(self) -> ObjectKey:
+        """The pod."""
+        return ObjectKey(*api_resources.PODS, self.namespace, self.name)
+
+
+class StepPace(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a step took: how many did it, and seconds up to which so many of them did."""
+
+    name: str
+    count: int
+    p50: float
+    p90: float
+    p99: float
+    most: float
+
+
+class PaceStretch(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods that got a node between two instants, and how long that took since creation."""
+
+    begin: str
+    end: str
+    revision: Revision
+    count: int
+    p50: float
+    p99: float
+
+
+class StartPace(msgspec.Struct, frozen=True, kw_only=True):
+    """How quickly pods started, up to a revision.
+
+    `pods` are the slowest ones, those that still wait before others of the same time; `omitted`
+    counts the rest of `count`.
+    """
+
+    history: str
+    revision: Revision
+    examined: Revision
+    count: int
+    waiting: int
+    steps: tuple[StepPace, ...]
+    stretches: tuple[PaceStretch, ...]
+    pods: tuple[PodStart, ...]
+    omitted: int = 0
+
+
+def of(
+    history: str,
+    chronicle: Chronicle,
+    until: Revision,
+    now: Instant,
+    *,
+    namespace: str = "",
+    name: str = "",
+    bounds: PaceBounds = PaceBounds(),
+) -> StartPace:
+    """The pace of the pods of a namespace whose name holds `name`; empty: of all."""
+    starts = [
+        start
+        for key in chronicle.spans.began.get(api_resources.PODS, ())
+        if namespace in ("", key.namespace) and name in key.name
+        for start in _starts(chronicle, key, until, now)
+    ]
+    slowest = sorted(starts, key=lambda one: (-one.seconds, not one.waits_for, one.revision))
+    return StartPace(
+        history=history,
+        revision=until,
+        examined=Revision(min(chronicle.revision, until)),
+        count=len(starts),
+        waiting=sum(bool(one.waits_for) for one in starts),
+        steps=tuple(_paces(starts)),
+        stretches=tuple(_stretches(starts, bounds.stretches)),
+        pods=tuple(slowest[: bounds.pods_max]),
+        omitted=max(0, len(starts) - bounds.pods_max),
+    )
+
+
+def percentile(sorted_values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of the values does not exceed; 0 of none."""
+    if not sorted_values:
+        return 0.0
+    place = -(-len(sorted_values) * share // 1)
+    return sorted_values[max(0, int(place) - 1)]
+
+
+def _starts(
+    chronicle: Chronicle, key: ObjectKey, until: Revision, now: Instant
+) -> Iterator[PodStart]:
+    for life in _lives(spans.up_to(chronicle.spans.lanes[key], until)):
+        yield _start(chronicle, key, life, until, now)
+
+
+def _lives(lane: Sequence[Span]) -> Iterator[list[Span]]:
+    """The spans of each pod that had the name: one that was deleted leaves a gap, or an end."""
+    life: list[Span] = []
+    for span, following in pairwise((*lane, None)):
+        assert span is not None, "only the last one is missing"
+        life.append(span)
+        if following is None or span.end != following.begin:
+            yield life
+            life = []
+
+
+def _start(
+    chronicle: Chronicle, key: ObjectKey, life: Sequence[Span], until: Revision, now: Instant
+) -> PodStart:
+    created = life[0].begin
+    bound = next((span.begin for span in life if span.label), None)
+    runs = next((span.begin for span in life if span.state in _IN_USE), None)
+    last = life[-1].end
+    end = bound or last or (until, now)
+    claims = [
+        chronicle.spans.lanes[claim]
+        for claim in chronicle.spans.claims_of(key)
+        if chronicle.spans.lanes[claim][0].begin[0] <= end[0]
+    ]
+    made = _latest((_since(lane, frozenset(), end[0]) for lane in claims), created)
+    devices = _latest((_since(lane, _HAS_DEVICES, end[0]) for lane in claims), created)
+    steps: list[StartStep] = []
+    before, waits_for = created, ""
+    for step, moment in zip(STEPS, (made, devices, bound, runs), strict=True):
+        if moment is None:
+            # Deleted before it got so far, it waits no longer.
+            waits_for = "" if last is not None else step
+            break
+        moment = max(before, moment)
+        steps.append(
+            StartStep(
+                name=step,
+                seconds=max(0, moment[1] - before[1]) / SECOND,
+                ended=timestamps.micro_text(moment[1]),
+                revision=moment[0],
+            )
+        )
+        before = moment
+    final = before[1] if not waits_for else now
+    return PodStart(
+        namespace=key.namespace,
+        name=key.name,
+        revision=created[0],
+        created=timestamps.micro_text(created[1]),
+        seconds=max(0, final - created[1]) / SECOND,
+        steps=tuple(steps),
+        waits_for=waits_for,
+    )
+
+
+def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> spans.Moment | None:
+    """Since when a claim was in one of the states without a break, as of a revision.
+
+    Without states: since when it is there.
+    """
+    since: spans.Moment | None = None
+    before: Span | None = None
+    for span in lane:
+        if span.begin[0] > until:
+            break
+        is_another = before is not None and before.end != span.begin
+        if states and span.state not in states:
+            since = None
+        elif since is None or is_another:
+            since = span.begin
+        before = span
+    return since
+
+
+def _latest(moments: Iterable[spans.Moment | None], created: spans.Moment) -> spans.Moment | None:
+    """The last of the moments, of none the creation; None when one is missing."""
+    latest = created
+    for moment in moments:
+        if moment is None:
+            return None
+        latest = max(latest, moment)
+    return latest
+
+
+def _paces(starts: Sequence[PodStart]) -> Iterator[StepPace]:
+    for step in STEPS:
+        seconds = sorted(one.seconds for start in starts for one in start.steps if one.name == step)
+        yield StepPace(
+            name=step,
+            count=len(seconds),
+            p50=percentile(seconds, 0.5),
+            p90=percentile(seconds, 0.9),
+            p99=percentile(seconds, 0.99),
+            most=seconds[-1] if seconds else 0.0,
+        )
+
+
+def _stretches(starts: Sequence[PodStart], count: int) -> Iterator[PaceStretch]:
+    """How long binding took, by when it was done, in stretches of equal length."""
+    bound = sorted(
+        (timestamps.parse(step.ended), step.revision, sum(one.seconds for one in start.steps[:3]))
+        for start in starts
+        for step in start.steps
+        if step.name == "binding"
+    )
+    if not bound:
+        return
+    begin, length = bound[0][0], max(1, bound[-1][0] - bound[0][0])
+    for number in range(count):
+        first = begin + length * number // count
+        last = begin + length * (number + 1) // count
+        is_last = number == count - 1
+        within = [one for one in bound if first <= one[0] < last or (is_last and one[0] == last)]
+        seconds = sorted(one[2] for one in within)
+        yield PaceStretch(
+            begin=timestamps.micro_text(Instant(first)),
+            end=timestamps.micro_text(Instant(last)),
+            revision=max((one[1] for one in within), default=Revision(0)),
+            count=len(within),
+            p50=percentile(seconds, 0.5),
+            p99=percentile(seconds, 0.99),
+        )

@@ -1,0 +1,38 @@
+"""Forms that are posted: a proposal of objects to apply and to delete."""
+
+from collections.abc import Sequence
+from urllib.parse import parse_qs
+
+from app.analysis.blast import compare
+from app.analysis.blast.compare import Change
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest, InputError
+from app.domain.objects.schema import decode
+
+_FIELDS_MAX = 10
+
+
+async def proposal(request: Request, limits: ApiLimits) -> tuple[str, str]:
+    """The objects to apply and the names to delete, as they were typed. Raises BadRequest."""
+    body = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
+    try:
+        fields = parse_qs(body.decode(), max_num_fields=_FIELDS_MAX)
+    except ValueError as problem:
+        raise BadRequest("the form cannot be read") from problem
+    first = {name: values[0].replace("\r\n", "\n") for name, values in fields.items()}
+    return first.get("manifest", ""), first.get("delete", "")
+
+
+def changes(manifest: str, deletions: str, limits: ApiLimits) -> Sequence[Change]:
+    """What a proposal means. Raises InputError, BadRequest."""
+    documents = decode.decode_yaml_documents(manifest.encode(), limits.body)
+    trees: list[tuple[str, object]] = [
+        (f"document {number}", one.value)
+        for number, one in enumerate(documents, start=1)
+        if one.value is not None
+    ]
+    proposed = compare.read_changes(trees, deletions.replace(",", " ").split())
+    if not proposed:
+        raise InputError("nothing is proposed", cure="paste objects, or name one to delete")
+    return proposed

@@ -1,0 +1,32 @@
+"""Forms are taken from our own pages alone: a page of another site cannot post one.
+
+Browsers say where a form comes from, in `Sec-Fetch-Site` or `Origin`; whoever says nothing is no
+browser, and has no reader's rights to borrow.
+"""
+
+from urllib.parse import urlsplit
+
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest, Forbidden
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def check_own(request: Request) -> None:
+    """Raise Forbidden for a form of another origin, BadRequest for what no form sends."""
+    site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
+    if site and site != "same-origin":
+        raise _foreign(site)
+    if origin and (not urlsplit(origin).netloc or urlsplit(origin).netloc != _host(request)):
+        raise _foreign(origin)
+    kind = request.header(b"content-type").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise BadRequest(f"a form is sent as {FORM}")
+
+
+def _host(request: Request) -> str:
+    return request.header(b"host")
+
+
+def _foreign(origin: str) -> Forbidden:
+    return Forbidden(f'forms are taken from this server\'s own pages, not from "{origin[:100]}"')

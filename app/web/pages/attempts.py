@@ -1,0 +1,70 @@
+"""What the scheduler tried for one pod: a row for each attempt, and when it was held back."""
+
+from markupsafe import Markup
+
+from app.analysis.attempts import SCHEDULED, AttemptList
+from app.domain.log import ObjectKey
+from app.domain.values import timestamps
+from app.web import svg
+from app.web.frame import Frame, render
+
+WIDTH, HEIGHT = 220.0, 14.0
+
+
+def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
+    """The page."""
+    begin = timestamps.parse(answer.created)
+    instants = [timestamps.parse(text) for one in answer.items for text in (one.time, one.again)
+                if text]  # fmt: skip
+    length = max(1, max([*instants, frame.time], default=begin) - begin)
+    rows = []
+    for one in answer.items:
+        start = (timestamps.parse(one.time) - begin) / length
+        until = (timestamps.parse(one.again) - begin) / length if one.again else start
+        rows.append(
+            {
+                "attempt": one,
+                "clock": one.time[:23].replace("T", " "),
+                "after": seconds_text((timestamps.parse(one.time) - begin) / timestamps.SECOND),
+                "is_fine": one.outcome == SCHEDULED,
+                "held": seconds_text((until - start) * length / timestamps.SECOND)
+                if one.again
+                else "",
+                "bar": bar(start, until, is_fine=one.outcome == SCHEDULED),
+            }
+        )
+    return render("attempts.html", frame=frame, answer=answer, key=key, rows=rows)
+
+
+def seconds_text(seconds: float) -> str:
+    """A number of seconds as people write it: `0.42 s`, `12.5 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def bar(start: float, until: float, *, is_fine: bool) -> Markup:
+    """When an attempt was made, between creation and the end, and how long it held the pod back."""
+    x, end = max(0.0, start) * WIDTH, min(1.0, max(start, until)) * WIDTH
+    middle = HEIGHT / 2
+    sign = (
+        svg.element("circle", cx=min(WIDTH - 4, x + 4), cy=middle, r=4, class_="device")
+        if is_fine
+        else svg.element(
+            "polygon", points=f"{x:.1f},1 {x + 8:.1f},1 {x + 4:.1f},{HEIGHT - 1:.1f}",
+            class_="trouble",
+        )
+    )  # fmt: skip
+    held = svg.element(
+        "rect", x=x, y=middle - 2, width=max(0.0, end - x), height=4, class_="pod fades"
+    )
+    line = svg.element("line", x1=0, x2=WIDTH, y1=middle, y2=middle, class_="axis")
+    return svg.element(
+        "svg", line, held, sign, viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}", class_="track",
+        aria_hidden="true",
+    )  # fmt: skip

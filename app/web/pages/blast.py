@@ -1,0 +1,99 @@
+"""What a change would do: objects as YAML in, who is hit out, before anything is applied."""
+
+from app.analysis.blast import text
+from app.analysis.blast.radius import BlastRadius
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.web.frame import Frame, render
+
+ROWS_MAX = 100
+"""Rows of one table; the JSON has all of them."""
+
+EXAMPLE = """\
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata:
+  name: maintenance
+spec:
+  deviceSelector:
+    driver: gpu.example.com
+  taint:
+    key: example.com/maintenance
+    effect: NoExecute
+"""
+
+
+def page(
+    frame: Frame, manifest: str, deletions: str, answer: BlastRadius | None, problem: str = ""
+) -> bytes:
+    """The page; `answer` is None when nothing was asked yet, or for what `problem` says."""
+    return render(
+        "blast.html",
+        frame=frame,
+        manifest=manifest,
+        deletions=deletions,
+        example=EXAMPLE,
+        answer=answer,
+        problem=problem,
+        summary=[] if answer is None else [one.text for one in text.reasons(answer, 0)],
+        tables=[] if answer is None else _tables(answer),
+        rows_max=ROWS_MAX,
+        pod_key=pod_key,
+        claim_key=claim_key,
+    )
+
+
+def pod_key(namespace: str, name: str) -> ObjectKey:
+    """The key of a pod."""
+    return ObjectKey(*api_resources.PODS, namespace, name)
+
+
+def claim_key(namespace: str, name: str) -> ObjectKey:
+    """The key of a claim."""
+    return ObjectKey(*api_resources.RESOURCE_CLAIMS, namespace, name)
+
+
+def _tables(answer: BlastRadius) -> list[dict[str, object]]:
+    """Tables without links: title, headings, rows."""
+    pools = [
+        (
+            f"{one.driver}/{one.pool}",
+            _change(one.state_before, one.state_after)
+            + (f": {one.problem}" if one.problem else ""),
+            _change(one.before.allocatable, one.after.allocatable),
+            _change(one.before.free, one.after.free),
+            ", ".join(
+                f"{name} {amount.before} → {amount.after}"
+                for name, amount in {**one.capacity, **one.counters}.items()
+            ),
+        )
+        for one in answer.pools
+    ]
+    devices = [
+        (one.device, one.change, ", ".join(one.taints), ", ".join(one.holders))
+        for one in answer.devices
+    ]
+    classes = [
+        (
+            one.name,
+            _change(one.before.devices, one.after.devices),
+            _change(one.before.allocatable, one.after.allocatable),
+            _change(one.before.free, one.after.free),
+            one.problem,
+        )
+        for one in answer.classes
+    ]
+    made = (
+        ("Pools", ("Pool", "State", "Allocatable", "Free", "Amounts"), pools),
+        ("Devices", ("Device", "Change", "Taints", "Held by"), devices),
+        ("Classes", ("Class", "Devices", "Allocatable", "Free", "Problem"), classes),
+    )
+    return [
+        {"title": title, "headings": headings, "rows": rows[:ROWS_MAX], "count": len(rows)}
+        for title, headings, rows in made
+        if rows
+    ]
+
+
+def _change(before: object, after: object) -> str:
+    return f"{before}" if before == after else f"{before} → {after}"

@@ -1,0 +1,114 @@
+"""Where the seconds of pods' starts go: percentiles, the same over time, the slowest pods."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from app.analysis.lanes import Wanted
+from app.analysis.starts import STEPS, PaceStretch, PodStart, StartPace
+from app.web import svg
+from app.web.frame import Frame, render
+from app.web.pages.attempts import seconds_text
+
+NAMES = {
+    "claims": "until its claims are made",
+    "devices": "until they have devices",
+    "binding": "until it has a node",
+    "starting": "until it runs",
+}
+CLASSES = {"claims": "claim fades", "devices": "claim", "binding": "pod", "starting": "device"}
+WIDTH, BAR = 520.0, 14.0
+COLUMNS, HEIGHT = 900.0, 120.0
+
+
+def page(frame: Frame, answer: StartPace, wanted: Wanted) -> bytes:
+    """The page."""
+    longest = max((one.seconds for one in answer.pods), default=0.0)
+    return render(
+        "pace.html",
+        frame=frame,
+        answer=answer,
+        wanted=wanted,
+        names=NAMES,
+        seconds=seconds_text,
+        legend=[(_sign(CLASSES[name]), NAMES[name]) for name in STEPS],
+        columns=columns(answer.stretches),
+        rows=[
+            {"pod": one, "bar": waterfall(one, longest), "steps": _steps(one)}
+            for one in answer.pods
+        ],
+    )
+
+
+def waterfall(start: PodStart, longest: float) -> Markup:
+    """The steps of one start one after the other, dashed what it waits for."""
+    scale = WIDTH / longest if longest else 0.0
+    x = 0.0
+    shapes: list[Markup] = []
+    for step in start.steps:
+        width = step.seconds * scale
+        if step.seconds:
+            shapes.append(
+                svg.element(
+                    "rect",
+                    svg.title(f"{NAMES[step.name]}: {seconds_text(step.seconds)}"),
+                    x=x, y=1, width=max(1.0, width), height=BAR - 2, class_=CLASSES[step.name],
+                )
+            )  # fmt: skip
+        x += width
+    if start.waits_for:
+        left = start.seconds - sum(step.seconds for step in start.steps)
+        text = f"waits for {left:.2f} s {NAMES[start.waits_for]}"
+        shapes.append(
+            svg.element(
+                "rect",
+                svg.title(text),
+                x=x, y=2, width=max(1.0, left * scale), height=BAR - 4, class_="pod waits",
+            )
+        )  # fmt: skip
+    return svg.element(
+        "svg",
+        *shapes,
+        viewBox=f"0 0 {WIDTH:.0f} {BAR:.0f}",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def columns(stretches: Sequence[PaceStretch]) -> Markup:
+    """A column for each stretch of time: the 99th percentile, within it the median."""
+    most = max((one.p99 for one in stretches), default=0.0)
+    if not most:
+        return Markup("")
+    width = COLUMNS / len(stretches)
+    shapes: list[Markup] = []
+    for number, one in enumerate(stretches):
+        text = (
+            f"{one.count} pods from {one.begin[11:19]} to {one.end[11:19]}: "
+            f"median {seconds_text(one.p50)}, 99 % within {seconds_text(one.p99)}"
+        )
+        parts = [svg.title(text)]
+        for value, kind in ((one.p99, "pod fades"), (one.p50, "pod")):
+            height = HEIGHT * value / most
+            parts.append(
+                svg.element(
+                    "rect", x=number * width + 2, y=HEIGHT - height, width=width - 4,
+                    height=height, class_=kind,
+                )
+            )  # fmt: skip
+        shapes.append(svg.element("g", *parts))
+    label = f"Seconds from creation to a node over time, at most {seconds_text(most)}"
+    return svg.picture(COLUMNS, HEIGHT, label, *shapes)
+
+
+def _steps(start: PodStart) -> list[dict[str, object]]:
+    return [
+        {"name": NAMES[step.name], "seconds": seconds_text(step.seconds), "revision": step.revision}
+        for step in start.steps
+        if step.seconds
+    ]
+
+
+def _sign(kind: str) -> Markup:
+    shape = svg.element("rect", x=1, y=1, width=24, height=12, class_=kind)
+    return svg.element("svg", shape, viewBox="0 0 26 14", aria_hidden="true")

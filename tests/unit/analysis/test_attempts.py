@@ -1,0 +1,68 @@
+"""Attempts as decisions of the log have them, and verdicts as messages of schedulers have them."""
+
+import random
+
+import pytest
+
+from app.analysis import attempts
+from app.analysis.incidents.incident import Variant
+from app.bootstrap.gallery import exhibits, playing
+from app.domain.log import EventType
+from app.domain.values.timestamps import SECOND, parse
+
+REASONS = (
+    "Insufficient cpu", "cannot allocate all claims", "node(s) had untolerated taint(s)",
+    "node(s) didn't match Pod's node affinity/selector", "Too many pods", "Insufficient memory",
+)  # fmt: skip
+ENDS = (
+    "", ".", ". preemption: 0/9 nodes are available: 9 Preemption is not helpful for scheduling.",
+    ". no new claims to deallocate, preemption: 0/9 nodes are available: 9 No preemption victims.",
+    ". still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_verdicts_count_every_node_of_a_message(seed):
+    chance = random.Random(seed)
+    reasons = chance.sample(REASONS, chance.randint(1, 4))
+    counted = [(text, chance.randint(1, 500)) for text in reasons]
+    total = sum(nodes for _, nodes in counted)
+    listed = ", ".join(f"{nodes} {text}" for text, nodes in counted)
+    prefix = chance.choice(("", "Unschedulable: "))
+    message = f"{prefix}0/{total} nodes are available: {listed}{chance.choice(ENDS)}"
+    assert [(one.text, one.nodes) for one in attempts.verdicts_of(message)] == counted
+
+
+@pytest.mark.parametrize("message", ["", "no nodes", "resource claim a/b is missing", "0/0 x"])
+def test_message_without_counts_has_no_verdicts(message):
+    assert attempts.verdicts_of(message) == ()
+
+
+def test_attempts_tell_what_decisions_of_the_scheduler_say():
+    incident = exhibits.read("no-preemption-for-devices").incident
+    events = playing.play(incident, Variant.BROKEN).events
+    by_revision = {event.revision: event for event in events}
+    decisions = [
+        event
+        for event in events
+        if event.type is EventType.DECISION_RECORDED
+        and event.object["controller"] == "scheduling"
+        and event.object["name"] == "urgent"
+    ]
+    assert decisions
+    causes = {number: by_revision[number] for number in attempts.causes_of(decisions)}
+    made = attempts.of_decisions(decisions, causes)
+    for event, one in zip(decisions, made, strict=True):
+        body = event.object
+        assert (one.revision, one.outcome) == (event.revision, body["outcome"])
+        assert one.number == body["inputs"]["attempt"]
+        said = {verdict.text: verdict.nodes for verdict in one.verdicts}
+        assert said == body["summary"].get("reasons", {})
+        assert one.trigger.revision == body["cause"]
+        assert one.trigger.key == by_revision[body["cause"]].key
+        if one.outcome == "Unschedulable":
+            # Twice as long each time, at most 10 s; the second in which it ends belongs to it.
+            end = event.stamp.time + min(10, 2 ** (one.number - 1)) * SECOND
+            assert parse(one.again) == (end // SECOND + 1) * SECOND
+        else:
+            assert one.again == ""

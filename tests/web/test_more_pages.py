@@ -1,0 +1,234 @@
+"""Attempts, pace, proposals and comparisons: pages beside their JSON, and who may post a form."""
+
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+
+from tests.api.serving import CLAIMS, claim, pod, serving
+from tests.api.test_readers import filled, headers
+from tests.web.planted import PODS, SLICES, plant, slice_of
+from tests.web.reading import read
+
+JSON = "/redra/v1/histories/default"
+UI = "/ui/h/default"
+FORM = {"content_type": "application/x-www-form-urlencoded"}
+RULE = b"""\
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: all}
+spec:
+  deviceSelector: {driver: gpu.example.com}
+  taint: {key: example.com/repair, effect: NoExecute}
+"""
+
+
+async def page(server, path, code=200):
+    answer = await server.raw("GET", path)
+    assert answer.status_code == code, answer.text
+    return read(answer.text)
+
+
+async def condition(server, name, message):
+    status = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                              "message": message}]}  # fmt: skip
+    await server.patch(f"{PODS}/{name}/status", {"status": status})
+
+
+async def test_attempts_of_a_recording_are_what_its_scheduler_wrote():
+    async with serving() as server:
+        await server.post(PODS, pod("w"))
+        said = "0/3 nodes are available: 1 Insufficient cpu, 2 cannot allocate all claims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."  # noqa: E501
+        await condition(server, "w", said)
+        await condition(server, "w", "resource claim default/c is in the process of being made")
+        body = {"target": {"kind": "Node", "name": "node-7"}, "metadata": {"name": "w"}}
+        await server.post(f"{PODS}/w/binding", body)
+        answer = await server.get(f"{JSON}/attempts?kind=pod&name=w")
+        assert [item["outcome"] for item in answer["items"]] == [
+            "Unschedulable", "Unschedulable", "Scheduled",
+        ]  # fmt: skip
+        assert not answer["is_decided"]
+        assert answer["items"][0]["verdicts"] == [
+            {"text": "Insufficient cpu", "nodes": 1},
+            {"text": "cannot allocate all claims", "nodes": 2},
+        ]
+        assert answer["items"][2]["node"] == "node-7"
+        rows = (await page(server, f"{UI}/attempts?kind=pod&name=w")).one("tbody").all("tr")
+        assert [row.one("a", "revision").text for row in rows] == [
+            str(item["revision"]) for item in answer["items"]
+        ]
+        assert "2 cannot allocate all claims" in rows[0].text
+        assert "in the process of being made" in rows[1].text
+        assert "node-7" in rows[2].text
+        past = await server.get(
+            f"{JSON}/attempts?kind=pod&name=w&at={answer['items'][0]['revision']}"
+        )
+        assert len(past["items"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [("kind=pod&name=none", 404), ("kind=node&name=node-1", 400), ("kind=pod", 400), ("", 400)],
+)
+async def test_attempts_of_what_has_none_are_refused(query, code):
+    async with serving() as server:
+        await server.post(PODS, pod("w"))
+        await server.get(f"{JSON}/attempts?{query}", code=code)
+        root = await page(server, f"{UI}/attempts?{query}", code=code)
+        assert root.one("p", "problem").text
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_pace_page_has_the_pods_of_the_json(seed):
+    async with serving() as server:
+        await plant(server, seed)
+        answer = await server.get(f"{JSON}/pace")
+        root = await page(server, f"{UI}/pace")
+        names = [
+            row.one("span", "name").text for row in root.all("table", "stack")[0].all("tr")[1:]
+        ]
+        assert names == [f"{one['namespace']}/{one['name']}" for one in answer["pods"]]
+        steps = root.all("table")[0].one("tbody").all("tr")
+        assert [row.all("td")[1].text for row in steps] == [
+            str(step["count"]) for step in answer["steps"]
+        ]
+        nobody = await page(server, f"{UI}/pace?name=no-such-pod")
+        assert "No pod fits." in nobody.one("main").text
+
+
+def form(**fields):
+    return urlencode(fields).encode()
+
+
+async def taken(server):
+    """A pod on a device of a slice."""
+    await server.post(SLICES, slice_of("p"))
+    await server.post(PODS, pod("user", nodeName="node-1"))
+    there = await server.get(f"{PODS}/user")
+    await server.post(CLAIMS, claim("held"))
+    result = {"request": "gpu", "driver": "gpu.example.com", "pool": "p", "device": "gpu-0"}
+    user = {"resource": "pods", "name": "user", "uid": there["metadata"]["uid"]}
+    status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]}
+    await server.patch(f"{CLAIMS}/held/status", {"status": status})
+
+
+async def test_proposal_says_what_the_json_says_and_writes_nothing():
+    async with serving() as server:
+        await taken(server)
+        before = (await server.get("/redra/v1/histories/default"))["revision"]
+        body = form(manifest=RULE.decode())
+        answer = await server.raw("POST", f"{UI}/blast", body, **FORM)
+        assert answer.status_code == 200, answer.text
+        told = await server.post(f"{JSON}/blast", {"objects": [yaml.safe_load(RULE)]}, code=200)
+        assert told["claims"]
+        root = read(answer.text)
+        main = root.one("main").text
+        for one in told["claims"]:
+            assert f"{one['namespace']}/{one['name']}" in main
+            for trouble in one["troubles"]:
+                assert trouble["device"] in main
+        for one in told["devices"]:
+            assert one["device"] in main
+        assert root.one("textarea").text == " ".join(RULE.decode().split())
+        after = (await server.get("/redra/v1/histories/default"))["revision"]
+        assert after == before
+        await server.get("/apis/resource.k8s.io/v1beta2/devicetaintrules/all", code=404)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "nothing is proposed"),
+        ({"manifest": "kind: Nonsense"}, ""),
+        ({"manifest": "a: [b"}, ""),
+        ({"manifest": "<b>&"}, ""),
+        ({"delete": "resourceslice/none"}, "none"),
+    ],
+)
+async def test_proposal_that_cannot_be_is_refused_on_the_page_that_keeps_it(fields, says):
+    async with serving() as server:
+        answer = await server.raw("POST", f"{UI}/blast", form(**fields), **FORM)
+        root = read(answer.text)
+        refusal = root.one("p", "refused").text
+        assert refusal.startswith("Refused: ")
+        assert says in refusal
+        assert root.one("textarea").text == fields.get("manifest", "")
+
+
+FOREIGN = (
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://redra.evil.example"},
+    {"origin": "http://redra:81"},
+    {"sec_fetch_site": "cross-site"},
+    {"sec_fetch_site": "same-site"},
+    {"sec_fetch_site": "none"},
+    {"sec_fetch_site": "same-origin", "origin": "http://evil.example"},
+)
+
+
+@pytest.mark.parametrize("given", FOREIGN)
+async def test_form_of_another_site_is_refused(given):
+    async with serving() as server:
+        answer = await server.raw("POST", f"{UI}/blast", form(manifest="x"), **FORM, **given)
+        assert answer.status_code == 403, answer.text
+
+
+@pytest.mark.parametrize("given", [{}, {"origin": "http://redra", "sec_fetch_site": "same-origin"}])
+async def test_form_of_our_own_is_taken(given):
+    async with serving() as server:
+        answer = await server.raw("POST", f"{UI}/blast", form(manifest="x"), **FORM, **given)
+        assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/json", "multipart/form-data"])
+async def test_only_forms_are_posted(kind):
+    async with serving() as server:
+        answer = await server.raw("POST", f"{UI}/blast", b"manifest=x", content_type=kind)
+        assert answer.status_code == 400, answer.text
+
+
+@pytest.mark.parametrize("path", ["", "timeline", "compare", "pace", "report", "lanes"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+async def test_other_pages_take_no_form(method, path):
+    async with serving() as server:
+        assert (await server.raw(method, f"{UI}/{path}", b"x=1", **FORM)).status_code == 405
+        assert (await server.raw(method, "/ui/", b"x=1", **FORM)).status_code == 405
+
+
+@pytest.mark.parametrize("reader", ["ann", "bob", "cat", "dan"])
+async def test_proposal_is_for_those_whose_answer_it_is(reader):
+    async with filled() as server:
+        sent = await server.raw(
+            "POST", "/redra/v1/histories/one/blast", {"delete": ["resourceslice/slice-one"]},
+            **headers(reader),
+        )  # fmt: skip
+        shown = await server.raw(
+            "POST", "/ui/h/one/blast", form(delete="resourceslice/slice-one"),
+            **headers(reader), **FORM,
+        )  # fmt: skip
+        assert shown.status_code == sent.status_code
+
+
+async def test_comparison_page_tells_what_the_json_tells():
+    async with serving() as server:
+        await plant(server, 2)
+        head = (await server.get("/redra/v1/histories/default"))["revision"]
+        await server.post("/redra/v1/histories/default/fork", {"name": "other"})
+        await server.post("/h/other/api/v1/namespaces/default/pods", pod("only-there"))
+        assert "other" in (await page(server, f"{UI}/compare")).one("ul", "relations").text
+        same = await page(server, f"{UI}@{head}/compare?with=other&withAt={head}")
+        assert same.one("p", "verdict").text.startswith("The same")
+        for by in ("decisions", "outcomes", "objects"):
+            answer = await server.get(f"{JSON}/diff?with=other&by={by}")
+            main = (await page(server, f"{UI}/compare?with=other&by={by}")).one("main")
+            verdict = main.one("p", "verdict").text
+            assert verdict.startswith("The same" if answer["outcome"] == "same" else "Different")
+            for one in answer["differences"]:
+                assert one["subject"].removeprefix("pods/") in main.text
+        for query, code in (
+            ("with=none", 404),
+            ("with=other&by=x", 400),
+            ("with=other&within=x", 400),
+        ):
+            await page(server, f"{UI}/compare?{query}", code=code)
