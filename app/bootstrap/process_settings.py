@@ -2,35 +2,36 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack, cast
 
 from app.settings import Settings, read
 
 
-def settings(
-    *,
-    listen: str | None = None,
-    data: Path | None = None,
-    profile: str | None = None,
-    gates: Sequence[str] | None = None,
-    quirks: Sequence[str] | None = None,
-    tls: bool | None = None,
-    authorization: str | None = None,
-    policy: Path | None = None,
-    compact: bool | None = None,
-    verify_processes: int | None = None,
-) -> Settings:
-    """The settings; what is None is left to the environment. Raises InputError naming a bad one."""
-    given: dict[str, Any] = {
-        "listen": listen,
-        "data": data,
-        "profile": profile,
-        "gates": ",".join(gates) if gates else None,
-        "quirks": ",".join(quirks) if quirks else None,
-        "tls": tls,
-        "authorization": authorization,
-        "policy_file": policy,
-        "compact_like_etcd": compact,
-        "verify_processes": verify_processes,
-    }
-    return read({k: v for k, v in given.items() if v is not None})
+class Options(TypedDict, total=False):
+    """What commands have options for; None is left to the environment."""
+
+    listen: str | None
+    data: Path | None
+    profile: str | None
+    gates: Sequence[str] | None
+    quirks: Sequence[str] | None
+    tls: bool | None
+    authorization: str | None
+    policy: Path | None
+    compact: bool | None
+    verify_processes: int | None
+
+
+_NAMES = {"policy": "policy_file", "compact": "compact_like_etcd"}
+"""Settings that have another name than their option."""
+
+
+def settings(**options: Unpack[Options]) -> Settings:
+    """The settings with what the options say. Raises InputError naming a bad one."""
+    values: dict[str, Any] = {}
+    for option, value in options.items():
+        if option in ("gates", "quirks"):
+            value = ",".join(cast(Sequence[str], value or ())) or None
+        if value is not None:
+            values[_NAMES.get(option, option)] = value
+    return read(values)

@@ -7,12 +7,11 @@ import msgspec
 
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay.report import DecideReport
-from app.analysis.views import compiler_of, features_of
 from app.bootstrap import history_settings, verifying_processes
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
+from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import Recording, import_history
-from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
@@ -26,9 +25,10 @@ from app.ports import SecondOpinion
 from app.service.replays import replaying, verifying
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing
+from app.service.replays.integrity import Attestation
 from app.service.replays.replaying import FoldReport, ReplayBounds
-from app.service.replays.second_opinion import OpinionBounds
-from app.service.replays.verifying import VerifyReport
+from app.service.replays.second_opinion import OpinionBounds, SecondReader
+from app.service.replays.verifying import Sharing, VerifyReport
 from app.settings import Settings
 
 Progress = Callable[[str, Revision, Revision], None]
@@ -78,11 +78,11 @@ async def verify(
     Raises InputError when a process that was to help fails.
     """
     info = await as_asked(store, settings, await find_history(store, name), profile)
-    rules = rules_of(info)
-    compiler = compiler_of(rules.profile)
-    options = registry.options_from(info.settings)
-    bounds = _bounds(settings)
     count = settings.verify_processes or verifying_processes.usable()
+    opinion_bounds = OpinionBounds(
+        evaluations_max=settings.second_opinion_evaluations_max,
+        cost_max=settings.second_opinion_cost_max,
+    )
     with PartProcesses(
         info,
         count=count,
@@ -92,22 +92,11 @@ async def verify(
             store.log,
             info,
             until=await _until(store, info, moment),
-            rules=rules,
-            controllers=registry.controllers(
-                rules.profile, features_of(rules.profile), compiler, options
-            ),
-            compiler=compiler,
-            bounds=bounds,
-            quirks=registry.allocator_quirks_of(rules.profile, options),
-            processes=processes,
-            heads=heads,
-            trusted=trusted,
-            views=store.views,
-            second=second,
-            opinion_bounds=OpinionBounds(
-                evaluations_max=settings.second_opinion_evaluations_max,
-                cost_max=settings.second_opinion_cost_max,
-            ),
+            deciders=deciders_of(info),
+            bounds=_bounds(settings),
+            sharing=Sharing(processes=processes),
+            attestation=Attestation(heads=heads, trusted=trusted, views=store.views),
+            second=None if second is None else SecondReader(opinion=second, bounds=opinion_bounds),
             progress=progress,
         )
 

@@ -15,10 +15,8 @@ import msgspec
 from app.adapters import event_spool
 from app.analysis.verify.parts import Part, PartFound, PartVerifier
 from app.analysis.verify.reallocate import AllocationIndex, Written
-from app.analysis.views import compiler_of, features_of
 from app.bootstrap import garbage_collection
-from app.bootstrap.rules import rules_of
-from app.domain.controllers import registry
+from app.bootstrap.deciders import deciders_of
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
 from app.domain.values.timestamps import Instant
 
@@ -117,18 +115,7 @@ def found_in(line: bytes) -> Revision | PartFound:
 def verify(job: Job, tell: Callable[[bytes], None]) -> PartFound:
     """Do the job; `tell` hears how far it is."""
     info = msgspec.json.decode(job.history, type=HistoryInfo)
-    rules = rules_of(info)
-    compiler = compiler_of(rules.profile)
-    options = registry.options_from(info.settings)
-    verifier = PartVerifier(
-        job.part(),
-        rules=rules,
-        controllers=registry.controllers(
-            rules.profile, features_of(rules.profile), compiler, options
-        ),
-        compiler=compiler,
-        quirks=registry.allocator_quirks_of(rules.profile, options),
-    )
+    verifier = PartVerifier(job.part(), deciders_of(info))
     for events in event_spool.read(job.spool):
         for event in events:
             if event.revision > job.until:

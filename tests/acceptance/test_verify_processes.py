@@ -15,17 +15,15 @@ from app.adapters.event_spool import EventSpool
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.verify.parts import Division, Part
 from app.analysis.verify.reallocate import AllocationIndex
-from app.analysis.views import compiler_of, features_of
 from app.bootstrap import child_processes, verifying_process
-from app.bootstrap.rules import rules_of
+from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying_process import Job
 from app.bootstrap.verifying_processes import PartProcesses
-from app.domain.controllers import registry
 from app.domain.log import Event, HistoryInfo, Revision
 from app.service import exporting
 from app.service.replays import verifying
 from app.service.replays.replaying import ReplayBounds
-from app.service.replays.verifying import VerifyReport
+from app.service.replays.verifying import Sharing, VerifyReport
 from tests.unit.service.test_replaying import history_of, story
 
 ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
@@ -49,19 +47,14 @@ async def verify(
 ) -> VerifyReport:
     """The report of up to so many processes; `reached` is called when one of them has got on."""
     log, info = await history_of(events)
-    rules = rules_of(info)
-    compiler = compiler_of(rules.profile)
     with PartProcesses(info, count=count, bytes_max=bytes_max) as processes:
         return await verifying.verify(
             log,
             info,
             until=events[-1].revision,
-            rules=rules,
-            controllers=registry.controllers(rules.profile, features_of(rules.profile), compiler),
-            compiler=compiler,
+            deciders=deciders_of(info),
             bounds=BOUNDS,
-            processes=processes,
-            division=ANYWHERE,
+            sharing=Sharing(processes=processes, division=ANYWHERE),
             progress=lambda doing, *_: reached() if "again" in doing else None,
         )
 

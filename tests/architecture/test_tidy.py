@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("app", "projections")
 MODULE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+PARAMETERS_MAX = 9
 FOLDER_MODULES_MAX = 24
 PREFIX_FILES_MAX = 2
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "util", "helper"}
@@ -100,6 +101,30 @@ def test_functions_fit_a_screen() -> None:
         if (node.end_lineno or node.lineno) - node.lineno + 1 > FUNCTION_LINES_MAX
     ]
     assert not long, long
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    named = [each for each in given if each.arg not in ("self", "cls")]
+    return len(named) + sum(map(bool, (node.args.vararg, node.args.kwarg)))
+
+
+def is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """The parameters of a command are its options: each is annotated with its help."""
+    given = [*node.args.args, *node.args.kwonlyargs]
+    shown = [ast.unparse(each.annotation) for each in given if each.annotation is not None]
+    return any("typer." in each for each in shown)
+
+
+def test_functions_have_no_more_parameters_than_a_reader_holds() -> None:
+    many = [
+        f"{name(path)}: {node.name} has {parameters(node)}"
+        for path in sources(*OURS)
+        for node in functions(path)
+        if parameters(node) > PARAMETERS_MAX
+        and not (name(path).startswith("app/cli/") and is_command(node))
+    ]
+    assert not many, f"make one value with a name of those that go together: {many}"
 
 
 def test_modules_begin_with_what_they_are_for() -> None:

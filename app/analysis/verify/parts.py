@@ -153,31 +153,37 @@ def _within(
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deciders:
+    """What decides a history again, with the settings of the history.
+
+    `controllers` are fresh reconcilers, so each verification has deciders of its own.
+    """
+
+    rules: Rules
+    controllers: Sequence[Reconciler]
+    compiler: SelectorCompiler
+    quirks: Quirks = Quirks()
+
+
 class PartVerifier:
     """Takes all events of a history up to the end of its part, from the first one on.
 
-    `controllers` are fresh reconcilers; those that have decided nothing need not follow the log.
+    Controllers that have decided nothing need not follow the log.
     """
 
-    def __init__(
-        self,
-        part: Part,
-        *,
-        rules: Rules,
-        controllers: Sequence[Reconciler],
-        compiler: SelectorCompiler,
-        quirks: Quirks,
-    ) -> None:
+    def __init__(self, part: Part, deciders: Deciders) -> None:
+        rules = deciders.rules
         self._part = part
         self._observers = dict(part.observers)
         self._views = LiveViews(rules.profile)
-        deciding = [controller for controller in controllers if controller.name in part.deciders]
+        deciding = [each for each in deciders.controllers if each.name in part.deciders]
         self._decisions = DecisionChecker(deciding, self._views, rules)
         self._allocations = AllocationChecker(
             part.index,
             self._views,
-            compiler=compiler,
-            quirks=quirks,
+            compiler=deciders.compiler,
+            quirks=deciders.quirks,
             schemas=rules.schemas,
             lacking=part.lacking,
         )

@@ -70,13 +70,38 @@ class Frames:
         return lines
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What all watches of a server share."""
+
+    bounds: WatchBounds
+    frames: Frames
+    representations: Representations
+    fanout: Fanout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What one watch follows, and for how long."""
+
+    timeline: Timeline
+    target: Target
+    selection: Selection
+    options: ListOptions
+    seconds: float
+    push: Push | None
+
+
 class Watching:
     """Answers watch requests."""
 
     def __init__(self, representations: Representations, bounds: WatchBounds) -> None:
-        self._representations = representations
-        self._frames = Frames(representations, bounds.frames_max)
-        self._fanout = Fanout()
+        self._shared = _Shared(
+            bounds=bounds,
+            frames=Frames(representations, bounds.frames_max),
+            representations=representations,
+            fanout=Fanout(),
+        )
         self._bounds = bounds
         self._started = 0
         self._watches: set[_Watch] = set()
@@ -122,19 +147,15 @@ class Watching:
         seconds = bounds.seconds_min + spread * (bounds.seconds_max - bounds.seconds_min)
         if options.timeout_seconds:
             seconds = float(options.timeout_seconds)
-        watch = _Watch(
+        request = _Request(
             timeline=timeline,
             target=target,
             selection=selection,
             options=options,
             seconds=seconds,
-            bounds=bounds,
-            frames=self._frames,
-            representations=self._representations,
-            fanout=self._fanout,
             push=push,
         )
-        return Stream(chunks=self._counted(watch))
+        return Stream(chunks=self._counted(_Watch(request, self._shared)))
 
     async def _counted(self, watch: "_Watch") -> AsyncGenerator[bytes, None]:
         self._watches.add(watch)
@@ -154,34 +175,22 @@ class _Watch:
     content that can change: an object that stops matching is told as DELETED with that state.
     """
 
-    def __init__(
-        self,
-        *,
-        timeline: Timeline,
-        target: Target,
-        selection: Selection,
-        options: ListOptions,
-        seconds: float,
-        bounds: WatchBounds,
-        frames: Frames,
-        representations: Representations,
-        fanout: Fanout,
-        push: Push | None,
-    ) -> None:
-        self._timeline = timeline
+    def __init__(self, request: _Request, shared: _Shared) -> None:
+        selection, target = request.selection, request.target
+        self._timeline = request.timeline
         self._target = target
         self._selection = selection
-        self._options = options
-        self._seconds = seconds
-        self._bounds = bounds
-        self._frames = frames
-        self._representations = representations
+        self._options = request.options
+        self._seconds = request.seconds
+        self._bounds = shared.bounds
+        self._frames = shared.frames
+        self._representations = shared.representations
         self._matching: dict[ObjectKey, Event] | None = {} if selection.can_change else None
         self._columns_sent = False
         self._ending = anyio.Event()
-        self._fanout = fanout
+        self._fanout = shared.fanout
         is_shared = selection.is_everything and target.form.shape is Shape.OBJECT
-        self._push = push if is_shared else None
+        self._push = request.push if is_shared else None
         self._member: Member | None = None
         self._subscription: Subscription | None = None
 

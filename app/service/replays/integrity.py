@@ -21,7 +21,7 @@ from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.ports import EventLog
+from app.ports import EventLog, ViewStore
 
 PROBLEMS_MAX = 100
 """How many problems a report names; all are counted."""
@@ -70,6 +70,19 @@ class Integrity:
             "settings": self.settings.value,
             "signedHeads": [dict(head) for head in self.signed],
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attestation:
+    """What vouches for a log besides itself.
+
+    `heads` are signed heads besides those that are kept with the log; those of `trusted` keys prove
+    something. So do the states of objects kept in `views`, with which a server begins.
+    """
+
+    heads: Sequence[SignedHead] = ()
+    trusted: frozenset[str] = frozenset()
+    views: ViewStore | None = None
 
 
 @dataclass(slots=True)

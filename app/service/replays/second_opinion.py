@@ -54,6 +54,14 @@ class OpinionBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecondReader:
+    """Who is asked for a second opinion, and how much."""
+
+    opinion: SecondOpinion
+    bounds: OpinionBounds = OpinionBounds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
     """An expression and a device of which the two evaluators say different things.
 

@@ -24,25 +24,27 @@ from app.analysis.recordings import uncertainty
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.compare import Compared
 from app.analysis.verify.invariants import InvariantWatch, Kind, Switches, Violation
-from app.analysis.verify.parts import Cut, Division, Part, PartFound, PartVerifier
+from app.analysis.verify.parts import Cut, Deciders, Division, Part, PartFound, PartVerifier
 from app.analysis.verify.reallocate import AllocationIndex
 from app.analysis.verify.redecide import belongs
 from app.analysis.views import features_of
 from app.domain.allocation import Quirks
-from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.domain.log.heads import SignedHead
 from app.domain.objects.profile import RULES_GATE, Profile
-from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.ports import EventLog, SecondOpinion, ViewStore
+from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.replays import integrity, second_opinion
-from app.service.replays.integrity import Integrity, IntegrityCheck
+from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck
 from app.service.replays.replaying import Progress, ReplayBounds, pages, silent, stored_pages
-from app.service.replays.second_opinion import OpinionBounds, OpinionReport, SelectorHistory
+from app.service.replays.second_opinion import (
+    OpinionBounds,
+    OpinionReport,
+    SecondReader,
+    SelectorHistory,
+)
 from app.service.replays.snapshot_audit import SnapshotAudit
 
 VIOLATIONS_MAX = 100
@@ -174,50 +176,49 @@ class VerifyReport:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """Who verifies: with `processes` parts are verified there, the first one always here."""
+
+    processes: Processes | None = None
+    division: Division = Division()
+
+
 async def verify(
     log: EventLog,
     history: HistoryInfo,
     *,
     until: Revision,
-    rules: Rules,
-    controllers: Sequence[Reconciler],
-    compiler: SelectorCompiler,
+    deciders: Deciders,
     bounds: ReplayBounds,
-    quirks: Quirks = Quirks(),
-    processes: Processes | None = None,
-    division: Division = Division(),
-    heads: Sequence[SignedHead] = (),
-    trusted: frozenset[str] = frozenset(),
-    views: ViewStore | None = None,
-    second: SecondOpinion | None = None,
-    opinion_bounds: OpinionBounds = OpinionBounds(),
+    sharing: Sharing = Sharing(),
+    attestation: Attestation = Attestation(),
+    second: SecondReader | None = None,
     progress: Progress = silent,
 ) -> VerifyReport:
     """Verify the history up to `until`; see the module's text.
 
-    `heads` are compared with the log, besides those that are kept with it; those of `trusted` keys
-    prove something. So are the states of objects kept in `views`, with which a server begins.
-    `controllers` are fresh reconcilers with the settings of the history. With `processes` parts
-    are verified there, the first one always here. `second` is asked here about every selector.
+    The log is compared with the `attestation`. The `second` reader is asked here about every
+    selector.
     """
+    rules, processes = deciders.rules, sharing.processes
     ends = until >= (await log.head(history.id)).revision
     recorded = await recorded_doubts.doubts_of(log, history)
     ahead = _Ahead(
-        division=division,
+        division=sharing.division,
         invariants=InvariantWatch(
-            switches_of(rules.profile, quirks), uncertainty.lacking(recorded)
+            switches_of(rules.profile, deciders.quirks), uncertainty.lacking(recorded)
         ),
         recorded=recorded,
-        selectors=None if second is None else _selectors(rules, compiler, opinion_bounds),
+        selectors=None if second is None else _selectors(deciders, second.bounds),
     )
-    stored = await _stored(log, history, heads, trusted)
+    stored = await _stored(log, history, attestation)
+    views = attestation.views
     audit = None if views is None else SnapshotAudit(views, history.id)
     await _read_ahead(ahead, stored, audit, log, history, until, bounds, processes, progress)
     chain = stored.result()
     parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
-    here = PartVerifier(
-        parts[0], rules=rules, controllers=controllers, compiler=compiler, quirks=quirks
-    )
+    here = PartVerifier(parts[0], deciders)
     telling = _Telling(parts, until, progress)
 
     async def verify_here() -> PartFound:
@@ -231,7 +232,7 @@ async def verify(
             await lowlevel.checkpoint()
         return here.found()
 
-    await ahead.ask(second, compiler, opinion_bounds, progress)
+    await ahead.ask(second, deciders.compiler, progress)
     if processes is None or len(parts) == 1:
         return ahead.report(history, chain, [await verify_here()])
     return ahead.report(history, chain, await _divided(parts, verify_here, processes, telling))
@@ -258,20 +259,18 @@ async def _divided(
     return [by_place[place] for place in range(len(parts))]
 
 
-async def _stored(
-    log: EventLog, history: HistoryInfo, heads: Sequence[SignedHead], trusted: frozenset[str]
-) -> IntegrityCheck:
+async def _stored(log: EventLog, history: HistoryInfo, attestation: Attestation) -> IntegrityCheck:
     """The check of the history as stored: a replay as another release has other settings."""
     info = await log.find_history(history.name) or history
-    signed = [*heads, *await log.kept_heads(info.id)]
-    return IntegrityCheck(info, signed=signed, trusted=trusted)
+    signed = [*attestation.heads, *await log.kept_heads(info.id)]
+    return IntegrityCheck(info, signed=signed, trusted=attestation.trusted)
 
 
-def _selectors(rules: Rules, compiler: SelectorCompiler, bounds: OpinionBounds) -> SelectorHistory:
+def _selectors(deciders: Deciders, bounds: OpinionBounds) -> SelectorHistory:
     """What collects the selectors and devices of the history."""
     return SelectorHistory(
-        compiler=compiler,
-        with_patches=features_of(rules.profile).patches,
+        compiler=deciders.compiler,
+        with_patches=features_of(deciders.rules.profile).patches,
         kept_max=bounds.evaluations_max,
     )
 
@@ -363,9 +362,8 @@ class _Ahead:
 
     async def ask(
         self,
-        second: SecondOpinion | None,
+        second: SecondReader | None,
         compiler: SelectorCompiler,
-        bounds: OpinionBounds,
         progress: Progress,
     ) -> None:
         """Ask for a second opinion about the selectors that were collected."""
@@ -376,7 +374,11 @@ class _Ahead:
             progress("asking for a second opinion", Revision(done), Revision(total))
 
         self.opinion = await second_opinion.compare(
-            self.selectors, second, compiler=compiler, bounds=bounds, progress=tell
+            self.selectors,
+            second.opinion,
+            compiler=compiler,
+            bounds=second.bounds,
+            progress=tell,
         )
 
     def _note_cut(self, event: Event) -> None:

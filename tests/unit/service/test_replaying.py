@@ -10,6 +10,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.verify.compare import ComparisonResult, first_difference
+from app.analysis.verify.parts import Deciders
 from app.analysis.views import features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
@@ -25,6 +26,7 @@ from app.ports import Match, Opinion
 from app.service import importing
 from app.service.replays import replaying, verifying
 from app.service.replays.replaying import FoldReport, ReplayBounds
+from app.service.replays.second_opinion import SecondReader
 from app.service.replays.verifying import Outcome, VerifyReport
 from projections import all_projections
 from tests.cluster import Cluster
@@ -97,9 +99,11 @@ async def verify(
         log,
         info,
         until=head if until is None else Revision(until),
-        rules=rules_for(profile),
-        controllers=registry.controllers(profile, features_of(profile), compiler),
-        compiler=compiler,
+        deciders=Deciders(
+            rules=rules_for(profile),
+            controllers=registry.controllers(profile, features_of(profile), compiler),
+            compiler=compiler,
+        ),
         bounds=BOUNDS,
         **options,
     )
@@ -321,7 +325,9 @@ async def test_selectors_are_asked_of_a_second_opinion_when_there_is_one() -> No
     cluster.settle()
     seen: list[tuple[str, Revision, Revision]] = []
     report = await verify_events(
-        cluster.line.events, second=Agreeable(), progress=lambda *each: seen.append(each)
+        cluster.line.events,
+        second=SecondReader(opinion=Agreeable()),
+        progress=lambda *each: seen.append(each),
     )
     assert report.opinion is not None
     assert report.opinion.expressions == 1

@@ -11,17 +11,15 @@ from app.adapters.memory import MemoryLog
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import START, Cut, Division, Part, PartFound
-from app.analysis.views import compiler_of, features_of
 from app.bootstrap import verifying_process
-from app.bootstrap.rules import rules_of
+from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying_process import Job
-from app.domain.controllers import registry
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.replays import verifying
 from app.service.replays.replaying import ReplayBounds
-from app.service.replays.verifying import VerifyReport
+from app.service.replays.verifying import Sharing, VerifyReport
 from tests.cluster import Cluster
 from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
 
@@ -66,9 +64,6 @@ async def verify(
     log: MemoryLog, info: HistoryInfo, *, parts: int = 1, until: int | None = None
 ) -> tuple[VerifyReport, list[Part]]:
     """The report of verifying in so many parts, and the parts but for the first."""
-    rules = rules_of(info)
-    compiler = compiler_of(rules.profile)
-    options = registry.options_from(info.settings)
     head = (await log.head(info.id)).revision
     processes = InThisProcess(info, parts)
     told: list[int] = []
@@ -76,15 +71,9 @@ async def verify(
         log,
         info,
         until=head if until is None else Revision(until),
-        rules=rules,
-        controllers=registry.controllers(
-            rules.profile, features_of(rules.profile), compiler, options
-        ),
-        compiler=compiler,
-        quirks=registry.allocator_quirks_of(rules.profile, options),
+        deciders=deciders_of(info),
         bounds=BOUNDS,
-        processes=processes if parts > 1 else None,
-        division=ANYWHERE,
+        sharing=Sharing(processes=processes if parts > 1 else None, division=ANYWHERE),
         progress=lambda doing, revision, _: told.append(revision) if "again" in doing else None,
     )
     processes.close()
