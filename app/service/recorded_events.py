@@ -16,7 +16,7 @@ from app.domain.log import (
     Stamp,
     chain,
 )
-from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality
+from app.domain.log.records import BASELINE_VERB, Loss, Op, Quality, Record, TimeQuality
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.write import intake
@@ -38,7 +38,7 @@ _EVENT_TYPES = {
     Op.CONTEXT: EventType.REQUEST_OBSERVED,
 }
 _OPS = {event: op for op, event in _EVENT_TYPES.items() if op is not Op.BASELINE}
-_VERBS = {Op.BASELINE: "baseline", Op.GAP: "gap"}
+_VERBS = {Op.BASELINE: BASELINE_VERB, Op.GAP: "gap"}
 
 
 class Sealer:

@@ -9,7 +9,7 @@ the node, the phase, labels and taints where they are shown. The records say so.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from app.adapters.history import descriptions
 from app.domain.objects import registry
@@ -21,7 +21,7 @@ _TITLES = re.compile(
     r"^(?:NAMESPACE\s+)?(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
-_COMMAND = re.compile(r"\bkubectl\b.*?\bget\s+(?:-\S+\s+)*(?P<name>[a-z][\w.,-]*)")
+_COMMAND = re.compile(r"\b(?:kubectl|oc|k)\b.*?\bget\s+(?:-\S+\s+)*(?P<name>[a-z][\w.,-]*)")
 _COMMAND_NAMESPACE = re.compile(r"(?:\s-n[ =]?|--namespace[ =])(?P<name>[a-z0-9-]+)")
 _ROW_NAME = re.compile(r"[a-z0-9][a-z0-9.:/_-]*")
 _NONE = ("<none>", "<unset>", "<unknown>", "")
@@ -51,6 +51,7 @@ _BY_TITLES = (
 )
 """Titles that only the table of one kind has, the longer sets before the shorter ones."""
 
+_EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _TAINT = re.compile(r"(?P<key>[^=:\s]+)(?:=(?P<value>[^:]*))?:(?P<effect>No\w+|Prefer\w+)")
 
@@ -167,27 +168,49 @@ def _node(tree: JsonObject, row: dict[str, str]) -> None:
 
 
 def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
+    """The Event of a row of `kubectl get events`."""
     prefix, slash, name = row["OBJECT"].partition("/")
     kinds = registry.find_name(prefix)
     if not slash or not kinds:
         return None
     where = row.get("NAMESPACE", "") or namespace or "default"
-    text = "\0".join((where, row["OBJECT"], row["REASON"], row.get("MESSAGE", "")))
+    subject = {**_identity(kinds[0], name, where), "metadata": {"name": name, "namespace": where}}
+    return _event_about(subject, row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", ""))
+
+
+def _event_about(subject: JsonObject, type_: str, reason: str, message: str) -> JsonObject:
+    metadata = subject["metadata"]
+    namespace = metadata.get("namespace", "default")
+    text = "\0".join((namespace, subject["kind"], metadata["name"], reason, message))
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    involved = {
+        "apiVersion": subject["apiVersion"],
+        "kind": subject["kind"],
+        "name": metadata["name"],
+        **{part: metadata[part] for part in ("namespace", "uid") if metadata.get(part)},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{name}.{digest}", "namespace": where},
-        "involvedObject": {
-            "apiVersion": kinds[0].storage_api_version,
-            "kind": kinds[0].kind,
-            "name": name,
-            "namespace": where,
-        },
-        "type": row.get("TYPE", ""),
-        "reason": row["REASON"],
-        "message": row.get("MESSAGE", ""),
+        "metadata": {"name": f"{metadata['name']}.{digest}", "namespace": namespace},
+        "involvedObject": involved,
+        "type": type_,
+        "reason": reason,
+        "message": message,
     }
+
+
+def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonObject]:
+    """The Events at the end of a description: a table of its own."""
+    if not lines or not _EVENT_TITLES.match(lines[0]):
+        return
+    titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
+    for line in lines[1:]:
+        row = _cells(line, titles)
+        if row["Reason"].strip("-") and row["Message"]:
+            component = {"component": row["From"]} if row["From"] else {}
+            event = _event_about(tree, row["Type"], row["Reason"], row["Message"])
+            yield {**event, "source": component} if component else event
 
 
 def _description(
@@ -217,9 +240,10 @@ def _description(
     if kind is None or not _ROW_NAME.fullmatch(name):
         return [], 0
     tree = _described(kind, name, fields)
+    events = fields.get("Events", [])
     if schemas is not None and "API Version" in fields:
         _complete(tree, lines[at:end], fields["API Version"][0], schemas)
-    return [tree], end - at
+    return [tree, *_described_events(tree, events)], end - at
 
 
 def _complete(tree: JsonObject, lines: Sequence[str], version: str, schemas: Schemas) -> None:
@@ -260,6 +284,9 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
     if kind.kind == "Pod":
         _fill(tree, "spec", nodeName=_first(fields, "Node").partition("/")[0])
         _fill(tree, "status", phase=_PHASES.get(_first(fields, "Status"), ""))
+        conditions = _conditions(fields.get("Conditions", []))
+        if conditions:
+            tree.setdefault("status", {})["conditions"] = conditions
         containers = _containers(fields.get("Containers", []))
         if containers:
             tree.setdefault("spec", {})["containers"] = containers
@@ -270,6 +297,16 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
         status = {part.lower(): _amounts(fields[part]) for part in ("Capacity", "Allocatable")}
         tree["status"] = {part: amounts for part, amounts in status.items() if amounts}
     return tree
+
+
+def _conditions(lines: list[str]) -> list[JsonObject]:
+    """Type and status of each condition; nothing else is printed of those of a pod."""
+    words = (line.split() for line in lines)
+    return [
+        {"type": pair[0], "status": pair[1]}
+        for pair in words
+        if len(pair) == 2 and pair[1] in ("True", "False", "Unknown")
+    ]
 
 
 def _first(fields: dict[str, list[str]], name: str) -> str:

@@ -17,11 +17,11 @@ from app.adapters.history.compression import CHUNK
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
+from app.domain.log.records import BASELINE_VERB
 from app.domain.values import json_tree, timestamps, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
-BASELINE_VERB = "baseline"
 _VERBS = {
     EventType.OBJECT_CREATED: "create",
     EventType.OBJECT_UPDATED: "update",

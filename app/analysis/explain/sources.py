@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from app.analysis.explain.reasons import Reason
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.records import BASELINE_VERB
 from app.domain.objects.printing import durations
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
@@ -34,7 +35,9 @@ def creation(events: Sequence[Event]) -> Event | None:
 
 
 def by(event: Event) -> str:
-    """`by alice at 2026-01-02T03:04:05Z`."""
+    """`by alice at 2026-01-02T03:04:05Z`, or that it was so before."""
+    if event.stamp.verb == BASELINE_VERB:
+        return "before it was first recorded"
     return f"by {event.stamp.actor.user} at {when(event.stamp.time)}"
 
 

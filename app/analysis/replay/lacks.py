@@ -10,12 +10,9 @@ from collections.abc import Collection, Sequence
 
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.domain.log.records import Loss
+from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
-
-BASELINE = "baseline"
-"""The verb of an object that was there when the recording began, or was first seen later."""
 
 _ALONE = frozenset(("events", "namespaces"))
 """Kinds on which no decision about others rests."""
@@ -87,7 +84,7 @@ class Lacks:
 
     def _note_object(self, event: Event, known: Instant) -> None:
         codes = doubts.of_event(event)
-        if event.stamp.verb == BASELINE and codes:
+        if event.stamp.verb == BASELINE_VERB and codes:
             # It was there before, in states that nobody knows.
             self._stretches.append((Instant(0), known))
             self._why.setdefault(event.uid, _text(codes))

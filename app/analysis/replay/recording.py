@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
-from app.analysis.replay.lacks import BASELINE, Lacks
+from app.analysis.replay.lacks import Lacks
 from app.analysis.replay.overuse import OveruseAudit
 from app.analysis.replay.pace import Act, RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
@@ -14,6 +14,7 @@ from app.analysis.replay.writers import Writer, Writers, short_name
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import registry as kinds
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
@@ -178,7 +179,7 @@ class Recording:
                 return
         if before is not None:
             self.not_comparable[f"{what}, taken as recorded"] += 1
-        elif event.stamp.verb == BASELINE:
+        elif event.stamp.verb == BASELINE_VERB:
             self.not_comparable[f"{what} before the object was first seen"] += 1
 
     def _note_report(self, event: Event, known: Instant) -> None:

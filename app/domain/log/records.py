@@ -34,6 +34,9 @@ class Op(StrEnum):
 LIST, WATCH = "list", "watch"
 """Positions of what a recorder of a cluster saw: by listing, or by watching."""
 
+BASELINE_VERB = "baseline"
+"""The verb of an object that was there when the recording began, or was first seen later."""
+
 CHANGES = frozenset({Op.BASELINE, Op.ADDED, Op.MODIFIED, Op.DELETED})
 """Operations that give, change or remove an object."""
 

@@ -106,3 +106,8 @@ async def test_nothing_is_said_of_a_verdict_that_nobody_recorded(tmp_path):
     answer = await why(tmp_path, pods_txt=TABLE)
     assert "recorded" not in answer.details
     assert answer.text == "there are no nodes"
+
+
+async def test_what_was_there_when_the_recording_begins_was_not_made_by_the_import(tmp_path):
+    answer = await why(tmp_path, pods_txt=TABLE)
+    assert answer.reason.children[-1].text == "created, before it was first recorded"

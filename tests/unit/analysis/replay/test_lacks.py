@@ -1,6 +1,6 @@
 """What a recording lacks, and for which differences it speaks."""
 
-from app.analysis.replay.lacks import BASELINE, Lacks
+from app.analysis.replay.lacks import Lacks
 from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
@@ -61,7 +61,7 @@ def test_object_that_is_never_seen_whole_again_stays_unknown():
 
 
 def test_object_that_was_first_seen_late_was_unknown_until_then():
-    first = event(POD, EventType.OBJECT_CREATED, losses=[Loss.SYNTHETIC_CREATE], verb=BASELINE)
+    first = event(POD, EventType.OBJECT_CREATED, losses=[Loss.SYNTHETIC_CREATE], verb="baseline")
     lacks = lacks_after((10, first), (11, event(POD)))
     assert [bool(between(lacks, *span)) for span in ((1, 2), (11, 12))] == [True, False]
     assert "first seen" in between(lacks, 11, 12, uids=("uid of p",))

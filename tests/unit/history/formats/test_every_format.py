@@ -300,3 +300,36 @@ def test_source_with_nothing_readable_is_refused(tmp_path, name, content):
     with pytest.raises(InputError) as refusal:
         read(dumps.one(tmp_path, name, content))
     assert name in str(refusal.value)
+
+
+def test_events_of_a_description_are_events_about_what_it_describes(tmp_path):
+    text = """Name:             web-1
+Namespace:        shop
+Node:             <none>
+Status:           Pending
+Containers:
+  main:
+    Image:      web:1
+Conditions:
+  Type           Status
+  PodScheduled   False
+Events:
+  Type     Reason            Age                From               Message
+  ----     ------            ----               ----               -------
+  Warning  FailedScheduling  62s (x5 over 5m)   default-scheduler  0/1 nodes are available: 1 x.
+  Normal   Other             1s                 me                 something else
+[root@bastion ~]# oc get deviceclass
+NAME   AGE
+gpu    3d
+"""
+    records, _, _ = read(dumps.one(tmp_path, "described.txt", text), rules=RULES)
+    there = {(record.kind, record.namespace): record.object for record in records}
+    assert set(there) == {("Pod", "shop"), ("Event", "shop"), ("DeviceClass", "")}
+    pod = there["Pod", "shop"]
+    assert pod["status"]["conditions"] == [{"type": "PodScheduled", "status": "False"}]
+    said = {one.object["reason"]: one.object for one in records if one.kind == "Event"}
+    failed = said["FailedScheduling"]
+    assert failed["message"] == "0/1 nodes are available: 1 x."
+    assert failed["source"] == {"component": "default-scheduler"}
+    assert failed["involvedObject"]["name"] == "web-1"
+    assert said["Other"]["message"] == "something else"
