@@ -28,6 +28,8 @@ class PlainSelector:
     def judge(self, devices):
         return [self.verdict(device) for device in devices]
 
+    published_key = None
+
     def judge_like(self, device):
         return None
 

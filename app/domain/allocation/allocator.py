@@ -6,13 +6,14 @@ the answers carry the attempt, so that they can be explained later.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from app.domain.allocation import remembered, requests, result, search
 from app.domain.allocation.case import Case, Picks, picks_of, takes_of
 from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.likeness import LikeNodes
 from app.domain.allocation.problem import Problem, ProblemBuilder
 from app.domain.allocation.quirks import UPSTREAM, Quirks
 from app.domain.allocation.remembered import Found
@@ -99,13 +100,16 @@ class Bounds:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Attempt:
-    """The claims of the attempt, compiled; `key` is None when answers cannot be remembered."""
+    """The claims of the attempt, compiled.
+
+    `key` and `like` are None when answers cannot be remembered.
+    """
 
     claims: Sequence[JsonView]
     plans: tuple[ClaimPlan, ...]
     builder: ProblemBuilder
     key: object
-    like: dict[object, Found] = field(default_factory=dict)
+    like: LikeNodes | None
 
 
 class Allocator:
@@ -161,6 +165,9 @@ class Allocator:
             earlier = remembered.recall(view, attempt.key, self.state)
             if earlier is not None:
                 return self._answer(here, case, earlier)
+            if attempt.like is not None and (like := attempt.like.recall(view)) is not None:
+                remembered.keep(view, attempt.key, self.state, like)
+                return self._answer(here, case, like)
         try:
             return self._search(here, case, attempt)
         except AttemptAborted as abort:
@@ -206,8 +213,7 @@ class Allocator:
     def _search(self, node: Node, case: Case, attempt: _Attempt) -> Answer:
         """Search, or use what was found on a like node. Raises AttemptAborted."""
         problem = case.problem
-        like = remembered.likeness(problem) if attempt.key is not None else None
-        known = None if like is None else attempt.like.get(like)
+        known = None if attempt.like is None else attempt.like.recall_problem(problem)
         results = None
         if known is None:
             try:
@@ -223,8 +229,8 @@ class Allocator:
                 )
             results = outcome.results
             known = Found(picks=None if results is None else picks_of(results), steps=outcome.steps)
-            if like is not None and len(attempt.like) < remembered.LIKE_NODES_MAX:
-                attempt.like[like] = known
+            if attempt.like is not None:
+                attempt.like.keep(problem, known)
         if known.picks is not None:
             if results is None:
                 results = takes_of(problem, known.picks)
@@ -257,21 +263,24 @@ class Allocator:
             requests.plan_of(claim, self.classes, self.features, self.variant) for claim in claims
         )
         asked = remembered.signature(plans) if self._prune else None
+        builder = ProblemBuilder(
+            plans,
+            self.state,
+            self.features,
+            self.variant,
+            self.quirks,
+            self.compiler,
+            self.inventory,
+        )
+        key = None
+        if asked is not None:
+            key = self.inventory.token_of((asked, self.features, self.variant, self.quirks))
         made = _Attempt(
             claims=tuple(claims),
             plans=plans,
-            builder=ProblemBuilder(
-                plans,
-                self.state,
-                self.features,
-                self.variant,
-                self.quirks,
-                self.compiler,
-                self.inventory,
-            ),
-            key=None
-            if asked is None
-            else self.inventory.token_of((asked, self.features, self.variant, self.quirks)),
+            builder=builder,
+            key=key,
+            like=None if key is None else LikeNodes(plans, builder, key),
         )
         self._attempt = made
         return made

@@ -5,9 +5,9 @@ the attribute was collected before (`facts`). `add` may refuse and then has no e
 undoes an accepted `add`, except for what quirks q5 and q6 leave behind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, overload
 
 from app.domain.allocation.quirks import Quirks
 from app.domain.allocation.requests import Constraint
@@ -58,11 +58,57 @@ def lookup(device: Device, constraint: Constraint) -> JsonView | None:
     return attribute if isinstance(attribute, Mapping) else None
 
 
-def facts_of(device: Device, constraint: Constraint) -> Facts | None:
-    """What the constraint needs to know of the device; None when the attribute is absent."""
-    attribute = lookup(device, constraint)
-    if attribute is None:
-        return None
+class DeviceFacts(Sequence[Facts | None]):
+    """The facts of devices for one constraint, each read when it is first asked for.
+
+    A search that succeeds at once looks at few devices. Scalars that are equal share their facts.
+    """
+
+    __slots__ = ("_constraint", "_devices", "_known", "_shared")
+
+    def __init__(self, devices: Sequence[Device], constraint: Constraint) -> None:
+        self._devices = devices
+        self._constraint = constraint
+        self._known: dict[int, Facts | None] = {}
+        self._shared: dict[tuple[str, object], Facts] = {}
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def __iter__(self) -> Iterator[Facts | None]:
+        return map(self._at, range(len(self._devices)))
+
+    @overload
+    def __getitem__(self, index: int) -> Facts | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Facts | None]: ...
+    def __getitem__(self, index: int | slice) -> Facts | Sequence[Facts | None] | None:
+        if isinstance(index, slice):
+            return [self._at(number) for number in range(len(self._devices))[index]]
+        return self._at(index)
+
+    def _at(self, index: int) -> Facts | None:
+        if index in self._known:
+            return self._known[index]
+        attribute = lookup(self._devices[index], self._constraint)
+        facts = None if attribute is None else self._facts(attribute)
+        self._known[index] = facts
+        return facts
+
+    def _facts(self, attribute: JsonView) -> Facts:
+        if len(attribute) != 1:
+            return _facts(attribute)
+        ((kind, value),) = attribute.items()
+        if value.__class__ is not _CLASSES.get(kind):
+            return _facts(attribute)
+        # Each kind has one class, so equal values of one kind are the same value.
+        facts = self._shared.get((kind, value))
+        if facts is None:
+            facts = self._shared[kind, value] = _facts(attribute)
+        return facts
+
+
+def _facts(attribute: JsonView) -> Facts:
     scalars = tuple(
         (kind, attribute[kind])
         for kind in _SCALARS

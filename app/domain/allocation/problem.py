@@ -8,9 +8,9 @@ checks of mode All and the limit of devices (allocator.md 3).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.domain.allocation import capacity, constraints, counters, eligibility
+from app.domain.allocation import capacity, counters, eligibility
 from app.domain.allocation.capacity import Requested
-from app.domain.allocation.constraints import Facts
+from app.domain.allocation.constraints import DeviceFacts, Facts
 from app.domain.allocation.counters import NO_DRAWS, AvailableCounters, Draws
 from app.domain.allocation.eligibility import Exclusion, Fault
 from app.domain.allocation.features import Features, Variant
@@ -142,7 +142,7 @@ class ProblemBuilder:
         self._features = features
         self._variant = variant
         self._quirks = quirks
-        self._compiler = compiler
+        self.compiler = compiler
         self._consumable = features.consumable_capacity and variant is not Variant.STABLE
         self._binding = features.binding_conditions
         self._requested: dict[int, Mapping[str, Requested]] = {}
@@ -169,12 +169,12 @@ class ProblemBuilder:
             if plan.constraint_error:
                 raise AttemptAborted(plan.constraint_error)
             problem.rows.append(rows)
-            problem.facts.append([self._facts(view, constraint) for constraint in plan.constraints])
+            problem.facts.append([facts_in(view, constraint) for constraint in plan.constraints])
         return problem
 
     def _empty(self, view: NodeView) -> Problem:
         multi, consuming = _shape(view, consumable=self._consumable)
-        dedicated, held = self._in_use(view)
+        dedicated, held = self.in_use(view)
         counting = _counting_pools(view, consuming) if consuming else ()
         return Problem(
             view=view,
@@ -198,7 +198,7 @@ class ProblemBuilder:
             facts=[],
         )
 
-    def _in_use(self, view: NodeView) -> tuple[int, int]:
+    def in_use(self, view: NodeView) -> tuple[int, int]:
         """The devices allocated as a whole, and those with aggregated capacity."""
         stamps = tuple(self._state.stamp_of(pool.id) for pool in view.usable)
         devices_of = view.part(_Devices)
@@ -235,7 +235,7 @@ class ProblemBuilder:
     ) -> Row:
         view = problem.view
         selection = eligibility.select(
-            view, request.selectors, self._compiler, binding_conditions=self._binding
+            view, request.selectors, self.compiler, binding_conditions=self._binding
         )
         row = Row(
             index=index,
@@ -368,14 +368,15 @@ class ProblemBuilder:
         row.count = len(listed)
         row.candidates = matching
 
-    def _facts(self, view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
-        known = view.part(_Devices).facts
-        key = (constraint.domain, constraint.identifier)
-        facts = known.get(key)
-        if facts is None:
-            facts = tuple(constraints.facts_of(device, constraint) for device in view.devices)
-            known[key] = facts
-        return facts
+
+def facts_in(view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
+    """What the constraint needs to know of the devices of a view; remembered with the view."""
+    known = view.part(_Devices).facts
+    key = (constraint.domain, constraint.identifier)
+    facts = known.get(key)
+    if facts is None:
+        facts = known[key] = DeviceFacts(view.devices, constraint)
+    return facts
 
 
 def _draws(view: NodeView) -> Draws:

@@ -1,15 +1,11 @@
-"""Answers that hold again: for the same node at another attempt, and for nodes that look alike.
+"""Answers that hold again for the same node at another attempt.
 
-**Same node.** An answer is a function of what the claims ask (their signature: everything of the
+An answer is a function of what the claims ask (their signature: everything of the
 plans but names that only appear in texts), the view of the node, and what is allocated in its
 pools. Views are compared by identity, allocated devices by the stamps of the pools, so the answer
 of an earlier attempt is used again until something of these changes. Not remembered: errors (their
 texts name claims), requests that have grown (q20), and nodes on which counters depend on who asks
 first (q3, q12).
-
-**Like nodes.** Two problems whose rows, devices in use and constraint facts are equal bit for bit
-have the same search; only the names of devices differ. Asked only for problems without counters,
-shares and faults, whose texts or books would have to be compared as well.
 """
 
 from collections.abc import Sequence
@@ -26,8 +22,6 @@ from app.domain.values.bounded import Bounded
 
 Signature: TypeAlias = object
 """What claims ask, comparable and hashable."""
-
-LIKE_NODES_MAX = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,25 +79,6 @@ def may_be_kept(problem: Problem) -> bool:
     """Whether the answer depends on nothing but signature, view and stamps."""
     return problem.plain_counters and not any(
         row.grows for claim in problem.rows for request in claim for row in request
-    )
-
-
-def likeness(problem: Problem) -> object:
-    """What like problems have in common; None when the problem has too much of its own."""
-    if problem.multi or problem.consuming:
-        return None
-    rows = []
-    for claim in problem.rows:
-        for request in claim:
-            for row in request:
-                if row.faults or row.postponed:
-                    return None
-                rows.append((row.candidates, row.tainted, row.count))
-    return (
-        len(problem.view.devices),
-        problem.dedicated,
-        tuple(rows),
-        tuple(tuple(facts) for facts in problem.facts),
     )
 
 

@@ -6,12 +6,17 @@ be converted for CEL, are compared as they were published and not even converted
 allocator.md 5.1, 11.1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 
 from app.domain import cel
 from app.domain.cel.evaluation import reads
 from app.domain.cel.evaluation.reads import Read
-from app.domain.devices.device_selectors import SelectorCompileError, SelectorResult
+from app.domain.devices.device_selectors import (
+    KeyOf,
+    SelectorCompileError,
+    SelectorResult,
+    driver_of,
+)
 from app.domain.devices.model import Device
 from app.domain.values.bounded import Bounded
 
@@ -25,7 +30,7 @@ SELECTORS_MAX = 4_096
 class CelSelector:
     """A compiled expression, asked about devices."""
 
-    __slots__ = ("_as_published", "_detailed", "_parts", "_plain", "_verdicts", "program")
+    __slots__ = ("_detailed", "_parts", "_plain", "_verdicts", "program", "published_key")
 
     def __init__(self, program: cel.Program, *, detailed_errors: bool = True) -> None:
         self.program = program
@@ -33,12 +38,12 @@ class CelSelector:
         # An expression that reads nothing still fails on a device that cannot be converted.
         self._parts = sorted(program.reads) or [("driver",)]
         self._verdicts: Bounded[object, SelectorResult] = Bounded(VERDICTS_MAX)
-        self._as_published = _key_of(self._parts)
+        self.published_key: KeyOf | None = _key_of(self._parts)
         self._plain: Bounded[object, SelectorResult] = Bounded(VERDICTS_MAX)
 
     def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
         """The verdict for each device, in order."""
-        key_of, known = self._as_published, self._plain
+        key_of, known = self.published_key, self._plain
         if key_of is None:
             return [self._converted(device) for device in devices]
         converted = []
@@ -55,7 +60,7 @@ class CelSelector:
 
     def judge_like(self, device: Device) -> SelectorResult | None:
         """The verdict for all plain devices of the driver, if that is all the expression reads."""
-        return self.judge((device,))[0] if self._as_published is _driver else None
+        return self.judge((device,))[0] if self.published_key is driver_of else None
 
     def _converted(self, device: Device) -> SelectorResult:
         """The verdict by the CEL values of what the expression reads."""
@@ -73,9 +78,6 @@ class CelSelector:
         if outcome.error is not None:
             return SelectorResult(match=False, error=outcome.error, names_device=self._detailed)
         return SelectorResult(match=outcome.match is True)
-
-
-KeyOf = Callable[[Device], object]
 
 
 def _key_of(parts: Sequence[Read]) -> KeyOf | None:
@@ -97,11 +99,11 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
             case _:
                 return None
     if not names and not flagged:
-        return _driver
+        return driver_of
     if len(names) == 1 and names[0][0] and not flagged:
         _, domain, qualified, bare = names[0]
 
-        def one(device: Device) -> object:
+        def one(device: Device) -> Hashable:
             driver = device.id[0]
             attribute = device.attributes.get(qualified)
             if attribute is None and domain == driver:
@@ -110,9 +112,9 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
 
         return one
 
-    def many(device: Device) -> object:
+    def many(device: Device) -> Hashable:
         driver = device.id[0]
-        key: list[object] = [driver, device.allow_multiple]
+        key: list[Hashable] = [driver, device.allow_multiple]
         for is_attribute, domain, qualified, bare in names:
             tree = device.attributes if is_attribute else device.capacity_tree
             value_tree = tree.get(qualified)
@@ -127,10 +129,6 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
         return tuple(key)
 
     return many
-
-
-def _driver(device: Device) -> object:
-    return device.id[0]
 
 
 class CelCompiler:

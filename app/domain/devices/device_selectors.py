@@ -5,9 +5,9 @@
 attributes, capacity and flag, and nothing else. Parity: allocator.md 5.1 and 11.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from app.domain.devices.model import Device
 
@@ -28,8 +28,26 @@ class SelectorResult:
     names_device: bool = True
 
 
+KeyOf: TypeAlias = Callable[[Device], Hashable]
+"""What a selector reads of a plain device, comparable and hashable."""
+
+
+def driver_of(device: Device) -> Hashable:
+    """The key of plain devices for a selector that reads nothing but the driver."""
+    return device.id[0]
+
+
 class DeviceSelector(Protocol):
-    """A compiled selector."""
+    """A compiled selector.
+
+    Plain devices with equal keys by `published_key` get equal verdicts; it is None when only
+    converted values tell what the selector reads.
+    """
+
+    @property
+    def published_key(self) -> KeyOf | None:
+        """What the selector reads of a plain device, as published."""
+        ...
 
     def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
         """The verdict for each device, in order. Pure; may remember by device."""

@@ -106,7 +106,7 @@ def gather(
             kept.append(resource_slice)
         elif kept[0].generation < resource_slice.generation:
             grouped[resource_slice.pool] = [resource_slice]
-    made = (build(pool, kept, all_of(pool), reading) for pool, kept in grouped.items())
+    made = (build(pool, kept, all_of, reading) for pool, kept in grouped.items())
     return in_search_order((pool for pool in made if pool is not None), reading)
 
 
@@ -145,7 +145,7 @@ def is_relevant(found: Slice, node: Node, reading: Reading) -> bool:
 
 
 def build(
-    pool: PoolId, kept: Sequence[Slice], everywhere: Sequence[Slice], reading: Reading
+    pool: PoolId, kept: Sequence[Slice], all_of: SlicesOfPool, reading: Reading
 ) -> Pool | None:
     """The pool of the relevant slices of its newest relevant generation; None when obsolete.
 
@@ -156,6 +156,7 @@ def build(
     first = kept[0]
     collected: Sequence[Slice] = ()
     if len(kept) != first.slice_count or not reading.newer_unnoticed:
+        everywhere = all_of(pool)
         highest = max(resource_slice.generation for resource_slice in everywhere)
         if highest > first.generation:
             if reading.obsolete_disappear:
@@ -256,6 +257,6 @@ def survey(pool: PoolId, everywhere: Sequence[Slice]) -> Pool:
     For people and projections; the allocator asks `gather`.
     """
     kept = newest(everywhere)
-    made = build(pool, kept, kept, Reading(partitionable=True))
+    made = build(pool, kept, lambda _: kept, Reading(partitionable=True))
     assert made is not None, "the newest generation cannot be obsolete"
     return made

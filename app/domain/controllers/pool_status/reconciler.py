@@ -14,7 +14,7 @@ from app.domain.controllers.pool_status import summaries
 from app.domain.controllers.resources import is_of
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
-from app.domain.devices.pools import PoolState, Reading, build, newest
+from app.domain.devices.pools import PoolState, newest, survey
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
@@ -111,8 +111,8 @@ def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonO
     }
     if node := _node(slices):
         answer["nodeName"] = node
-    surveyed = build(pool, slices, slices, Reading(partitionable=True))
-    if surveyed is not None and surveyed.state is PoolState.INCOMPLETE:
+    surveyed = survey(pool, slices)
+    if surveyed.state is PoolState.INCOMPLETE:
         answer["validationError"] = f"pool is incomplete: {surveyed.problem}"
         return answer
     devices = [device for resource_slice in slices for device in resource_slice.devices]

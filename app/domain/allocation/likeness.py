@@ -1,0 +1,208 @@
+"""Nodes that look alike to an attempt, so that one of them is searched for all.
+
+The *form* of a view is what the claims of an attempt read of it: per device the driver and whatever
+selectors, constraints and tolerations look at. Two views of one form with the same devices in use
+have equal problems, bit for bit; only the names of devices differ. The form is found without
+compiling a problem. A view has none where names or books matter as well: counters, shares, devices
+that choose their nodes, pools that are not usable, selectors that read more than plain attributes.
+
+For the rest there is the likeness of two compiled problems: rows, devices in use and facts of
+constraints. Neither is asked of problems with counters, shares or faults.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.allocation import eligibility
+from app.domain.allocation.problem import Problem, ProblemBuilder, facts_in
+from app.domain.allocation.remembered import Found
+from app.domain.allocation.requests import ClaimPlan, Constraint, Request
+from app.domain.devices.device_selectors import (
+    KeyOf,
+    SelectorCompileError,
+    SelectorCompiler,
+    driver_of,
+)
+from app.domain.devices.model import Device
+from app.domain.devices.node_views import NodeView
+from app.domain.values.bounded import Bounded
+
+Form: TypeAlias = Hashable
+"""What an attempt reads of a view, comparable."""
+
+LIKE_NODES_MAX = 4_096
+"""Answers remembered for like nodes of one attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What the claims of an attempt read of plain devices, beside their drivers."""
+
+    keys: tuple[KeyOf, ...]
+    constraints: tuple[Constraint, ...]
+    capacity: bool
+
+
+class _Forms(Bounded[object, Form]):
+    """The forms of one view, by what is asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__(eligibility.MEMORY_MAX)
+
+
+class LikeNodes:
+    """The answers of one attempt, by what the nodes look like that were searched.
+
+    The answer of the first node waits until a second node asks: many pods ask one node only, and
+    need no form.
+    """
+
+    __slots__ = ("_answers", "_asked_again", "_builder", "_first", "_plans", "_question", "_reads")
+
+    def __init__(
+        self, plans: Sequence[ClaimPlan], builder: ProblemBuilder, question: object
+    ) -> None:
+        self._plans = plans
+        self._builder = builder
+        self._question = question
+        self._first: tuple[Problem, Found] | None = None
+        self._asked_again = False
+        self._reads: Reads | None = None
+        self._answers: dict[Hashable, Found] = {}
+
+    def recall(self, view: NodeView) -> Found | None:
+        """The answer of a node that looks like the view, by what can be told without a problem."""
+        if self._first is None:
+            return None
+        if not self._asked_again:
+            self._asked_again = True
+            self._reads = reads_of(self._plans, self._builder.compiler)
+            self.keep(*self._first)
+        if not self._answers or self._reads is None:
+            return None
+        form = form_of(view, self._reads, self._question)
+        if form is None:
+            return None
+        dedicated, held = self._builder.in_use(view)
+        return None if held else self._answers.get((form, dedicated))
+
+    def recall_problem(self, problem: Problem) -> Found | None:
+        """The answer of a problem equal to this one, for views without a form."""
+        if not self._answers or not is_anonymous(problem):
+            return None
+        return self._answers.get(self._likeness(problem))
+
+    def keep(self, problem: Problem, found: Found) -> None:
+        """Remember the answer of a node for those that look like it."""
+        if self._first is None:
+            self._first = problem, found
+        elif len(self._answers) < LIKE_NODES_MAX and is_anonymous(problem):
+            self._answers[self._likeness(problem)] = found
+
+    def _likeness(self, problem: Problem) -> Hashable:
+        form = None
+        if self._reads is not None and not problem.held:
+            form = form_of(problem.view, self._reads, self._question)
+        return _of_problem(problem) if form is None else (form, problem.dedicated)
+
+
+def reads_of(plans: Sequence[ClaimPlan], compiler: SelectorCompiler) -> Reads | None:
+    """What the claims read; None when published values alone do not tell."""
+    keys: dict[KeyOf, None] = {}
+    requests = [
+        request for plan in plans for alternatives in plan.requests for request in alternatives
+    ]
+    for request in requests:
+        for expression in _expressions(request):
+            try:
+                key_of = compiler.compile(expression).published_key
+            except SelectorCompileError:
+                return None
+            if key_of is None:
+                return None
+            if key_of is not driver_of:
+                keys[key_of] = None
+    return Reads(
+        keys=tuple(keys),
+        constraints=tuple(constraint for plan in plans for constraint in plan.constraints),
+        capacity=any(request.capacity for request in requests),
+    )
+
+
+def form_of(view: NodeView, reads: Reads, question: object) -> Form | None:
+    """The form of a view for the claims whose token is `question`; None when it has none."""
+    forms = view.part(_Forms)
+    known = forms.get(question, _UNKNOWN)
+    if known is _UNKNOWN:
+        known = forms[question] = _form(view, reads)
+    return known
+
+
+def _of_problem(problem: Problem) -> Hashable:
+    """What like problems have in common."""
+    return (
+        len(problem.view.devices),
+        problem.dedicated,
+        tuple(
+            (row.candidates, row.tainted, row.count)
+            for claim in problem.rows
+            for request in claim
+            for row in request
+        ),
+        tuple(tuple(facts) for facts in problem.facts),
+    )
+
+
+def is_anonymous(problem: Problem) -> bool:
+    """Whether no name of a device and no book of counters or shares can matter to the search."""
+    return not (
+        problem.multi
+        or problem.consuming
+        or any(
+            row.faults or row.postponed
+            for claim in problem.rows
+            for request in claim
+            for row in request
+        )
+    )
+
+
+_UNKNOWN = object()
+
+
+def _form(view: NodeView, reads: Reads) -> Form | None:
+    traits = view.traits
+    if not traits.plain or traits.consuming or traits.multiple or traits.binding:
+        return None
+    if len(view.usable) != len(view.pools):
+        return None
+    sizes: list[Hashable] = []
+    for pool in view.usable:
+        for resource_slice in pool.slices:
+            if resource_slice.per_device or resource_slice.node.tree is not None:
+                return None
+            sizes.append((pool.id[0], len(resource_slice.devices)))
+    devices = view.devices
+    parts: list[object] = [tuple([key_of(device) for device in devices]) for key_of in reads.keys]
+    for constraint in reads.constraints:
+        parts.append(tuple(facts_in(view, constraint)))
+    if traits.taints:
+        parts.append(("taints", tuple([device.taints for device in devices])))
+    if traits.capacity:
+        named = reads.capacity
+        parts.append(("capacity", tuple([_capacity(device, named=named) for device in devices])))
+    return (*sizes, *parts)
+
+
+def _capacity(device: Device, *, named: bool) -> Hashable:
+    """The capacities that can refuse a request: all if it names some, else those with a policy."""
+    return tuple(
+        (name, capacity)
+        for name, capacity in device.capacity.items()
+        if named or capacity.policy is not None
+    )
+
+
+def _expressions(request: Request) -> tuple[str, ...]:
+    return (*request.selectors.of_class, *request.selectors.own)
