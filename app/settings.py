@@ -346,6 +346,12 @@ class Settings:
     pace_pods_max: int = setting(
         30, ge=1, description="Pods whose start an answer tells of, the slowest ones"
     )
+    live_streams_max: int = setting(
+        200, ge=0, description="Pages that follow histories as they grow, at once"
+    )
+    live_pace_seconds: float = setting(
+        1.0, gt=0, description="Shortest time between two changes of such a page"
+    )
     report_objects_max: int = setting(
         40, ge=0, description="Objects whose reasons and versions a report holds"
     )

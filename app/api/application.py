@@ -97,6 +97,7 @@ class Application:
     def end_watches(self) -> None:
         """Let all watches end well, because the server stops; each client goes on elsewhere."""
         self._watching.end()
+        self._pages.end_streams()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event of the ASGI server."""

@@ -27,6 +27,10 @@ PARTS = (
 """The pages of a history that need no object, and what they are called."""
 
 
+UNFOLLOWED = frozenset(("blast", "compare", "report"))
+"""Pages that answer a question of their own rather than show what is going on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A way to another moment: name, text, key, and where it leads (empty: nowhere)."""
@@ -60,6 +64,11 @@ class Frame:
     def is_past(self) -> bool:
         """Whether the page is pinned to a moment."""
         return bool(self.links.moment)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the page goes on with its history; one that answers a form stays."""
+        return not self.is_past and self.part not in UNFOLLOWED
 
     def here(self, moment: object = None) -> str:
         """This page at another moment; without one, at present."""

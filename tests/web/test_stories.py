@@ -105,6 +105,27 @@ def test_pages_work_without_script_and_fit_a_telephone(story):
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, part
 
 
+def test_page_follows_its_history_until_it_is_scrubbed_back(story):
+    with story.page() as page:
+        page.goto(f"{story.url}/ui/h/default/timeline?kind=PodCreated")
+        page.wait_for_selector("[data-live] button")
+        page.evaluate("window.noted = 1")
+        for name in ("comes-later", "comes-last"):
+            body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                    "spec": {"containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+            page.request.post(f"{story.url}/api/v1/namespaces/default/pods", data=body)
+            page.wait_for_selector(f"tbody >> text=default/{name}")
+        assert page.evaluate("window.noted") == 1
+        page.keyboard.press("[")
+        page.wait_for_url("**/default@*/**")
+        page.wait_for_selector("text=As of")
+        assert not page.locator("[data-live]").count()
+        page.click("text=Back to now")
+        page.click("[data-live] button >> text=Following")
+        page.wait_for_selector("[data-live] button >> text=Follow")
+        assert page.locator("[data-live] button").get_attribute("aria-pressed") == "false"
+
+
 RULE = """\
 apiVersion: resource.k8s.io/v1beta2
 kind: DeviceTaintRule

@@ -15,6 +15,20 @@ from app.web.pages.report import ReportBounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiveBounds:
+    """At most `streams_max` pages follow at once.
+
+    Each is told at most every `pace_seconds`, and every `beat_seconds` that nothing happened; after
+    `seconds_max` its browser has to ask anew.
+    """
+
+    streams_max: int = 200
+    pace_seconds: float = 1.0
+    beat_seconds: float = 15.0
+    seconds_max: float = 1_800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiLimits:
     """Bounds of one server. Sizes in bytes, times in seconds.
 
@@ -35,7 +49,7 @@ class ApiLimits:
     `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
     pictures by `lanes` and `map`, attempts for a pod by `attempts_max`, starts by `pace`, what is
-    taken away by `trace` and `report`.
+    taken away by `trace` and `report`, pages that follow a history by `live`.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
     """
@@ -75,6 +89,7 @@ class ApiLimits:
     pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()
+    live: LiveBounds = LiveBounds()
 
     @property
     def body(self) -> Bounds:

@@ -23,8 +23,9 @@ from app.api.redra.answers import (
 )
 from app.api.redra.routes import RedraApi, check_query
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Header, Request, Response
+from app.api.server.messages import Header, Request, Response, Stream
 from app.api.ui import forms, framing, origins, reports
+from app.api.ui.live import LivePages
 from app.domain.errors import InputError, MethodNotAllowed, NotFound, RedraError, Rejected
 from app.domain.log import Actor
 from app.service.histories import Histories
@@ -58,6 +59,8 @@ HEADERS: tuple[Header, ...] = (
 )
 """No script or style but our own files, no frame, nothing from anywhere else."""
 
+LIVE = "live"
+
 PROPOSAL = "blast"
 """The page with the one form that is posted."""
 
@@ -82,13 +85,18 @@ class Pages:
         self._api = api
         self._authorizer = authorizer
         self._limits = limits
+        self._live = LivePages(limits.live)
 
     @property
     def answers(self) -> Answers:
         """Where the facts of the pages come from."""
         return self._api.answers
 
-    async def answer(self, request: Request, place: Place, actor: Actor) -> Response:
+    def end_streams(self) -> None:
+        """Let all pages that follow a history end their streams, because the server stops."""
+        self._live.end()
+
+    async def answer(self, request: Request, place: Place, actor: Actor) -> Response | Stream:
         """The page for whom the gate has let in. Raises Rejected, InputError, LogError."""
         check_query(request)
         if place.path == "/redra/v1/histories":
@@ -97,6 +105,8 @@ class Pages:
             items = [one.model_dump() for one in await self._api.histories(actor)]
             return shown(histories.page(items))
         part = place.path.rpartition("/")[2]
+        if part == LIVE and request.method == "GET":
+            return self._live.follow(await self._histories.open(place.history), place.moment)
         make = _PARTS.get(part)
         if make is None:
             raise NotFound(f'there is no page "{part[:64]}"')

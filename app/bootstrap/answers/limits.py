@@ -5,7 +5,7 @@ from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.trace_events import TraceBounds
-from app.api.server.limits import ApiLimits
+from app.api.server.limits import ApiLimits, LiveBounds
 from app.bootstrap.answers.differences import diff_bounds
 from app.bootstrap.answers.explanations import blast_bounds, explain_bounds
 from app.settings import Settings
@@ -44,6 +44,9 @@ def api_limits(settings: Settings) -> ApiLimits:
         map=MapBounds(devices_max=settings.map_devices_max),
         attempts_max=settings.attempts_max,
         pace=PaceBounds(pods_max=settings.pace_pods_max),
+        live=LiveBounds(
+            streams_max=settings.live_streams_max, pace_seconds=settings.live_pace_seconds
+        ),
         trace=TraceBounds(entries_max=settings.trace_entries_max),
         report=ReportBounds(
             objects_max=settings.report_objects_max,

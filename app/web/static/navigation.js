@@ -10,9 +10,23 @@ export function readOn() {
   if (again) setTimeout(() => turn === asked && again.isConnected && follow(again.href, { push: false }), READ_ON_MILLIS);
 }
 
-export async function follow(url, { push = true } = {}) {
+// What the reader has opened and where the focus is, to have it again in the same page.
+function reading() {
+  const open = [...document.querySelectorAll("main details")].map((one) => one.open);
+  const node = document.activeElement;
+  const href = node instanceof Element && node.getAttribute("href");
+  return () => {
+    const now = document.querySelectorAll("main details");
+    if (now.length === open.length) now.forEach((one, place) => (one.open = open[place]));
+    const same = href && document.querySelector(`a[href="${CSS.escape(href)}"]`);
+    if (same) same.focus({ preventScroll: true });
+  };
+}
+
+export async function follow(url, { push = true, quiet = false } = {}) {
   const turn = ++asked;
-  document.body.setAttribute("aria-busy", "true");
+  const restore = quiet && reading();
+  if (!quiet) document.body.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(url, { headers: { accept: "text/html" } });
     const kind = answer.headers.get("content-type") || "";
@@ -26,8 +40,10 @@ export async function follow(url, { push = true } = {}) {
     const target = hash && document.getElementById(hash.slice(1));
     if (target) target.scrollIntoView();
     else if (push) scrollTo(0, 0);
-    document.getElementById("main")?.focus({ preventScroll: true });
+    if (restore) restore();
+    else document.getElementById("main")?.focus({ preventScroll: true });
     readOn();
+    document.dispatchEvent(new Event("redra:page"));
   } catch {
     if (turn === asked) location.assign(url);
   } finally {

@@ -1,4 +1,5 @@
 // Makes pages quicker to use. Every page works without it.
+import { attach } from "./live.js";
 import { follow, readOn } from "./navigation.js";
 import { openPalette } from "./palette.js";
 import { drag } from "./scrubber.js";
@@ -24,5 +25,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+attach();
 drag();
 readOn();

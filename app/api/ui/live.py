@@ -1,0 +1,79 @@
+"""`/ui/h/HISTORY/live`: server-sent events that tell how far a history has come.
+
+A stream tells the last revision and nothing else; the page asks for itself again, so that it shows
+what its reader may see. The number of streams is bounded, and so is their pace.
+"""
+
+from collections.abc import AsyncGenerator
+
+import anyio
+
+from app.api.server.limits import LiveBounds
+from app.api.server.messages import Stream
+from app.domain.errors import BadRequest, TooManyRequests
+from app.domain.log import Revision
+from app.service.runtime import HistoryRuntime
+
+EVENTS = b"text/event-stream"
+
+
+class LivePages:
+    """The streams of one server."""
+
+    def __init__(self, bounds: LiveBounds) -> None:
+        self._bounds = bounds
+        self._is_ended = False
+        self._waits: set[anyio.CancelScope] = set()
+        self.running = 0
+
+    def end(self) -> None:
+        """Let all streams end, because the server stops; browsers ask again by themselves."""
+        self._is_ended = True
+        for wait in list(self._waits):
+            wait.cancel()
+
+    def follow(self, runtime: HistoryRuntime, moment: str) -> Stream:
+        """The stream of a history. Raises BadRequest for its past, TooManyRequests."""
+        if moment:
+            raise BadRequest("only the present is followed: leave the moment out")
+        if self.running >= self._bounds.streams_max:
+            raise TooManyRequests(
+                f"more than {self._bounds.streams_max} pages follow histories",
+                retry_after_seconds=round(self._bounds.beat_seconds),
+            )
+        return Stream(chunks=self._told(runtime), content_type=EVENTS)
+
+    async def _told(self, runtime: HistoryRuntime) -> AsyncGenerator[bytes, None]:
+        bounds = self._bounds
+        end = anyio.current_time() + bounds.seconds_max
+        last = Revision(0)
+        self.running += 1
+        try:
+            while not self._is_ended and anyio.current_time() < end:
+                revision = runtime.views.revision
+                if revision > last:
+                    yield b"event: head\ndata: %d\n\n" % revision
+                    last = revision
+                    await self._pause(bounds.pace_seconds)
+                elif not await self._grown(runtime, Revision(last + 1)):
+                    yield b": nothing happened\n\n"
+        finally:
+            self.running -= 1
+
+    async def _pause(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds) as wait:
+            self._waits.add(wait)
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._waits.discard(wait)
+
+    async def _grown(self, runtime: HistoryRuntime, revision: Revision) -> bool:
+        """Whether the history has come so far within the time of a beat."""
+        with anyio.CancelScope() as wait:
+            self._waits.add(wait)
+            try:
+                return await runtime.wait_for(revision, self._bounds.beat_seconds)
+            finally:
+                self._waits.discard(wait)
+        return True
