@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, replays
 from app.domain.values import api_groups, api_resources, condition_types, json_tree
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
@@ -114,8 +114,10 @@ def tell_fact(event: Event) -> Told | None:
 
 
 def subject_of_fact(event: Event) -> ObjectKey:
-    """What such an event is about: for a decision its subject, else the key as stored."""
+    """The subject of a decision or conflict; of other events the key as stored."""
     key = event.key
+    if event.type is EventType.CONFLICT_OBSERVED:
+        return replays.conflict_of(event).subject
     if event.type is not EventType.DECISION_RECORDED:
         return key
     resource = outlines.decision(event.body).resource

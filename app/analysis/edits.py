@@ -77,6 +77,24 @@ def read_manifests(trees: Iterable[tuple[str, object]]) -> list[Apply]:
     return edits
 
 
+def key_of(text: str, reader: ObjectsReader) -> ObjectKey:
+    """The key of an object that a person names, whether it exists or not. Raises InputError."""
+    word, *names = text.split("/")
+    kinds = _kinds(word, reader)
+    if not kinds:
+        raise InputError(f"there is no kind {word!r}", place=text)
+    return _key(text, kinds[0], names)
+
+
+def _key(text: str, kind: Kind, names: Sequence[str]) -> ObjectKey:
+    if not all(names) or len(names) not in ((1, 2) if kind.namespaced else (1,)):
+        word = text.partition("/")[0]
+        form = f"{word}/NAMESPACE/NAME" if kind.namespaced else f"{word}/NAME"
+        raise InputError(f"{text!r} names no object", cure=f"write it as {form}")
+    namespace = names[0] if len(names) > 1 else _DEFAULT_NAMESPACE if kind.namespaced else ""
+    return ObjectKey(kind.group, kind.plural, namespace, names[-1])
+
+
 def _command(edit: Edit, reader: ObjectsReader, profile: Profile, options: WriteOptions) -> Command:
     match edit:
         case Apply(tree=tree, place=place):
@@ -116,13 +134,10 @@ def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectK
     if not kinds:
         raise InputError(f"there is no kind {word!r}", place=text)
     kind = kinds[0]
-    if not all(names) or len(names) not in ((1, 2) if kind.namespaced else (1,)):
-        form = f"{word}/NAMESPACE/NAME" if kind.namespaced else f"{word}/NAME"
-        raise InputError(f"{text!r} names no object", cure=f"write it as {form}")
-    namespace = names[0] if len(names) > 1 else _DEFAULT_NAMESPACE if kind.namespaced else ""
+    stored_key = _key(text, kind, names)
     group, version = registry.served_versions(kind, profile)[0]
-    key = ObjectKey(group, kind.plural, namespace, names[-1])
-    if reader.get(key._replace(group=kind.group)) is None:
+    key = stored_key._replace(group=group)
+    if reader.get(stored_key) is None:
         raise InputError(f"{text!r} does not exist at that moment{_elsewhere(key, reader)}")
     return key, version, kind
 

@@ -4,7 +4,7 @@ Reading order of a path: health and metrics, pages (`/ui/`), `/redra/v1`, then a
 `/h/<history>[@moment]`, then what a Kubernetes server offers below it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 
 from app.api.access import authorization, reviews
@@ -47,6 +47,7 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema.structural import Schemas
 from app.ports import Meter
 from app.service.histories import Histories
+from app.service.pacing.player import Player
 from app.web.links import STATIC
 
 SchemasOf = Callable[[str], Schemas]
@@ -67,6 +68,7 @@ class Application:
         credentials: Credentials,
         authorization: Authorization,
         default_history: str,
+        players: Mapping[str, Player],
     ) -> None:
         self._histories = histories
         self._schemas = schemas
@@ -90,7 +92,7 @@ class Application:
             limits=limits,
         )
         self._health = Health(histories, default_history)
-        self._redra = RedraApi(histories, limits, self._gate, self._authorizer)
+        self._redra = RedraApi(histories, limits, self._gate, self._authorizer, players)
         self._pages = Pages(histories, self._redra, self._authorizer, limits)
         self._openapi: dict[bytes, Openapi] = {}
 
@@ -214,11 +216,13 @@ def create_app(
     authorization: Authorization | None = None,
     default_history: str = paths.DEFAULT_HISTORY,
     render_metrics: Callable[[], str] | None = None,
+    players: Mapping[str, Player] | None = None,
 ) -> Application:
     """The ASGI application over running histories.
 
     `schemas` gives the schemas of a release, `render_metrics` the text of `/metrics` (without it
-    the page is empty). The histories must be inside `running()` while requests are served.
+    the page is empty), `players` play paced replays, by the names of their histories. The histories
+    must be inside `running()` while requests are served.
     """
     return Application(
         histories,
@@ -229,6 +233,7 @@ def create_app(
         credentials=credentials or Credentials(),
         authorization=authorization or Authorization(),
         default_history=default_history,
+        players={} if players is None else players,
     )
 
 

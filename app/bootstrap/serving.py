@@ -25,8 +25,9 @@ from app.bootstrap.histories import (
     open_histories,
     views_of,
 )
+from app.bootstrap.pacing.companions import Companions
+from app.bootstrap.pacing.wanted import ReplayWanted
 from app.bootstrap.projecting import keep_process, start_each
-from app.bootstrap.recording.attaching import Attachments
 from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.stores import Store, find_history, memory_store, open_store
 from app.domain.allocation.reasons.summary import SummaryBounds
@@ -84,7 +85,7 @@ def supervise(
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
         if meter is not None:
             tasks.start_soon(metering.run, runtime, meter)
-        if with_controllers and not runtime.info.is_recorded:
+        if with_controllers and not runtime.info.is_decided_elsewhere:
             tasks.start_soon(supervisor.run, runtime, setting)
         if with_projector:
             make = views_of(runtime.rules.profile)
@@ -120,9 +121,12 @@ async def serve(
     ready: Callable[[str, Path], None],
     note: Callable[[str], None],
     attached: Sequence[Wanted] = (),
+    replay: ReplayWanted | None = None,
     without: Sequence[str] = (),
 ) -> None:
-    """`redra up`: store, histories, API, workers and recorders, until a signal to stop."""
+    """`redra up`, `redra serve-replay`: store, histories, API, workers, recorders and a replay,
+    until a signal to stop.
+    """
     supervisor.check_names(without, option="--without")
     garbage_collection.expect_large_heap()
     door = open_door(settings)
@@ -131,8 +135,8 @@ async def serve(
         stack.callback(listener.close)
         store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
         await _open_secrets(store, note)
-        attachments = Attachments(store, settings, attached, note)
-        await attachments.open(stack)
+        companions = Companions(store, settings, attached, replay, note)
+        await companions.open(stack)
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(
@@ -146,6 +150,7 @@ async def serve(
         )
         with suppress(HistoryBroken):
             await default_history(histories, settings)
+        await companions.begin(histories)
         application = create_app(
             histories,
             schemas=schemas.load,
@@ -154,6 +159,7 @@ async def serve(
             credentials=door.credentials,
             authorization=door.authorization,
             render_metrics=telemetry.render,
+            players=companions.players,
         )
         server = _Server(_server_config(application, door, settings))
         take_connections(listener)
@@ -163,19 +169,16 @@ async def serve(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
-            tend = partial(
-                tending.run,
-                histories,
-                tending_bounds(settings),
-                adopts=workers,
-                kept=(DEFAULT_HISTORY, *attachments.names),
+            kept = (DEFAULT_HISTORY, *companions.names)
+            tending_settings = tending_bounds(settings)
+            tasks.start_soon(
+                partial(tending.run, histories, tending_settings, adopts=workers, kept=kept)
             )
-            tasks.start_soon(tend)
-            attachments.start(tasks)
+            companions.start(tasks, server.stop)
             if workers and settings.projector == "process":
                 tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))
             await server.serve(sockets=[listener])
-            await attachments.stop()
+            await companions.stop()
             for runtime in histories.open_runtimes():
                 await runtime.save_snapshot()
             tasks.cancel_scope.cancel()
@@ -281,6 +284,10 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def stop(self) -> None:
+        """End when the requests that are being answered have been."""
+        self.should_exit = True
 
 
 def _publish(

@@ -31,6 +31,7 @@ from app.cli import (
 from app.cli.experiments import minimising
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import reporting
+from app.cli.pacing import playing
 from app.domain.errors import InputError, LogError, Rejected
 
 
@@ -69,6 +70,7 @@ for _module in (
     telling,
     importing,
     recording,
+    playing,
     replaying,
     proving,
     explaining,

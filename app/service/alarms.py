@@ -68,7 +68,7 @@ class Alarms:
         if self._views is None:
             return
         for info in histories:
-            if info.is_recorded or info.id in self._instants:
+            if info.is_decided_elsewhere or info.id in self._instants:
                 continue
             kept = await self._views.load_snapshot(info.id, self._kind, _VERSION, until=_HEAD)
             if kept is not None:
@@ -76,7 +76,7 @@ class Alarms:
 
     async def _keep(self, info: HistoryInfo, revision: Revision, due: Instant | None) -> None:
         """Keep an alarm; a store that takes nothing costs it only if the process ends too."""
-        if self._views is None or info.is_recorded:
+        if self._views is None or info.is_decided_elsewhere:
             return
         try:
             await self._views.clear(info.id, self._kind, _VERSION)

@@ -11,35 +11,59 @@ Waiting for the clock would stop time for an hour: every event would have the sa
 that is due later would happen.
 
 A fork goes on where its parent stood, perhaps long ago. Its time is its own: it begins with that of
-its last event when a process opens it, and stands still while none has.
+its last event when a process opens it, and stands still while none has. The time of a paced replay
+is its own too, and goes at the pace of the replay.
 """
 
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import LATEST, Instant
 from app.ports import Clock
 
 
 class ClusterClock:
     """Never behind the clock it is made of, never behind an event it was shown, never falling."""
 
-    __slots__ = ("_anchor", "_clock", "_is_own", "_steady")
+    __slots__ = ("_anchor", "_clock", "_is_own", "_limit", "_rate", "_steady")
 
-    def __init__(self, clock: Clock, *, is_own: bool = False) -> None:
-        """With `is_own` time goes on from the last event, however late it is elsewhere."""
+    def __init__(self, clock: Clock, *, is_own: bool = False, rate: float = 1.0) -> None:
+        """With `is_own` time goes on from the last event, however late it is elsewhere.
+
+        It goes `rate` times as fast as elsewhere then.
+        """
         self._clock = clock
         self._is_own = is_own
+        self._rate = rate
+        self._limit = LATEST
         self._anchor = Instant(0)
         self._steady = clock.steady()
 
     def now(self) -> Instant:
         """The present instant of the history."""
         clock = self._clock
-        since = Instant(self._anchor + clock.steady() - self._steady)
-        return since if self._is_own else Instant(max(clock.now(), since))
+        passed = clock.steady() - self._steady
+        if self._rate != 1.0:
+            passed = int(passed * self._rate)
+        since = Instant(self._anchor + passed)
+        return min(since, self._limit) if self._is_own else Instant(max(clock.now(), since))
 
     def observe(self, time: Instant) -> None:
         """Be shown the time of a stored event: from now on it is past."""
         if time > self.now():
             self._anchor, self._steady = time, self._clock.steady()
+            self._limit = max(self._limit, time)
+
+    def go_alone(self, rate: float) -> None:
+        """Go on from now on its own, `rate` times as fast as time passes; 0 stands still."""
+        self._anchor, self._steady = self.now(), self._clock.steady()
+        self._is_own, self._rate = True, rate
+
+    def hold_at(self, limit: Instant) -> None:
+        """Stand still from this instant on, until it is said otherwise or an event is later."""
+        self._limit = max(limit, self.now())
+
+    def go_along(self) -> None:
+        """Go on from now with the clock of the process."""
+        self._anchor, self._steady = self.now(), self._clock.steady()
+        self._is_own, self._rate, self._limit = False, 1.0, LATEST
 
     @property
     def ahead(self) -> int:

@@ -338,7 +338,7 @@ class Histories:
         opened = []
         oldest = self._ports.clock.now() - within_seconds * SECOND
         for info in await self.all():
-            is_wanted = not info.is_recorded and (not names or info.name in names)
+            is_wanted = not info.is_decided_elsewhere and (not names or info.name in names)
             if not is_wanted or info.name in self._runtimes:
                 continue
             if (await self.head(info)).time >= oldest:

@@ -17,7 +17,16 @@ from app.analysis.views import LiveViews
 from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import ChainBroken, LogError
-from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
+from app.domain.log import (
+    REPLAYS,
+    Actor,
+    Event,
+    EventType,
+    Head,
+    HistoryInfo,
+    LeaseToken,
+    Revision,
+)
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import asking
@@ -78,7 +87,10 @@ class HistoryRuntime:
         self.watches = Watches(
             ports.log, info.id, queue_max=bounds.watch_queue_max, recent_max=bounds.recent_max
         )
-        self.clock = ClusterClock(ports.clock, is_own=info.has_own_time)
+        # A paced replay stands still while nobody plays it.
+        self.clock = ClusterClock(
+            ports.clock, is_own=info.has_own_time, rate=0.0 if info.is_paced else 1.0
+        )
         self._ports = ports
         self._bounds = bounds
         self._grown = Signal()
@@ -161,6 +173,11 @@ class HistoryRuntime:
         self.watches.start(self.views.revision)
         async with self._writer.lock:
             await self._writer.catch_up()
+        if self.info.is_paced:
+            sought = await self.log.read_object(
+                self.info.id, REPLAYS, until=self.head.revision, limit=1
+            )
+            self.watches.floor = sought[0].revision if sought else Revision(0)
 
     async def submit(
         self,
@@ -301,6 +318,9 @@ class HistoryRuntime:
     def _take_over(self, events: Sequence[Event], head: Head) -> None:
         for event in events:
             self.views.fold(event)
+            if event.type is EventType.REPLAY_SOUGHT:
+                # What went before it in this batch is told to nobody who follows already.
+                self.watches.turn(event.revision)
         self.watches.publish(events)
         self._grown.raise_()
         self._grown.lower()

@@ -49,6 +49,8 @@ class Subscription:
         self._grown = Signal()
         self._listener: Callable[[], None] | None = None
         self._lost = hub.ended
+        if place is not None and after < hub.floor:
+            self._lost = too_old(after, hub.floor)
         self._live_from = hub.published
         hub.register(self)
 
@@ -127,6 +129,8 @@ class Subscription:
 
     async def catch_up(self) -> list[Event]:
         """The next events from before the subscription was live; empty when there are no more."""
+        if self.place is not None and self.after < self._hub.floor:
+            raise Expired(too_old(self.after, self._hub.floor))
         while self.after < self._live_from:
             if self._hub.ended:
                 raise Expired(self._hub.ended)
@@ -175,7 +179,8 @@ class Watches:
 
     `published` is the last revision that was handed on. `guests` are followers that somebody else's
     subscription serves; whoever takes them in counts them. `ended` says why nothing is handed on
-    any more; empty while the history is followed.
+    any more; empty while the history is followed. Clients cannot follow from before `floor`, where
+    the history took a turn that they must list anew for.
     """
 
     def __init__(
@@ -190,6 +195,14 @@ class Watches:
         self.published = Revision(0)
         self.guests = 0
         self.ended = ""
+        self.floor = Revision(0)
+
+    def turn(self, floor: Revision) -> None:
+        """Cut off the clients; from now on they may follow from `floor` on. Loops of ours go on."""
+        self.floor = floor
+        for followers in tuple(self._by_place.values()):
+            for follower in tuple(followers):
+                follower.cut_off(too_old(follower.after, floor))
 
     def end(self) -> None:
         """Cut off everybody, also who comes later: nothing will be published any more."""
@@ -275,6 +288,11 @@ class Watches:
         """How many follow the history."""
         followers_there = (*self._by_place.values(), *self._by_reads.values())
         return self.guests + sum(len(followers) for followers in followers_there)
+
+
+def too_old(after: int, oldest: int) -> str:
+    """What to say to who would follow from before the oldest revision that can be followed from."""
+    return f"too old resource version: {after} ({oldest})"
 
 
 def _discard(

@@ -374,7 +374,8 @@ class GroupWriter:
         return batch
 
     def _stage(self) -> StagedObjects:
-        return StagedObjects(self._objects(), self._rules.secrets, hash=self.head.hash)
+        head = self.head
+        return StagedObjects(self._objects(), self._rules.secrets, hash=head.hash, time=head.time)
 
     def _decide_next(self, batch: _Batch, request: Request, now: Instant) -> None:
         """Decide one more request after those of the batch, and put it there."""

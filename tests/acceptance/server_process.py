@@ -21,8 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 class ServerProcess:
     """`redra up` with a folder of its own. The port stays the same over restarts.
 
-    `options` are more of its options; `environment` is set beside the one of the tests.
+    `options` are more of its options; `environment` is set beside the one of the tests. `command`
+    is another one that serves.
     """
+
+    command = ("up",)
 
     def __init__(self, folder, *options, **environment):
         self.folder = folder
@@ -40,7 +43,7 @@ class ServerProcess:
         """Start and wait until it serves."""
         if "REDRA_DATABASE_URL" not in self.environment:
             prepare(self.data)
-        command = [sys.executable, "-m", "app.cli", "up", "--data", str(self.data)]
+        command = [sys.executable, "-m", "app.cli", *self.command, "--data", str(self.data)]
         with self.log.open("a") as errors:
             self._process = subprocess.Popen(
                 [*command, "--listen", f"127.0.0.1:{self._port}", *self.options],

@@ -153,6 +153,7 @@ async def running_app(
     secrets=None,
     webhooks="",
     clock=None,
+    players=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
@@ -194,6 +195,7 @@ async def running_app(
             credentials=credentials or Credentials(),
             authorization=authorization,
             render_metrics=meter.render,
+            players=players,
         )
         yield app, histories
 

@@ -180,6 +180,7 @@ SEEN = {
     f"/{WHY}": {"cat": {"p-lab", "node-one", "decided-summary"}},
     "/blast?kind=devicetaintrule&name=rule-one": {"cat": NOTHING},
     "/controllers": {},
+    "/replay": dict.fromkeys(MEMBERS, NOTHING),
     "/diff?with=one": {},
     "/findings": {"cat": {"p-lab", "p-other"}},
     "/timeline?decisions=true": {

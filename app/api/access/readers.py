@@ -97,6 +97,8 @@ class Reader:
         if event.type is EventType.DECISION_RECORDED:
             resource = timeline_kinds.subject_of_fact(event).resource
             return self._sees_whole() and self.sees(_decided(resource, key.namespace, key.name))
+        if event.type is EventType.CONFLICT_OBSERVED:
+            return self.sees(timeline_kinds.subject_of_fact(event))
         if key.group == _OWN_GROUP:
             # Reports of imports name objects of any kind; the others name none.
             return key.resource != IMPORTS.resource or self.sees_all(EVERYTHING)

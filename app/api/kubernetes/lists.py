@@ -101,9 +101,8 @@ class Lists:
         return await self._encode(page, target, timeline, metadata)
 
     def _check_retained(self, timeline: Timeline, revision: int, after: ObjectKey | None) -> None:
-        """Raise Expired when compaction is imitated and the revision is too old."""
-        kept = self._bounds.retained_revisions
-        if not kept or timeline.past is not None or revision >= timeline.revision - kept:
+        """Raise Expired for a revision that cannot be gone on from."""
+        if revision >= timeline.oldest(self._bounds.retained_revisions):
             return
         if after is None:
             raise Expired(_LIST_TOO_OLD)

@@ -50,6 +50,19 @@ class Timeline:
             return self.runtime.clock.now()
         return self.past_now
 
+    def oldest(self, retained_revisions: int) -> Revision:
+        """The first revision from which clients can go on: by compaction or by a turn of a replay.
+
+        `retained_revisions` are kept where compaction is imitated, 0 where it is not. The past can
+        be read for ever.
+        """
+        if self.past is not None:
+            return Revision(0)
+        floor = self.runtime.watches.floor
+        if not retained_revisions:
+            return floor
+        return Revision(max(floor, self.revision - retained_revisions))
+
     def check_writable(self) -> None:
         """Raise MethodNotAllowed for the past and for what was recorded elsewhere."""
         if self.past is not None:

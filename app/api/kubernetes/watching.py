@@ -28,6 +28,7 @@ from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, json_tree, well_known
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
+from app.service import watches
 from app.service.watches import Subscription
 
 _WORDS = {
@@ -212,10 +213,9 @@ class _Watch:
         end = anyio.current_time() + self._seconds
         after = options.revision
         starts_now = after == 0 or options.send_initial_events is not None
-        oldest = self._timeline.revision - self._bounds.retained_revisions
-        is_live = self._timeline.past is None
-        if is_live and not starts_now and self._bounds.retained_revisions and after < oldest:
-            problem = Expired(f"too old resource version: {after} ({oldest})")
+        oldest = self._timeline.oldest(self._bounds.retained_revisions)
+        if not starts_now and after < oldest:
+            problem = Expired(watches.too_old(after, oldest))
             yield line(b"ERROR", encode(status.status_of(problem)))
             return
         if starts_now:

@@ -7,7 +7,7 @@ import msgspec
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from app.api.redra import models, page_answers
+from app.api.redra import models, page_answers, replay_models
 
 _ROOT = "/redra/v1"
 _AT = ("at", "string", "A revision or an RFC 3339 instant; absent: the present.")
@@ -62,6 +62,22 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         (),
         models.NewFork,
         models.History,
+    ),
+    (
+        "/histories/{history}/replay",
+        "get",
+        "How a paced replay stands, and what clients' writes were in conflict with",
+        (),
+        None,
+        replay_models.Replay,
+    ),
+    (
+        "/histories/{history}/replay",
+        "post",
+        "Change the pace of a paced replay, or move it to another moment",
+        (),
+        replay_models.ReplayOrder,
+        replay_models.Replay,
     ),
     ("/deleted", "get", "What is left of deleted histories", (), None, models.DeletedHistoryList),
     (

@@ -1,7 +1,7 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 
 import anyio
@@ -18,6 +18,7 @@ from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
 from app.api.redra.differences import DiffApi
 from app.api.redra.managing import ManagingApi
+from app.api.redra.replaying import ReplayApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
 from app.domain.controllers import switching
@@ -27,6 +28,7 @@ from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
 from app.service.histories import Histories
+from app.service.pacing.player import Player
 from app.service.runtime import HistoryRuntime
 
 _LINES = b"application/x-ndjson"
@@ -39,7 +41,12 @@ class RedraApi:
     """Answers requests below `/redra/v1`."""
 
     def __init__(
-        self, histories: Histories, limits: ApiLimits, gate: Gate, authorizer: Authorizer
+        self,
+        histories: Histories,
+        limits: ApiLimits,
+        gate: Gate,
+        authorizer: Authorizer,
+        players: Mapping[str, Player],
     ) -> None:
         self._histories = histories
         self._gate = gate
@@ -48,6 +55,7 @@ class RedraApi:
         self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits)
         self._managing = ManagingApi(histories, limits)
+        self._replays = ReplayApi(players, limits)
         self.answers = Answers(histories, limits)
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
@@ -80,6 +88,12 @@ class RedraApi:
                 return _answer(await self._managing.delete(name, actor))
             case "POST", ["histories", name, "rename" | "copy" | "fork" as what]:
                 return await self._manage(request, name, what, actor)
+            case "POST", ["histories", name, "replay"]:
+                await self._gate.check_may_make(actor)
+                runtime = await self._histories.open(name)
+                await self._replays.order(request, runtime)
+                own = self._authorizer.reader(runtime, actor)
+                return _answer(await self._replays.state(runtime, own))
             case "POST", ["histories", name, "blast"]:
                 runtime = await self._histories.open(name)
                 self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
@@ -222,6 +236,9 @@ class RedraApi:
         items = [models.Controller(name=name, state=state) for name, state in states]
         return _answer(models.ControllerList(items=items))
 
+    async def _replay(self, asked: Asked) -> Response:
+        return _answer(await self._replays.state(asked.runtime, asked.reader()))
+
     async def _view_list(self, _: Asked) -> Response:
         items = [
             models.View(
@@ -301,6 +318,7 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("events", 0): RedraApi._events,
     ("decisions", 0): RedraApi._decisions,
     ("controllers", 0): RedraApi._controllers,
+    ("replay", 0): RedraApi._replay,
     ("views", 0): RedraApi._view_list,
     ("views", 1): RedraApi._view,
     ("why", 0): RedraApi._why,

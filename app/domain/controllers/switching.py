@@ -42,7 +42,7 @@ def states(info: HistoryInfo, objects: ObjectsReader) -> list[tuple[str, str]]:
     off = switched_off(objects)
 
     def state(name: str) -> str:
-        if info.is_recorded:
+        if info.is_decided_elsewhere:
             return "recorded"
         if name in options.off:
             return "off (settings)"

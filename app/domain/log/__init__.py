@@ -8,6 +8,7 @@ formats. Does not belong here: where events are kept (adapters) and what they me
 from app.domain.log.event import (
     CLOCKS,
     DECISION,
+    REPLAYS,
     Actor,
     Beginning,
     Draft,
@@ -27,6 +28,7 @@ from app.domain.log.event import (
 __all__ = [
     "CLOCKS",
     "DECISION",
+    "REPLAYS",
     "Actor",
     "Beginning",
     "Draft",

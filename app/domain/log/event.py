@@ -39,6 +39,8 @@ class EventType(StrEnum):
     CLOCK_ADVANCED = "ClockAdvanced"
     CONTROLLER_RESTARTED = "ControllerRestarted"
     HISTORY_FORKED = "HistoryForked"
+    REPLAY_SOUGHT = "ReplaySought"
+    CONFLICT_OBSERVED = "ConflictObserved"
 
 
 _CREATED, _UPDATED, _DELETED = (
@@ -73,6 +75,10 @@ CLOCKS = ObjectKey("redra", "clocks", "", "")
 """Where gaps of time stand: the clock of a recorder was not the cluster's. No change is missing."""
 
 
+REPLAYS = ObjectKey("redra", "replays", "", "")
+"""Where a paced replay notes that it moved to another moment of its recording."""
+
+
 class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who asked: user name, groups, program."""
 
@@ -88,6 +94,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `quality` is the object quality and `losses` the loss names of history-formats.md sections 1
     and 3.6; `version` the API version in which the object was recorded. `asked` and `answered` are
     the instants at which the request came and was answered, 0 where the source does not say.
+    `replayed` is the revision of the parent's event that a paced replay shows again.
     """
 
     source: str
@@ -100,6 +107,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: int = 0
     asked: int = 0
     answered: int = 0
+    replayed: int = 0
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -222,6 +230,16 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     def is_recorded(self) -> bool:
         """True for an imported recording: what it shows happened elsewhere, nobody adds to it."""
         return self.settings.get("recorded") is True
+
+    @property
+    def is_paced(self) -> bool:
+        """True for what a paced replay shows again; clients write to it, controllers do not."""
+        return self.settings.get("paced") is True
+
+    @property
+    def is_decided_elsewhere(self) -> bool:
+        """True where no controller runs: what they do is recorded."""
+        return self.is_recorded or self.is_paced
 
 
 UNFINISHED = "~"

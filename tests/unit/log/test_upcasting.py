@@ -100,3 +100,10 @@ def test_type_of_a_newer_program_is_refused_in_words():
     stored = msgspec.structs.replace(golden(1)[0], type="ObjectMoved")
     with pytest.raises(WrongDatabase, match=r"event 1 is a 'ObjectMoved'"):
         from_stored(stored)
+
+
+def test_origin_of_a_replayed_event_arrives():
+    (conflict,) = [event for event in golden(1) if event.type == "ConflictObserved"]
+    origin = from_stored(conflict).stamp.origin
+    assert origin is not None
+    assert origin.replayed == 4

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from app.domain.log import ObjectKey, Origin
+from app.domain.log import Actor, EventType, ObjectKey, Origin
 from app.domain.objects.access.escalation import GiverRights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.review.attributes import Requester
 from app.domain.objects.review.changes import Review
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 
 class PatchType(StrEnum):
@@ -157,6 +158,27 @@ class ImportObject:
     origin: Origin | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayEvent:
+    """Show a recorded event again in a history to which clients write as well.
+
+    `tree` is the object after the recorded change, `before` the object as it was recorded before,
+    None where there was none. What clients have changed meanwhile is kept (`replaying.rebasing`).
+    The event gets the recorded `time` unless others are later, author, verb and request id.
+    """
+
+    type: EventType
+    key: ObjectKey
+    uid: str
+    tree: JsonObject
+    before: JsonObject | None
+    time: Instant
+    actor: Actor
+    verb: str
+    request_id: str
+    origin: Origin
+
+
 Command: TypeAlias = (
     CreateObject
     | UpdateObject
@@ -166,6 +188,7 @@ Command: TypeAlias = (
     | RecordDecision
     | RecordFact
     | ImportObject
+    | ReplayEvent
 )
 
 
@@ -188,3 +211,5 @@ def verb_of(command: Command) -> str:
             return "record"
         case ImportObject():
             return "import"
+        case ReplayEvent(verb=verb):
+            return verb or "replay"

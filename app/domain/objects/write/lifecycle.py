@@ -30,9 +30,11 @@ from app.domain.objects.write.commands import (
     PatchType,
     RecordDecision,
     RecordFact,
+    ReplayEvent,
     UpdateObject,
 )
 from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.replaying import deciding as replaying
 
 __all__ = ["Decided", "Rules", "decide"]
 
@@ -69,5 +71,7 @@ def _decide(reader: ObjectsReader, command: Command, stamp: Stamp, rules: Rules)
             return recording.decide_fact(command, stamp)
         case ImportObject():
             return recording.decide_import(reader, command, stamp)
+        case ReplayEvent():
+            return replaying.decide_replay(reader, command, stamp, rules)
         case _:
             assert_never(command)

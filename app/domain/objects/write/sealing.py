@@ -21,6 +21,7 @@ from app.domain.objects.write.commands import (
     ImportObject,
     PatchObject,
     PatchType,
+    ReplayEvent,
     UpdateObject,
     verb_of,
 )
@@ -78,6 +79,15 @@ def creates(command: Command, staged: StagedObjects) -> bool:
 def _stamp_of(
     command: Command, staged: StagedObjects, stamp: Stamp, new_uid: Callable[[], str]
 ) -> Stamp:
+    if isinstance(command, ReplayEvent):
+        return replace(
+            stamp,
+            time=max(command.time, staged.time),
+            actor=command.actor,
+            verb=verb_of(command),
+            request_id=command.request_id,
+            origin=command.origin,
+        )
     return replace(
         stamp,
         verb=stamp.verb or verb_of(command),

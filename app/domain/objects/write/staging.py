@@ -15,8 +15,12 @@ from app.domain.objects.quota import limits
 from app.domain.objects.quota.usage import Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 _UNTOUCHED = object()
+
+Mark = tuple[int, Revision, bytes, Instant]
+"""A point to which staging returns: length of the undo list, revision, hash and time there."""
 
 
 class StagedObjects:
@@ -26,9 +30,14 @@ class StagedObjects:
     """
 
     def __init__(
-        self, base: ObjectsReader, secrets: SecretCipher | None = None, *, hash: bytes = GENESIS
+        self,
+        base: ObjectsReader,
+        secrets: SecretCipher | None = None,
+        *,
+        hash: bytes = GENESIS,
+        time: Instant = Instant(0),
     ) -> None:
-        """`hash` is that of the last event which the base shows: the next one follows it."""
+        """`hash` and `time` are those of the last event that the base shows."""
         self._base = base
         self._secrets = secrets
         self._events: dict[ObjectKey, Event | None] = {}
@@ -38,6 +47,7 @@ class StagedObjects:
         self._tallies: dict[str, tuple[int, Tally]] = {}
         self._revision = base.revision
         self._hash = hash
+        self.time = time
 
     @property
     def revision(self) -> Revision:
@@ -53,6 +63,7 @@ class StagedObjects:
         """Show these events from now on."""
         for event in events:
             self._revision, self._hash = event.revision, event.hash
+            self.time = event.stamp.time
             if not event.is_about_object:
                 continue
             key = event.key
@@ -63,13 +74,13 @@ class StagedObjects:
             if event.uid and not gone:
                 self._uids[event.uid] = key
 
-    def mark(self) -> tuple[int, Revision, bytes]:
+    def mark(self) -> Mark:
         """A point to return to."""
-        return len(self._undo), self._revision, self._hash
+        return len(self._undo), self._revision, self._hash, self.time
 
-    def restore(self, mark: tuple[int, Revision, bytes]) -> None:
+    def restore(self, mark: Mark) -> None:
         """Forget what was staged after the mark."""
-        length, self._revision, self._hash = mark
+        length, self._revision, self._hash, self.time = mark
         self._tallies = {
             namespace: held for namespace, held in self._tallies.items() if held[0] <= length
         }

@@ -1,0 +1,59 @@
+"""What runs inside a server beside its API and controllers: recorders and a paced replay."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+from anyio.abc import TaskGroup
+
+from app.bootstrap.pacing.playing import PacedReplay
+from app.bootstrap.pacing.wanted import ReplayWanted
+from app.bootstrap.recording.attaching import Attachments
+from app.bootstrap.recording.wanted import Wanted
+from app.bootstrap.stores import Store
+from app.service.histories import Histories
+from app.service.pacing.player import Player
+from app.settings import Settings
+
+
+class Companions:
+    """Those of one server: `open`, `begin` with its histories, `start`, in the end `stop`.
+
+    `players` play paced replays, by the names of their histories.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        attached: Sequence[Wanted],
+        replay: ReplayWanted | None,
+        note: Callable[[str], None],
+    ) -> None:
+        self._attachments = Attachments(store, settings, attached, note)
+        self._replay = None if replay is None else PacedReplay(store, settings, replay, note)
+        self.players: dict[str, Player] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The histories that must stay open."""
+        return (*self._attachments.names, *self.players)
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Connect to what is recorded. Raises InputError."""
+        await self._attachments.open(stack)
+
+    async def begin(self, histories: Histories) -> None:
+        """Make what is played ready to be played. Raises InputError."""
+        if self._replay is not None:
+            player = await self._replay.begin(histories)
+            self.players[player.info.name] = player
+
+    def start(self, tasks: TaskGroup, end: Callable[[], None]) -> None:
+        """Record and play from now on; `end` ends the server."""
+        self._attachments.start(tasks)
+        if self._replay is not None:
+            tasks.start_soon(self._replay.run, end)
+
+    async def stop(self) -> None:
+        """End the recorders well, in a bounded time."""
+        await self._attachments.stop()

@@ -1,0 +1,154 @@
+"""A paced replay inside a server: it is made or gone on with, and played by one process at a time.
+
+What happens is noted: conflicts with what clients write, the end.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+
+from app.bootstrap.pacing.keyboard import Keyboard, state_line
+from app.bootstrap.pacing.wanted import ReplayWanted
+from app.bootstrap.stores import Store, find_history
+from app.domain.errors import InputError, LogUnavailable, RevisionTooLarge, StaleLease
+from app.domain.log import HistoryInfo, LeaseToken, Revision, replays
+from app.service import moments
+from app.service.histories import Histories
+from app.service.pacing import stage
+from app.service.pacing.player import Player, PlayerBounds, State
+from app.service.pacing.script import Span
+from app.service.pacing.stage import Target
+from app.settings import Settings
+
+_LEASE = "replay"
+_TELL_SECONDS = 0.25
+
+
+class PacedReplay:
+    """The replay of one history: `begin`, then `run` until the server ends."""
+
+    def __init__(
+        self, store: Store, settings: Settings, wanted: ReplayWanted, note: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._wanted = wanted
+        self._note = note
+        self._player: Player | None = None
+        self._token: LeaseToken | None = None
+
+    async def begin(self, histories: Histories) -> Player:
+        """The player, whose history shows the first moment. Raises InputError."""
+        store, wanted = self._store, self._wanted
+        parent = await find_history(store, wanted.history)
+        if parent.is_paced:
+            raise InputError(
+                f"{parent.name} is a replay itself", cure="name the history that it shows"
+            )
+        span = await self._span(parent)
+        info = await store.log.find_history(stage.name_of(parent.name))
+        is_new = info is None
+        if info is None:
+            info = await stage.make(store.log, parent, span.begin, store.ports.clock.now())
+        self._token = await self._acquire(info)
+        player = self._player = Player(
+            log=store.log,
+            clock=store.ports.clock,
+            parent=parent,
+            info=info,
+            open_runtime=partial(histories.open, info.name),
+            span=span,
+            speed=wanted.speed,
+            shifts=wanted.shifts,
+            bounds=PlayerBounds(objects_max=self._settings.past_objects_max),
+        )
+        await player.begin(is_new=is_new)
+        return player
+
+    async def run(self, end: Callable[[], None]) -> None:
+        """Play until cancelled; `end` ends the server."""
+        player = self._player
+        assert player is not None, "a replay is run after it was begun"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._renew, player)
+            tasks.start_soon(self._tell, player, end)
+            if self._wanted.has_keys:
+                tasks.start_soon(Keyboard(player, self._note, end).run)
+            await player.run()
+
+    async def _span(self, parent: HistoryInfo) -> Span:
+        """What is played. Raises InputError for moments that are not in the history."""
+        wanted, log = self._wanted, self._store.log
+        head = await log.head(parent.id)
+        first = await stage.first_state(log, parent)
+        begin = await self._target(parent, wanted.begin, "--from") if wanted.begin else first
+        end = Target(revision=head.revision, time=head.time)
+        if wanted.end:
+            end = await self._target(parent, wanted.end, "--to")
+        if end.revision < begin.revision or end.time < begin.time:
+            raise InputError("the end is before the beginning", place="--to")
+        return Span(begin=begin, end=end)
+
+    async def _target(self, parent: HistoryInfo, moment: str, option: str) -> Target:
+        log = self._store.log
+        try:
+            revision = await moments.find_revision(log, parent, moment)
+        except RevisionTooLarge as problem:
+            raise InputError(str(problem), place=option) from problem
+        except InputError as problem:
+            raise InputError(problem.problem, place=option, cure=problem.cure) from problem
+        if revision < 1:
+            first = await stage.first_state(log, parent)
+            raise InputError(
+                f"history {parent.name} has no event at {moment}",
+                place=option,
+                cure=f"its first state is at revision {first.revision}",
+            )
+        time = await moments.find_time(log, parent, moment, revision)
+        return Target(revision=Revision(revision), time=time)
+
+    async def _acquire(self, info: HistoryInfo) -> LeaseToken:
+        """The lease of the replay; that of a process that died is waited for."""
+        store, seconds = self._store, self._settings.lease_seconds
+        with anyio.move_on_after(seconds + 1.0):
+            while True:
+                token = await store.leases.acquire(
+                    info.id, _LEASE, store.ports.uids.uid(), seconds=seconds
+                )
+                if token is not None:
+                    return token
+                await anyio.sleep(min(0.5, seconds / 4))
+        raise InputError(
+            f"another process plays {self._wanted.history}",
+            cure="stop it, or change its pace by its /redra/v1",
+        )
+
+    async def _renew(self, player: Player) -> None:
+        token = self._token
+        assert token is not None, "the lease was acquired before"
+        seconds = self._settings.lease_seconds
+        while True:
+            await anyio.sleep(seconds / 3)
+            try:
+                is_ours = await self._store.leases.renew(player.info.id, token, seconds=seconds)
+            except LogUnavailable:
+                continue  # nothing is appended either while the store is away
+            if not is_ours:
+                raise StaleLease(token.name, token.epoch)
+
+    async def _tell(self, player: Player, end: Callable[[], None]) -> None:
+        """Note conflicts and the end, as they come."""
+        last, was = 0, State.PAUSED
+        while True:
+            await anyio.sleep(_TELL_SECONDS)
+            conflicts = player.conflicts
+            for event in conflicts:
+                if event.revision > last:
+                    self._note(f"conflict: {replays.conflict_of(event).message}")
+                    last = event.revision
+            if player.state is State.ENDED and was is not State.ENDED:
+                self._note(f"the replay has ended: {state_line(player)}")
+                if self._wanted.ends:
+                    end()
+            was = player.state

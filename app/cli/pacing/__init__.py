@@ -1,0 +1,1 @@
+"""Commands about histories as they go on in time: played again, watched over."""

@@ -1,0 +1,84 @@
+"""`redra serve-replay`: a recorded history, shown again as if it happened now."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.serving import DataOption
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("serve-replay")(serve_replay)
+
+
+def serve_replay(
+    history: Annotated[str, typer.Argument(help="Name of the history to play.")],
+    speed: Annotated[
+        str,
+        typer.Option(help="1x, 10x, any number, max, or step to stand still until a key or order."),
+    ] = "1x",
+    begin: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="MOMENT",
+            help="Revision or instant to begin at [default: what was there at first].",
+        ),
+    ] = "",
+    end: Annotated[
+        str, typer.Option("--to", metavar="MOMENT", help="Where to stop [default: the end].")
+    ] = "",
+    shift_times: Annotated[
+        bool,
+        typer.Option("--shift-times", help="Move the times in objects to when they are shown."),
+    ] = False,
+    until_end: Annotated[
+        bool, typer.Option("--until-end", help="End the server when the replay has ended.")
+    ] = False,
+    listen: Annotated[
+        str | None, typer.Option(help="Address and port of the API [default: 127.0.0.1:8080].")
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Serve a history at /h/HISTORY~paced/ as if it happened now, for controllers under test.
+
+    Lists and watches show the moving moment. What clients write lies over the recording; where a
+    recorded event cannot be shown as it was, that is a conflict, which is printed and stands in the
+    log. Keys of the terminal and /redra/v1/histories/HISTORY~paced/replay change the pace and move
+    to other moments; a move backwards ends watches with 410, so that clients list anew. Playing
+    again begins anew in the same history; `redra histories delete` removes it. No controllers run.
+    """
+    from app.bootstrap import process_settings, serving
+    from app.bootstrap.pacing.wanted import ReplayWanted
+    from app.service.pacing import pace, stage
+
+    wanted = ReplayWanted(
+        history=history,
+        speed=pace.parse_speed(speed),
+        begin=begin,
+        end=end,
+        shifts=shift_times,
+        ends=until_end,
+        has_keys=sys.stdin.isatty(),
+    )
+    settings = process_settings.settings(listen=listen, data=data)
+    name = stage.name_of(history)
+
+    def announce(url: str, own_kubeconfig: Path) -> None:
+        console.say(f"redra plays {history} at {url}/h/{name}/")
+        console.say(f"pages for a browser: {url}/ui/h/{name}/timeline")
+        console.say(
+            f"try: kubectl --kubeconfig {own_kubeconfig} --server {url}/h/{name} get pods -A -w"
+        )
+        typer.get_text_stream("stdout").flush()
+
+    async def serve() -> None:
+        await serving.serve(
+            settings, workers=False, ready=announce, note=console.note, replay=wanted
+        )
+
+    console.run(serve)

@@ -1,0 +1,177 @@
+"""A client's changes upon a recorded change: three states of an object become one.
+
+`before` and `after` are the object as it was recorded before and after a change, `present` is the
+object as clients have left it. What only the recording changed is taken from it, what only clients
+changed stays theirs, and where both changed one value the clients' stays and the place is named.
+
+    before   {labels: {a: 1}, phase: Pending}
+    after    {labels: {a: 1}, phase: Running}
+    present  {labels: {a: 1, mine: x}, phase: Pending}
+    result   {labels: {a: 1, mine: x}, phase: Running}
+
+Lists are joined by their keys where the schema has keys, as sets where it says so, and are one
+value otherwise.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.domain.objects.schema.structural import Node, Shape
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_ABSENT: Final = object()
+
+_States = tuple[Any, Any, Any]
+"""One place of an object before and after the recorded change, and as clients have left it."""
+
+_MANAGERS = ("manager", "operation", "apiVersion", "subresource")
+_SERVERS_OWN = frozenset({"resourceVersion", "generation", "managedFields"})
+"""Fields of metadata that a server writes by itself: clients cannot be in conflict about them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebased:
+    """The object that comes out, and the paths at which the clients' value stays."""
+
+    tree: JsonObject
+    conflicts: tuple[str, ...] = ()
+
+
+def is_same(one: JsonView, other: JsonView) -> bool:
+    """Whether two states of an object differ in nothing but `metadata.resourceVersion`."""
+    if one.keys() != other.keys():
+        return False
+    if any(one[name] != other[name] for name in one if name != "metadata"):
+        return False
+    first, second = _without_version(one.get("metadata")), _without_version(other.get("metadata"))
+    return first == second
+
+
+def rebase(node: Node, before: JsonView, after: JsonView, present: JsonView) -> Rebased:
+    """What clients have changed between `before` and `present`, upon `after`."""
+    joiner = _Joiner()
+    tree = joiner.fields(node, (before, after, present), ())
+    return Rebased(tree=tree, conflicts=tuple(joiner.conflicts))
+
+
+def _without_version(metadata: object) -> object:
+    if not isinstance(metadata, Mapping) or "resourceVersion" not in metadata:
+        return metadata
+    return {name: value for name, value in metadata.items() if name != "resourceVersion"}
+
+
+@dataclass(slots=True)
+class _Joiner:
+    conflicts: list[str] = field(default_factory=list)
+
+    def fields(self, node: Node | None, trees: _States, path: tuple[str, ...]) -> JsonObject:
+        """Objects and maps, field by field; in the order of `after`, then of `present`."""
+        joined: JsonObject = {}
+        before, after, present = trees
+        for name in dict.fromkeys((*after, *present)):
+            states = (
+                before.get(name, _ABSENT),
+                after.get(name, _ABSENT),
+                present.get(name, _ABSENT),
+            )
+            if path == ("metadata",) and name in _SERVERS_OWN:
+                value = _own_of_server(name, states)
+            else:
+                value = self.value(_child(node, name), states, (*path, name))
+            if value is not _ABSENT:
+                joined[name] = value
+        return joined
+
+    def value(self, node: Node | None, states: _States, path: tuple[str, ...]) -> Any:
+        """One value of three states, of which each may be absent."""
+        before, after, present = states
+        if present in (before, after):
+            return after
+        if after == before:
+            return present
+        is_whole = node is not None and node.is_atomic and node.shape is not Shape.ANY
+        if not is_whole and isinstance(after, Mapping) and isinstance(present, Mapping):
+            tree = before if isinstance(before, Mapping) else {}
+            return self.fields(node, (tree, after, present), path)
+        if isinstance(after, list) and isinstance(present, list):
+            items = before if isinstance(before, list) else []
+            key = _key_of(node)
+            if key is not None and _are_distinct(key, items, after, present):
+                return self.items(node, key, (items, after, present), path)
+        self.conflicts.append(".".join(path))
+        return present
+
+    def items(
+        self,
+        node: Node | None,
+        key: Callable[[Any], Hashable],
+        lists: _States,
+        path: tuple[str, ...],
+    ) -> list[Any]:
+        """Lists whose items are told apart by a key; in the order of `after`, then of `present`."""
+        before, after, present = ({key(item): item for item in items} for items in lists)
+        item_node = None if node is None or node.shape is not Shape.LIST else node.items
+        joined = []
+        for name in dict.fromkeys((*after, *present)):
+            states = (
+                before.get(name, _ABSENT),
+                after.get(name, _ABSENT),
+                present.get(name, _ABSENT),
+            )
+            value = self.value(item_node, states, (*path[:-1], f"{path[-1]}[{_shown(name)}]"))
+            if value is not _ABSENT:
+                joined.append(value)
+        return joined
+
+
+def _own_of_server(name: str, states: _States) -> Any:
+    """A field that the server counts or collects: both sides' changes are in it."""
+    before, after, present = states
+    if name == "generation" and all(isinstance(each, int) for each in states):
+        return present + after - before
+    if name == "managedFields":
+        lists = [each if isinstance(each, list) else [] for each in (after, present)]
+        entries = {_manager_of(entry): entry for entries in lists for entry in entries}
+        return list(entries.values()) or _ABSENT
+    return after if after is not _ABSENT else present
+
+
+def _manager_of(entry: Any) -> Hashable:
+    if not isinstance(entry, Mapping):
+        return str(entry)
+    return tuple(str(entry.get(name, "")) for name in _MANAGERS)
+
+
+def _child(node: Node | None, name: str) -> Node | None:
+    if node is None:
+        return None
+    if node.shape is Shape.MAP:
+        return node.items
+    return node.fields.get(name)
+
+
+def _key_of(node: Node | None) -> Callable[[Any], Hashable] | None:
+    """What tells the items of a list apart; None for a list that is one value."""
+    if node is None or node.shape is not Shape.LIST:
+        return None
+    keys = node.list_keys if node.list_type == "map" else ()
+    if not keys and node.merge_key:
+        keys = (node.merge_key,)
+    if keys:
+        return lambda item: (
+            tuple(str(item.get(name, "")) for name in keys)
+            if isinstance(item, Mapping)
+            else repr(item)
+        )
+    if node.list_type == "set" or "merge" in node.strategies:
+        return lambda item: item if isinstance(item, Hashable) else repr(item)
+    return None
+
+
+def _are_distinct(key: Callable[[Any], Hashable], *lists: Sequence[Any]) -> bool:
+    return all(len({key(item) for item in items}) == len(items) for items in lists)
+
+
+def _shown(name: Hashable) -> str:
+    return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

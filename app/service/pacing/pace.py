@@ -1,0 +1,109 @@
+"""Where a replay stands in the time of its recording.
+
+    time that passes    0 s   1 s   2 s   3 s   4 s
+    speed               10    10    0     0     1
+    position           :00   :10   :20   :20   :20 … :21
+
+`MAX` has no position of its own: it stands where the last event was shown.
+"""
+
+import math
+from dataclasses import dataclass
+
+from app.domain.errors import InputError
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+
+MAX = math.inf
+"""As fast as events can be shown."""
+
+SPEED_MIN, SPEED_MAX = 0.001, 100_000.0
+"""Other speeds mean something else: standing still, or `max`."""
+
+STEP = "step"
+
+
+def parse_speed(text: str) -> float:
+    """The speed that `10x`, `0.5` or `max` means; `step` is 0. Raises InputError."""
+    word = text.strip().lower()
+    if word == "max":
+        return MAX
+    if word == STEP:
+        return 0.0
+    try:
+        speed = float(word.removesuffix("x"))
+    except ValueError:
+        speed = math.nan
+    if not SPEED_MIN <= speed <= SPEED_MAX:
+        raise InputError(
+            f"{text!r} is no speed",
+            place="speed",
+            cure=f"choose 1x, 10x, any number from {SPEED_MIN} to {SPEED_MAX:.0f}, max or step",
+        )
+    return speed
+
+
+def speed_text(speed: float) -> str:
+    """A speed as it is written."""
+    if speed == MAX:
+        return "max"
+    return f"{speed:g}x" if speed else STEP
+
+
+@dataclass(slots=True)
+class Pace:
+    """A position that moves with `speed` while it is not paused; `steady` is time that passes.
+
+    Every method gets the present reading of the steady clock.
+    """
+
+    _position: Instant
+    _steady: int
+    speed: float = 1.0
+    is_paused: bool = True
+
+    @property
+    def rate(self) -> float:
+        """How many times as fast as time passes the position moves by itself."""
+        return 0.0 if self.is_paused or self.speed == MAX else self.speed
+
+    def position(self, steady: int) -> Instant:
+        """Where the replay stands."""
+        return Instant(self._position + int((steady - self._steady) * self.rate))
+
+    def is_due(self, time: Instant, steady: int) -> bool:
+        """Whether an event of that time is to be shown by now."""
+        if self.is_paused:
+            return False
+        return self.speed == MAX or time <= self.position(steady)
+
+    def wait_for(self, time: Instant, steady: int) -> int | None:
+        """Microseconds until an event of that time is due; None while that never comes."""
+        if self.is_paused:
+            return None
+        if self.speed == MAX:
+            return 0
+        return max(0, math.ceil((time - self.position(steady)) / self.speed))
+
+    def move(self, position: Instant, steady: int) -> None:
+        """Stand at another position from now on."""
+        self._position, self._steady = position, steady
+
+    def reach(self, time: Instant, steady: int) -> None:
+        """An event of that time was shown: the replay stands there at least."""
+        self.move(Instant(max(time, self.position(steady))), steady)
+
+    def change(
+        self, steady: int, *, speed: float | None = None, paused: bool | None = None
+    ) -> None:
+        """Go on from here at another speed, or stop, or go on."""
+        self.move(self.position(steady), steady)
+        if speed is not None:
+            self.speed = speed
+        if paused is not None:
+            self.is_paused = paused
+
+
+def place_text(position: Instant) -> str:
+    """A position as it is shown."""
+    return timestamps.micro_text(position)

@@ -1,0 +1,79 @@
+"""What of a recording is still to be shown: its events in their order, up to an end."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.ports import EventLog
+from app.service.pacing.stage import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """What of the recording is played: from where to where."""
+
+    begin: Target
+    end: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Which event to stop after: the next one, of an object, or a decision."""
+
+    object: ObjectKey | None = None
+    is_decision: bool = False
+
+    def is_wanted(self, event: Event) -> bool:
+        """Whether it is such an event."""
+        if self.is_decision:
+            return event.type is EventType.DECISION_RECORDED
+        if self.object is not None:
+            return event.is_about_object and event.key == self.object
+        return event.is_about_object
+
+
+class Script:
+    """The events after `revision`, up to the end of the span."""
+
+    def __init__(self, log: EventLog, parent: HistoryInfo, span: Span, *, page_max: int) -> None:
+        self.parent = parent
+        self.span = span
+        self.revision = span.begin.revision
+        self.ahead: deque[Event] = deque()
+        self._log = log
+        self._page_max = page_max
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has been shown."""
+        return self.revision >= self.span.end.revision
+
+    async def read(self) -> deque[Event]:
+        """The next events, some of them; none at the end."""
+        if not self.ahead and not self.is_over:
+            self.ahead.extend(await self._page(self.revision))
+        return self.ahead
+
+    def drop(self, count: int) -> None:
+        """The next events have been shown."""
+        for _ in range(count):
+            self.revision = self.ahead.popleft().revision
+
+    def go_to(self, revision: Revision) -> None:
+        """Go on after another revision."""
+        self.revision = revision
+        self.ahead.clear()
+
+    async def find(self, step: Step) -> Event | None:
+        """The next event that a step wants; None when there is none before the end."""
+        after = self.revision
+        while events := await self._page(after):
+            for event in events:
+                if step.is_wanted(event):
+                    return event
+            after = events[-1].revision
+        return None
+
+    async def _page(self, after: Revision) -> list[Event]:
+        end = self.span.end.revision
+        return await self._log.read(self.parent.id, after=after, until=end, limit=self._page_max)

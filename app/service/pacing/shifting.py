@@ -1,0 +1,99 @@
+"""The times that objects of a replay show.
+
+Without shifting they are those of the recording, and the history's own time runs beside it. With
+shifting every time that an object holds is moved to when it is shown: the recording's 10:42:03 is
+the instant at which the replay stands there. What lies before the replay's beginning keeps its
+distance from it, what lies ahead comes at the present speed.
+
+    recorded   10:40      10:42 (begin)   10:43
+    shown      15:58      16:00           16:00:06   (at 10x)
+
+A turn, which is a change of speed or a pause, does not move what was shown before it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.domain.objects.schema.structural import Node, Shape
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.service.pacing.pace import MAX
+
+TURNS_MAX = 100_000
+"""Turns that are remembered; after so many the last one goes on."""
+
+TURNS_APART = SECOND
+"""Of what is shown as fast as it goes a turn is remembered this often."""
+
+
+@dataclass(slots=True)
+class TimeMap:
+    """When what was recorded at an instant is shown."""
+
+    _recorded: list[Instant] = field(default_factory=list)
+    _shown: list[Instant] = field(default_factory=list)
+    _rates: list[float] = field(default_factory=list)
+
+    def begin(self, recorded: Instant, shown: Instant, rate: float) -> None:
+        """Forget all turns, and begin here."""
+        self._recorded, self._shown, self._rates = [recorded], [shown], [rate]
+
+    def turn(self, recorded: Instant, shown: Instant, rate: float) -> None:
+        """What was recorded after this instant is shown at another rate (0: it stands still)."""
+        if len(self._recorded) < TURNS_MAX:
+            self._recorded.append(recorded)
+            self._shown.append(shown)
+            self._rates.append(rate)
+
+    def reach(self, recorded: Instant, shown: Instant) -> None:
+        """Something of that instant was shown as fast as it goes."""
+        if shown - self._shown[-1] >= TURNS_APART and recorded > self._recorded[-1]:
+            self.turn(recorded, shown, self._rates[-1])
+
+    def shown(self, recorded: Instant) -> Instant:
+        """When what was recorded then is shown."""
+        place = max(0, bisect_left(self._recorded, recorded) - 1)
+        distance, rate = recorded - self._recorded[place], self._rates[place]
+        if distance < 0:
+            return Instant(self._shown[place] + distance)
+        if rate == 0 or rate == MAX:
+            return self._shown[place]
+        return Instant(self._shown[place] + int(distance / rate))
+
+
+def shifted(node: Node, tree: JsonObject, times: TimeMap) -> JsonObject:
+    """The object with every time that its schema knows moved to when it is shown."""
+    moved: JsonObject = _shifted(node, tree, times)
+    return moved
+
+
+def _shifted(node: Node | None, value: Any, times: TimeMap) -> Any:
+    if node is None:
+        return value
+    if isinstance(value, dict):
+        return {name: _shifted(_child(node, name), each, times) for name, each in value.items()}
+    if isinstance(value, list):
+        items = node.items if node.shape is Shape.LIST else None
+        return value if items is None else _shifted_list(items, value, times)
+    is_time = node.shape in (Shape.TIME, Shape.MICRO_TIME) or node.format == "date-time"
+    return _moved(value, times) if is_time and isinstance(value, str) else value
+
+
+def _shifted_list(items: Node, values: Sequence[Any], times: TimeMap) -> list[Any]:
+    return [_shifted(items, each, times) for each in values]
+
+
+def _child(node: Node, name: str) -> Node | None:
+    return node.items if node.shape is Shape.MAP else node.fields.get(name)
+
+
+def _moved(text: str, times: TimeMap) -> str:
+    """The text of a time, in the form that it had; what is no time stays."""
+    try:
+        instant = times.shown(timestamps.parse(text))
+    except TimestampError:
+        return text
+    return timestamps.micro_text(instant) if "." in text else timestamps.seconds_text(instant)

@@ -1,0 +1,192 @@
+"""How recorded events are shown: as commands, with the object as it was recorded before.
+
+Times are shown where they are shifted, and what has been shown is remembered: what clients have
+changed is what differs from it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, replays
+from app.domain.log.replays import Conflict
+from app.domain.objects import history_kinds
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.schema import corrections, structural
+from app.domain.objects.write.commands import ReplayEvent
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+from app.ports import EventLog
+from app.service.pacing import stage
+from app.service.pacing.shifting import TimeMap, shifted
+from app.service.pacing.stage import Target
+from app.service.runtime import HistoryRuntime
+
+_SHOWN = frozenset(
+    {
+        EventType.OBJECT_CREATED,
+        EventType.OBJECT_UPDATED,
+        EventType.OBJECT_DELETED,
+        EventType.GAP_OBSERVED,
+        EventType.REQUEST_OBSERVED,
+        EventType.HISTORY_IMPORTED,
+    }
+)
+"""What is shown again. Decisions are not: they name revisions of the recording."""
+
+
+@dataclass(slots=True)
+class Shown:
+    """What was shown since the last turn: counts, conflicts, and the objects as recorded.
+
+    `recorded` has the last recorded state of each object that was shown, None where it is gone;
+    `held` are those that could not be shown because another object had the name.
+    """
+
+    events: int = 0
+    conflicts: int = 0
+    listed: deque[Event] = field(default_factory=deque)
+    recorded: dict[ObjectKey, JsonObject | None] = field(default_factory=dict)
+    held: dict[ObjectKey, Event] = field(default_factory=dict)
+
+
+class Showing:
+    """Makes commands of recorded events, and counts what came of them, since the last turn."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        parent: HistoryInfo,
+        times: TimeMap,
+        *,
+        shifts: bool,
+        conflicts_max: int,
+        objects_max: int,
+    ) -> None:
+        self.shown = Shown()
+        self.times = times
+        self.shifts = shifts
+        self._log = log
+        self._parent = parent
+        self._conflicts_max = conflicts_max
+        self._objects_max = objects_max
+
+    async def commands(
+        self, runtime: HistoryRuntime, events: Sequence[Event]
+    ) -> tuple[list[ReplayEvent], dict[ObjectKey, JsonObject | None]]:
+        """The commands that show events, and the objects as they are recorded after them."""
+        recorded: dict[ObjectKey, JsonObject | None] = {}
+        commands = [
+            await self._command(runtime, event, recorded)
+            for event in events
+            if event.type in _SHOWN
+        ]
+        return commands, recorded
+
+    def count(
+        self,
+        commands: Sequence[ReplayEvent],
+        last: Sequence[Event | None],
+        events: Sequence[Event],
+    ) -> None:
+        """Take over what came of commands: the last event of each, None where nothing changed."""
+        shown = self.shown
+        by_revision = {event.revision: event for event in events}
+        for command, event in zip(commands, last, strict=True):
+            shown.events += 1
+            shown.held.pop(command.key, None)
+            if event is None or event.type is not EventType.CONFLICT_OBSERVED:
+                continue
+            shown.conflicts += 1
+            shown.listed.append(event)
+            if len(shown.listed) > self._conflicts_max:
+                shown.listed.popleft()
+            if replays.conflict_of(event).conflict == Conflict.OTHER_OBJECT:
+                shown.held[command.key] = by_revision[Revision(command.origin.replayed)]
+
+    def take_free(self, runtime: HistoryRuntime) -> list[ReplayEvent]:
+        """The commands that show recorded objects whose names have become free."""
+        free = [key for key in self.shown.held if runtime.views.objects.event(key) is None]
+        commands = []
+        for key in free:
+            event = self.shown.held.pop(key)
+            tree = self.shown.recorded.get(key)
+            if tree is not None:
+                commands.append(self._made(runtime, event, tree))
+        return commands
+
+    def as_shown(self, runtime: HistoryRuntime, key: ObjectKey, tree: JsonObject) -> JsonObject:
+        """A recorded object with the values of a Secret, and its times where they are shifted."""
+        rules = runtime.rules
+        if rules.secrets is not None and secret_values.is_secret(key):
+            tree = secret_values.revealed(key, tree, rules.secrets)
+        if not self.shifts:
+            return tree
+        kind = history_kinds.find(runtime.views.objects, key.group, key.resource)
+        schemas = rules.schemas
+        loose = schemas.root(corrections.LOOSE)
+        node = loose if kind is None else structural.storage_node(schemas, kind)
+        return shifted(node, tree, self.times)
+
+    async def turn(self, runtime: HistoryRuntime, target: Target) -> None:
+        """The objects are those of another moment now: what was shown before does not count."""
+        self.shown = Shown()
+        if not self.shifts:
+            return
+        # Later on the same times would be shown otherwise.
+        objects = stage.objects_at(self._log, self._parent, target.revision, self._objects_max)
+        async for event in objects:
+            tree = self.as_shown(runtime, event.key, event.object)
+            self.shown.recorded[event.key] = tree
+
+    async def _command(
+        self, runtime: HistoryRuntime, event: Event, recorded: dict[ObjectKey, JsonObject | None]
+    ) -> ReplayEvent:
+        tree, before = event.object, None
+        if event.is_about_object:
+            tree = self.as_shown(runtime, event.key, event.object)
+            before = await self._before(runtime, event, recorded)
+            is_gone = event.type is EventType.OBJECT_DELETED
+            recorded[event.key] = None if is_gone else tree
+        stamp = event.stamp
+        return ReplayEvent(
+            type=event.type,
+            key=event.key,
+            uid=event.uid,
+            tree=tree,
+            before=before,
+            time=self.times.shown(stamp.time),
+            actor=stamp.actor,
+            verb=stamp.verb,
+            request_id=stamp.request_id,
+            origin=stage.origin_of(event, self._parent),
+        )
+
+    async def _before(
+        self, runtime: HistoryRuntime, event: Event, recorded: dict[ObjectKey, JsonObject | None]
+    ) -> JsonObject | None:
+        """The object as it was recorded before an event."""
+        key = event.key
+        for known in (recorded, self.shown.recorded):
+            if key in known:
+                return known[key]
+        until = Revision(event.revision - 1)
+        events = await self._log.read_object(self._parent.id, key, until=until, limit=1)
+        if not events or events[0].type is EventType.OBJECT_DELETED:
+            return None
+        return self.as_shown(runtime, key, events[0].object)
+
+    def _made(self, runtime: HistoryRuntime, event: Event, tree: JsonObject) -> ReplayEvent:
+        """The command that shows an object which could not be shown when it was recorded."""
+        return ReplayEvent(
+            type=EventType.OBJECT_CREATED,
+            key=event.key,
+            uid=meta.uid(tree),
+            tree=tree,
+            before=None,
+            time=runtime.clock.now(),
+            actor=event.stamp.actor,
+            verb=event.stamp.verb,
+            request_id=event.stamp.request_id,
+            origin=stage.origin_of(event, self._parent),
+        )

@@ -1,0 +1,175 @@
+"""The history in which a replay is shown: a fork of the recording, which clients write to.
+
+It is named after the recording, and there is one for each. Playing again goes on in the same one: a
+move backwards appends what brings the objects back to where they were recorded, in one step, and
+`ReplaySought` at the end of it. So no revision ever means two states, and who follows from before
+the move is told to list anew (410).
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from app.domain.errors import InputError
+from app.domain.log import REPLAYS, Event, EventType, HistoryInfo, ObjectKey, Origin, Revision
+from app.domain.log.event import Actor
+from app.domain.objects.write.commands import Command, ImportObject, RecordFact
+from app.domain.objects.write.replaying import rebasing
+from app.domain.values import timestamps
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.ports import EventLog
+from app.service import forking, making
+from app.service.forking import Switches
+from projections.objects import ObjectsProjection
+
+SUFFIX = "~paced"
+"""What follows the name of a recording in the name of its replay. Nobody can give such a name."""
+
+PLAYER = Actor(user="redra:replay")
+"""Who moves a replay to another moment."""
+
+_PAGE = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A state of the recording: the objects as of `revision`, which stands at `time`."""
+
+    revision: Revision
+    time: Instant
+
+
+def name_of(history: str) -> str:
+    """The name of the replay of a recording."""
+    return f"{history}{SUFFIX}"
+
+
+async def make(log: EventLog, parent: HistoryInfo, begin: Target, created: Instant) -> HistoryInfo:
+    """Make the history of a replay that begins at a revision of the recording."""
+    end = await forking.end_at(log, parent, begin.revision)
+    settings = await forking.settings_of(log, parent, end, Switches())
+    fork = partial(
+        forking.make_fork,
+        log,
+        parent=parent,
+        end=end,
+        seed=parent.seed,
+        settings={**settings, "paced": True},
+        created=created,
+        actor=PLAYER,
+    )
+    async with making.unfinished(log, name_of(parent.name), fork) as info:
+        return info
+
+
+async def first_state(log: EventLog, parent: HistoryInfo) -> Target:
+    """Where a replay begins by itself: what was there when the recording began.
+
+    Those are the events at its first instant, or all that were listed first.
+    """
+    first: Event | None = None
+    last: Event | None = None
+    after = Revision(0)
+    while events := await log.read(parent.id, after=after, limit=_PAGE):
+        for event in events:
+            first = first or event
+            is_listed = event.stamp.verb == "baseline"
+            if last is not None and event.stamp.time > first.stamp.time and not is_listed:
+                return Target(revision=last.revision, time=last.stamp.time)
+            last = event
+        after = events[-1].revision
+    if last is None:
+        raise InputError(f"history {parent.name} has no event that could be shown again")
+    return Target(revision=last.revision, time=last.stamp.time)
+
+
+async def turn(
+    log: EventLog,
+    parent: HistoryInfo,
+    target: Target,
+    present: ObjectsProjection,
+    shown: Callable[[ObjectKey, JsonObject], JsonObject],
+    *,
+    objects_max: int,
+) -> list[Command]:
+    """The commands that bring the present objects to a state of the recording."""
+    commands: list[Command] = []
+    keys: set[ObjectKey] = set()
+    async for event in objects_at(log, parent, target.revision, objects_max):
+        keys.add(event.key)
+        tree = shown(event.key, event.object)
+        current = present.get(event.key)
+        if current is None or not rebasing.is_same(current, tree):
+            commands.append(
+                ImportObject(
+                    operation="ADDED" if current is None else "MODIFIED",
+                    key=event.key,
+                    uid=event.uid,
+                    tree=tree,
+                    origin=origin_of(event, parent),
+                )
+            )
+    deletions: list[Command] = []
+    for group, resource in present.resources():
+        for event in list(present.events(group, resource)):
+            if event.key not in keys:
+                deletions.append(
+                    ImportObject(
+                        operation="DELETED",
+                        key=event.key,
+                        uid=event.uid or meta.uid(event.object),
+                        tree=event.object,
+                    )
+                )
+    time = timestamps.micro_text(target.time)
+    body: JsonObject = {
+        "history": parent.name,
+        "revision": target.revision,
+        "time": time,
+        "objects": len(commands) + len(deletions),
+        "message": f"shown from revision {target.revision} of {parent.name} on, which is of {time}",
+    }
+    fact = RecordFact(type=EventType.REPLAY_SOUGHT.value, key=REPLAYS, body=body)
+    return [*deletions, *commands, fact]
+
+
+async def objects_at(
+    log: EventLog, parent: HistoryInfo, revision: Revision, objects_max: int
+) -> AsyncIterator[Event]:
+    """The objects of the recording at a revision. Raises InputError for too many."""
+    after: ObjectKey | None = None
+    count = 0
+    while page := await log.objects_at(parent.id, revision, after=after, limit=_PAGE):
+        count += len(page)
+        if count > objects_max:
+            raise InputError(
+                f"more than {objects_max} objects exist at revision {revision}",
+                cure="raise REDRA_PAST_OBJECTS_MAX",
+            )
+        for event in page:
+            yield event
+        after = page[-1].key
+
+
+def origin_of(event: Event, parent: HistoryInfo) -> Origin:
+    """Where an event that is shown again comes from: its own origin, where it was recorded."""
+    origin = event.stamp.origin
+    if origin is None:
+        return Origin(
+            source=f"history {parent.name}",
+            resource_version=str(event.revision),
+            replayed=event.revision,
+        )
+    return Origin(
+        source=origin.source,
+        position=origin.position,
+        resource_version=origin.resource_version,
+        version=origin.version,
+        time_quality=origin.time_quality,
+        quality=origin.quality,
+        losses=origin.losses,
+        code=origin.code,
+        replayed=event.revision,
+    )

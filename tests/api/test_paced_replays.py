@@ -1,0 +1,159 @@
+"""A paced replay over the API: orders, what refuses them, and what clients that follow are told."""
+
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from app.adapters.clock import SystemClock
+from app.service.pacing import stage
+from app.service.pacing.player import Player
+from app.service.pacing.script import Span
+from app.service.pacing.stage import Target
+from tests.api.serving import config_map, serving
+
+RECORDING = "/h/night/api/v1/namespaces/default/configmaps"
+PACED = "/h/night~paced/api/v1/namespaces/default/configmaps"
+REPLAY = "/redra/v1/histories/night~paced/replay"
+
+
+@asynccontextmanager
+async def playing(speed=0.0):
+    """A recording of four writes after the first state, and a server that plays it."""
+    players, clock = {}, SystemClock()
+    async with serving(players=players, clock=clock) as server:
+        await server.post("/redra/v1/histories", {"name": "night"})
+        for name in ("a", "b", "c"):
+            await server.post(RECORDING, config_map(name, at="first"))
+        await server.put(f"{RECORDING}/a", config_map("a", at="second"))
+        runtime = await server.histories.open("night")
+        head = runtime.head
+        first = Target(revision=head.revision - 4, time=head.time)
+        info = await stage.make(runtime.log, runtime.info, first, clock.now())
+        player = players[info.name] = Player(
+            log=runtime.log,
+            clock=clock,
+            parent=runtime.info,
+            info=info,
+            open_runtime=lambda: server.histories.open(info.name),
+            span=Span(begin=first, end=Target(revision=head.revision, time=head.time)),
+            speed=speed,
+        )
+        await player.begin(is_new=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(player.run)
+            yield server
+            tasks.cancel_scope.cancel()
+
+
+async def shown(server):
+    """What the replay shows of each config map."""
+    items = (await server.get(PACED))["items"]
+    return {
+        item["metadata"]["name"]: item["data"].get("at", "")
+        for item in items
+        if item["metadata"]["name"] != "kube-root-ca.crt"
+    }
+
+
+async def test_orders_move_the_replay_and_the_answer_says_where_it_stands():
+    async with playing() as server:
+        state = await server.get(REPLAY)
+        assert (state["state"], state["source"], state["shown"]) == ("paused", "night", 0)
+        assert state["next"]["object"] == "configmaps/default/a"
+        assert await shown(server) == {}
+        state = await server.post(REPLAY, {"step": {}}, code=200)
+        assert (state["state"], state["shown"]) == ("paused", 1)
+        assert await shown(server) == {"a": "first"}
+        state = await server.post(REPLAY, {"step": {"object": "configmap/default/c"}}, code=200)
+        assert await shown(server) == {"a": "first", "b": "first", "c": "first"}
+        state = await server.post(REPLAY, {"seek": str(state["end_revision"])}, code=200)
+        assert state["state"] == "ended"
+        assert state["next"] is None
+        assert (await shown(server))["a"] == "second"
+
+
+async def test_conflicts_are_listed_with_the_object_and_the_fields():
+    async with playing() as server:
+        await server.post(REPLAY, {"step": {}}, code=200)
+        await server.put(f"{PACED}/a", config_map("a", at="mine"))
+        state = await server.post(REPLAY, {"speed": "max", "paused": False}, code=200)
+        while state["state"] != "ended":
+            state = await server.get(REPLAY)
+        assert (await shown(server))["a"] == "mine"
+        assert state["conflicts"] == 1
+        (conflict,) = state["latest_conflicts"]
+        assert conflict["object"] == "configmaps/default/a"
+        assert (conflict["conflict"], conflict["places"]) == ("fields", ["data.at"])
+        assert conflict["recorded"] == state["end_revision"]
+        page = await server.get("/redra/v1/histories/night~paced/timeline?name=a")
+        assert [each["kind"] for each in page["items"]][:1] == ["ConflictObserved"]
+
+
+async def test_watch_from_before_a_move_backwards_is_told_to_list_anew():
+    async with playing(speed=float("inf")) as server:
+        while (await server.get(REPLAY))["state"] != "ended":
+            await anyio.lowlevel.checkpoint()
+        version = (await server.get(PACED))["metadata"]["resourceVersion"]
+        async with server.watch(f"{PACED}?watch=true&resourceVersion={version}") as running:
+            await server.post(REPLAY, {"paused": True, "seek": "1"}, code=200)
+            line = await running.line()
+            assert (line["type"], line["object"]["code"]) == ("ERROR", 410)
+            assert line["object"]["reason"] == "Expired"
+        async with server.watch(f"{PACED}?watch=true&resourceVersion={version}") as late:
+            line = await late.line()
+            assert (line["type"], line["object"]["code"]) == ("ERROR", 410)
+        exact = f"{PACED}?resourceVersion={version}&resourceVersionMatch=Exact"
+        await server.get(exact, code=410)
+        past = await server.get(f"/h/night~paced@{version}/api/v1/namespaces/default/configmaps")
+        assert len(past["items"]) >= 3
+        fresh = (await server.get(PACED))["metadata"]["resourceVersion"]
+        query = f"watch=true&resourceVersion={fresh}"
+        async with server.watch(f"{PACED}?{query}") as running:
+            await server.post(REPLAY, {"speed": "max", "paused": False}, code=200)
+            lines = [await running.line() for _ in range(4)]
+        changes = [(line["type"], line["object"]["metadata"]["name"]) for line in lines]
+        assert changes == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c"), ("MODIFIED", "a")]
+
+
+@pytest.mark.parametrize(
+    ("order", "code", "words"),
+    [
+        ({"speed": "quick"}, 400, "is no speed"),
+        ({"sped": "1x"}, 400, "sped"),
+        ({"seek": "0"}, 400, "not before the end"),
+        ({"seek": "99999"}, 404, "has no revision"),
+        ({"seek": "in a while"}, 400, "neither a revision nor an instant"),
+        ({"step": {"object": "gadget/x"}}, 400, "there is no kind"),
+        ({"step": {"object": "configmap"}}, 400, "names no object"),
+        ({"step": {"object": "configmap/default/zzz"}}, 404, "no such event"),
+        ({"step": {"decision": True}}, 404, "no such event"),
+        (b"{", 400, ""),
+    ],
+)
+async def test_order_that_cannot_be_followed_changes_nothing(order, code, words):
+    async with playing() as server:
+        before = await server.get(REPLAY)
+        answer = await server.raw("POST", REPLAY, order)
+        assert answer.status_code == code, answer.text
+        assert words in answer.json()["message"]
+        assert await server.get(REPLAY) == before
+
+
+async def test_history_that_is_not_played_says_so():
+    async with playing() as server:
+        state = await server.get("/redra/v1/histories/night/replay")
+        assert (state["history"], state["state"]) == ("night", "none")
+        await server.post("/redra/v1/histories/night/replay", {"speed": "1x"}, code=404)
+
+
+async def test_nobody_can_give_the_name_of_a_replay():
+    async with playing() as server:
+        answer = await server.raw("POST", "/redra/v1/histories", {"name": "day~paced"})
+        assert answer.status_code == 400
+
+
+async def test_no_controller_runs_where_recorded_ones_are_played():
+    async with playing() as server:
+        items = (await server.get("/redra/v1/histories/night~paced/controllers"))["items"]
+        assert {item["state"] for item in items} == {"recorded"}

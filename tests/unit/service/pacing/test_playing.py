@@ -1,0 +1,328 @@
+"""A recording is shown at its pace, and what clients write lies over it."""
+
+import pytest
+
+from app.domain.errors import Expired, InputError
+from app.domain.log import EventType
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.pacing.player import State
+from app.service.pacing.script import Step
+from tests.unit.service.builders import ALICE, START
+from tests.unit.service.pacing.world import (
+    LATER,
+    conflicts,
+    create,
+    delete,
+    key,
+    patch,
+    world,
+)
+
+RECORDED = (
+    (0, create("a", {"at": "0"})),
+    (10, create("b", {"at": "10"})),
+    (20, patch("a", {"data": {"at": "20"}})),
+    (30, delete("b")),
+    (40, create("c", {"at": "40"})),
+)
+
+
+async def test_events_are_shown_when_they_are_due_and_not_before() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        assert await here.data(player.info) == {"a": {"at": "0"}}
+        await here.wait(9.9)
+        assert await here.data(player.info) == {"a": {"at": "0"}}
+        await here.wait(0.1)
+        assert await here.data(player.info) == {"a": {"at": "0"}, "b": {"at": "10"}}
+        await here.wait(10)
+        assert await here.data(player.info) == {"a": {"at": "20"}, "b": {"at": "10"}}
+        await here.wait(20)
+        assert await here.data(player.info) == {"a": {"at": "20"}, "c": {"at": "40"}}
+        assert player.state is State.ENDED
+        assert await here.is_as_recorded(player)
+
+
+@pytest.mark.parametrize(("speed", "seconds"), [(0.5, 20.0), (10.0, 1.0), (100.0, 0.1)])
+async def test_another_speed_shows_them_so_many_times_as_fast(speed: float, seconds: float) -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=speed)
+        await here.wait(seconds * 0.999)
+        assert "b" not in await here.data(player.info)
+        await here.wait(seconds * 0.001)
+        assert "b" in await here.data(player.info)
+        await here.wait(seconds * 3)
+        assert await here.is_as_recorded(player)
+
+
+async def test_as_fast_as_it_goes_needs_no_time() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=float("inf"))
+        assert player.state is State.ENDED
+        assert player.moment == Instant(START + 40 * SECOND)
+        assert await here.is_as_recorded(player)
+
+
+async def test_each_event_keeps_its_author_its_time_and_where_it_comes_from() -> None:
+    async with world() as here:
+        parent = await here.record(*RECORDED)
+        player = await here.play(parent, speed=float("inf"))
+        shown = [event for event in await here.events(player.info) if event.is_about_object]
+        recorded = await here.log.read(parent.id, after=player.span.begin.revision, limit=100)
+        for event, original in zip(shown, recorded, strict=True):
+            assert event.type is original.type
+            assert event.uid == original.uid
+            assert event.stamp.actor == ALICE
+            assert event.stamp.verb == original.stamp.verb
+            assert event.stamp.time == original.stamp.time
+            assert event.stamp.origin is not None
+            assert event.stamp.origin.replayed == original.revision
+
+
+async def test_time_of_the_history_is_the_moment_of_the_recording() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=10)
+        runtime = await here.runtime(player.info)
+        await here.wait(1.5)
+        assert runtime.clock.now() == START + 15 * SECOND
+        await player.set_pace(paused=True)
+        await here.wait(100)
+        assert runtime.clock.now() == START + 15 * SECOND
+        await player.set_pace(speed=1, paused=False)
+        await here.wait(4)
+        assert runtime.clock.now() == player.moment == START + 19 * SECOND
+        await here.wait(100)
+        assert runtime.clock.now() <= START + 41 * SECOND
+
+
+async def test_pausing_shows_nothing_and_going_on_loses_nothing() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.wait(5)
+        await player.set_pace(paused=True)
+        assert player.state is State.PAUSED
+        await here.wait(1_000)
+        assert await here.data(player.info) == {"a": {"at": "0"}}
+        await player.set_pace(paused=False)
+        await here.wait(35)
+        assert await here.is_as_recorded(player)
+
+
+async def test_step_stops_after_the_next_event_of_an_object() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=0)
+        await here.wait(1_000)
+        assert await here.data(player.info) == {"a": {"at": "0"}}
+        event = await player.step(Step(object=key("a")))
+        assert event is not None
+        assert event.stamp.time == START + 20 * SECOND
+        assert await here.data(player.info) == {"a": {"at": "20"}, "b": {"at": "10"}}
+        assert player.moment == START + 20 * SECOND
+        await player.step(Step())
+        assert await here.data(player.info) == {"a": {"at": "20"}}
+        assert await player.step(Step(object=key("a"))) is None
+        assert await player.step(Step(is_decision=True)) is None
+        assert await here.data(player.info) == {"a": {"at": "20"}}
+
+
+async def test_moving_forwards_shows_every_event_on_the_way() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=0)
+        runtime = await here.runtime(player.info)
+        after = runtime.views.revision
+        with runtime.subscribe(after=after, group="", resource="configmaps") as followed:
+            await player.seek(str(player.span.end.revision))
+            types = [event.type for event in await followed.next_batch(0)]
+        assert types == [
+            EventType.OBJECT_CREATED,
+            EventType.OBJECT_UPDATED,
+            EventType.OBJECT_DELETED,
+            EventType.OBJECT_CREATED,
+        ]
+        assert await here.is_as_recorded(player)
+
+
+async def test_moving_backwards_brings_the_objects_back_and_ends_what_followed() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=float("inf"))
+        runtime = await here.runtime(player.info)
+        await here.write(player, create("mine"))
+        old = runtime.views.revision
+        followed = runtime.subscribe(after=old, group="", resource="configmaps")
+        await player.set_pace(paused=True)
+        await player.seek("2026-01-01T00:00:25Z")
+        assert await here.data(player.info) == {"a": {"at": "20"}, "b": {"at": "10"}}
+        assert player.moment == START + 25 * SECOND
+        with pytest.raises(Expired, match="too old resource version"):
+            followed.take()
+        with (
+            runtime.subscribe(after=old, group="", resource="configmaps") as late,
+            pytest.raises(Expired, match="too old resource version"),
+        ):
+            await late.catch_up()
+        floor = runtime.watches.floor
+        assert floor == runtime.views.revision
+        with runtime.subscribe(after=floor, group="", resource="configmaps") as fresh:
+            await player.set_pace(speed=float("inf"), paused=False)
+            await here.settle()
+            names = [(event.type, event.key.name) for event in await fresh.next_batch(0)]
+        assert names == [(EventType.OBJECT_DELETED, "b"), (EventType.OBJECT_CREATED, "c")]
+        assert await here.is_as_recorded(player)
+
+
+async def test_time_never_falls_however_often_somebody_goes_back() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=10)
+        for _ in range(3):
+            await here.wait(3)
+            await player.seek("2026-01-01T00:00:05Z")
+        await here.wait(10)
+        times = [event.stamp.time for event in await here.events(player.info)]
+        assert times == sorted(times)
+        assert await here.is_as_recorded(player)
+
+
+async def test_playing_once_more_goes_on_in_the_same_history() -> None:
+    async with world() as here:
+        parent = await here.record(*RECORDED)
+        first = await here.play(parent, speed=float("inf"))
+        await here.write(first, create("mine"))
+        old = (await here.runtime(first.info)).views.revision
+        second = await here.play(parent, speed=0)
+        assert second.info == first.info
+        runtime = await here.runtime(second.info)
+        assert runtime.watches.floor > old
+        assert await here.data(second.info) == {"a": {"at": "0"}}
+
+
+async def test_floor_is_known_after_a_restart() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=float("inf"))
+        await player.set_pace(paused=True)
+        await player.seek("3")
+        floor = (await here.runtime(player.info)).watches.floor
+        await here.histories.close(player.info.name)
+        assert (await here.runtime(player.info)).watches.floor == floor > 0
+
+
+async def test_seek_beyond_what_is_played_is_refused() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=0)
+        with pytest.raises(InputError):
+            await player.seek("0")
+        with pytest.raises(InputError):
+            await player.seek("yesterday evening")
+        assert await here.data(player.info) == {"a": {"at": "0"}}
+
+
+# ---- what clients write
+
+
+async def test_fields_of_clients_stay_while_the_recording_goes_on() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.write(player, patch("a", {"metadata": {"labels": {"mine": "x"}}}))
+        await here.wait(40)
+        tree = (await here.trees(player.info))["a"]
+        assert tree["metadata"]["labels"] == {"mine": "x"}
+        assert tree["data"] == {"at": "20"}
+        assert conflicts(await here.events(player.info)) == []
+
+
+async def test_field_that_both_changed_stays_the_clients_and_is_told() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.write(player, patch("a", {"data": {"at": "mine"}}))
+        await here.wait(40)
+        assert (await here.data(player.info))["a"] == {"at": "mine"}
+        assert conflicts(await here.events(player.info)) == [("a", "fields", ["data.at"])]
+        assert player.counts[1] == 1
+        (event,) = player.conflicts
+        assert "data.at" in event.object["message"]
+
+
+async def test_what_a_client_deleted_stays_deleted_and_is_told() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.write(player, delete("a"))
+        await here.wait(40)
+        assert set(await here.data(player.info)) == {"c"}
+        assert conflicts(await here.events(player.info)) == [("a", "deleted-here", [])]
+
+
+async def test_what_a_client_deleted_before_the_recording_did_is_no_conflict() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.wait(10)
+        await here.write(player, delete("b"))
+        await here.wait(30)
+        assert conflicts(await here.events(player.info)) == []
+        assert await here.is_as_recorded(player)
+
+
+async def test_name_that_a_client_took_is_told_and_the_recorded_object_comes_when_it_is_free() -> (
+    None
+):
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.write(player, create("c", {"of": "client"}))
+        await here.wait(40)
+        assert (await here.data(player.info))["c"] == {"of": "client"}
+        assert conflicts(await here.events(player.info)) == [("c", "other-object", [])]
+        await here.write(player, delete("c"))
+        await here.wait(1)
+        assert await here.is_as_recorded(player)
+
+
+async def test_finalizer_of_a_client_holds_what_the_recording_deletes() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED))
+        await here.wait(10)
+        await here.write(player, patch("b", {"metadata": {"finalizers": ["mine.example.com/x"]}}))
+        await here.wait(30)
+        tree = (await here.trees(player.info))["b"]
+        assert "deletionTimestamp" in tree["metadata"]
+        assert conflicts(await here.events(player.info)) == [("b", "held", ["mine.example.com/x"])]
+        await here.write(player, patch("b", {"metadata": {"finalizers": None}}))
+        assert await here.is_as_recorded(player)
+
+
+# ---- shifted times
+
+
+async def test_shifted_times_are_those_at_which_objects_are_shown() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=10, shifts=True)
+        began = LATER
+        await here.wait(4)
+        shown = {
+            name: tree["metadata"]["creationTimestamp"]
+            for name, tree in (await here.trees(player.info)).items()
+        }
+        assert began == START + 86_400 * SECOND
+        assert shown == {"a": "2026-01-02T00:00:00Z", "c": "2026-01-02T00:00:04Z"}
+        events = [event for event in await here.events(player.info) if event.key == key("a")]
+        created = {event.object["metadata"]["creationTimestamp"] for event in events}
+        assert created == {"2026-01-02T00:00:00Z"}
+        assert all(event.stamp.time >= LATER for event in events)
+
+
+async def test_shifted_times_do_not_move_once_they_were_shown() -> None:
+    async with world() as here:
+        parent = await here.record(
+            (0, create("a")), (10, create("b")), (20, patch("b", {"data": {"x": "1"}}))
+        )
+        player = await here.play(parent, speed=1, shifts=True)
+        await here.wait(10)
+        await player.set_pace(paused=True)
+        await here.wait(100)
+        await player.set_pace(speed=10, paused=False)
+        await here.wait(1)
+        created = {
+            event.object["metadata"]["creationTimestamp"]
+            for event in await here.events(player.info)
+            if event.key == key("b")
+        }
+        assert created == {"2026-01-02T00:00:10Z"}
+        assert (await here.data(player.info))["b"] == {"x": "1"}
+        assert conflicts(await here.events(player.info)) == []
