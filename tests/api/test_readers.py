@@ -102,7 +102,7 @@ async def fill(server, history):
         claims = f"{prefix}{DRA}/namespaces/{space}/resourceclaims"
         await server.post(claims, claim(f"c-{space}"), **root)
         warning = {
-            "metadata": {"name": f"e-{space}"}, "type": "Warning", "reason": "Tried",
+            "metadata": {"name": f"p-{space}.e"}, "type": "Warning", "reason": "FailedScheduling",
             "message": f"warned-{space}",
             "involvedObject": {"kind": "Pod", "namespace": space, "name": f"p-{space}"},
         }  # fmt: skip
@@ -178,6 +178,8 @@ SEEN = {
     "/views/outcomes": {"cat": NOTHING},
     "/views/activity": dict.fromkeys(MEMBERS, NOTHING),
     f"/{WHY}": {"cat": {"p-lab", "node-one", "decided-summary"}},
+    # Nobody has decided about this pod here, so what an Event says of it would be told.
+    "/why?kind=pod&namespace=other&name=p-other": {"cat": {"p-other", "node-one"}},
     "/blast?kind=devicetaintrule&name=rule-one": {"cat": NOTHING},
     "/controllers": {},
     "/replay": dict.fromkeys(MEMBERS, NOTHING),

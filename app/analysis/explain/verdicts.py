@@ -36,16 +36,18 @@ class Verdict:
 
 
 def last(
-    objects: ObjectsProjection,
+    objects: ObjectsProjection | None,
     pod: JsonView,
     states: Sequence[Event],
     requests: Sequence[Event],
 ) -> Verdict | None:
     """The newest refusal that a recording holds; None when it holds none.
 
-    `states` are those of the pod and `requests` what was observed of it, newest first.
+    `states` are those of the pod and `requests` what was observed of it, newest first. Without
+    `objects` no Event is looked at.
     """
-    verdicts = (*_condition(pod, states), *_said(objects, pod), *_logged(requests))
+    said = () if objects is None else _said(objects, pod)
+    verdicts = (*_condition(pod, states), *said, *_logged(requests))
     return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
 
 

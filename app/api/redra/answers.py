@@ -129,6 +129,7 @@ class Answers:
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
                 bounds=self._limits.explain,
                 blast_bounds=self._limits.blast,
+                reads_events=reader.sees_all(api_resources.EVENTS, key.namespace or "default"),
             )
             return await explainer.why(question)
 

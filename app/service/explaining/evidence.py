@@ -32,8 +32,9 @@ ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 class Evidence:
     """The views of the moment that is asked about, and the log up to there.
 
-    `views_at` gives the views of any revision. If `views` move while something is worked out from
-    them, those of the revision at the beginning take their place.
+    `reads_events` says whether the reader may see Event objects; without, nothing is taken from
+    them. `views_at` gives the views of any revision. If `views` move while something is worked out
+    from them, those of the revision at the beginning take their place.
     """
 
     log: EventLog
@@ -43,6 +44,7 @@ class Evidence:
     rules: Rules
     bounds: ExplainBounds = ExplainBounds()
     blast_bounds: BlastBounds = BlastBounds()
+    reads_events: bool = True
 
     async def now(self) -> Instant:
         """The time of the last event."""

@@ -42,6 +42,7 @@ class Explainer:
         views_at: ViewsAt,
         bounds: ExplainBounds = ExplainBounds(),
         blast_bounds: BlastBounds = BlastBounds(),
+        reads_events: bool = True,
     ) -> None:
         self._evidence = Evidence(
             log=log,
@@ -51,6 +52,7 @@ class Explainer:
             rules=scheduling_rules.of(info, profile, compiler),
             bounds=bounds,
             blast_bounds=blast_bounds,
+            reads_events=reads_events,
         )
 
     async def why(self, question: Question) -> ObjectExplanation:

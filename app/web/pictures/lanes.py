@@ -1,7 +1,7 @@
 """Lanes as SVG: bars for states, dashed where something waits, marks for events, hatched where the
 recording is blind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -18,6 +18,9 @@ LETTERS_MAX = 38
 TICKS = 6
 NEAR = 5.0
 """Marks that lie closer together are drawn as one."""
+
+SAID_MAX = 5
+"""Of marks that are drawn as one, those whose words are given; what is trouble comes first."""
 
 _KINDS = {"pods": "pod", "resourceclaims": "claim", "devices": "device", "nodes": "node"}
 _DASHED = frozenset((spans.WAITING, spans.NOT_READY))
@@ -176,16 +179,27 @@ def _marks(
     shapes = []
     for group in groups:
         first = group[0]
-        description = f"{first.kind} at revision {first.revision}"
-        description += f": {first.text}" if first.text else ""
-        description += f", and {len(group) - 1} more events" if len(group) > 1 else ""
-        is_trouble = any(mark.kind in TROUBLES for mark in group)
+        troubles = [mark for mark in group if mark.kind in TROUBLES]
+        others = [mark for mark in group if mark.kind not in TROUBLES]
+        description = _said((*troubles, *others))
         shape = svg.element(
-            "g", svg.title(description), _sign_of(scale.x(first.time), middle, is_trouble)
+            "g", svg.title(description), _sign_of(scale.x(first.time), middle, bool(troubles))
         )
         href = to_moment(group[-1].revision)
         shapes.append(svg.element("a", shape, href=href, aria_label=description, tabindex=-1))
     return shapes
+
+
+def _said(marks: Sequence[Mark]) -> str:
+    """The marks in words, the first ones of them one by one."""
+    texts = [
+        f"{mark.kind} at revision {mark.revision}" + (f": {mark.text}" if mark.text else "")
+        for mark in marks[:SAID_MAX]
+    ]
+    more = len(marks) - SAID_MAX
+    if more > 0:
+        texts.append(f"and {more} more {'event' if more == 1 else 'events'}")
+    return "; ".join(texts)
 
 
 def _sign_of(x: float, y: float, is_trouble: bool) -> Markup:
