@@ -1,6 +1,6 @@
 """The control plane of a decide replay, under the switches of each of its runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 import msgspec
@@ -23,7 +23,9 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.ports import UidSource
-from app.service.replays.deciding.replay import Proofs
+from app.service.replays.deciding.altered import FILLED
+from app.service.replays.deciding.replay import ControlPlane, Proofs
+from app.service.replays.replaying import ReplayBounds
 from app.settings import Settings
 
 _NOT_TRIED = frozenset(("c8", "c22", "c24"))
@@ -37,10 +39,23 @@ _TRIED_GATES = tuple(
 
 
 class ControlPlanes:
-    """Makes rules and controllers for runs of one history; a `ControlPlane`."""
+    """Makes rules and controllers for runs of one history; a `ControlPlane`.
 
-    def __init__(self, info: HistoryInfo) -> None:
+    Those of `names` work. Causes of refusals are kept for readers of the log, if it has any.
+    """
+
+    def __init__(
+        self,
+        info: HistoryInfo,
+        *,
+        names: Collection[str] = DECIDED,
+        seed: int | None = None,
+        keeps_causes: bool = False,
+    ) -> None:
         self._info = info
+        self._off = frozenset(registry.NAMES) - frozenset(names)
+        self._seed = info.seed if seed is None else seed
+        self._keeps_causes = keeps_causes
         self._rules: dict[str, Rules] = {}
 
     def rules(self, switches: Switches) -> Rules:
@@ -65,20 +80,19 @@ class ControlPlanes:
             profile,
             features_of(profile),
             compiler_of(profile),
-            # Causes of refusals are for readers of the log; nobody reads this one.
             replace(
                 options,
-                off=options.off | (frozenset(registry.NAMES) - frozenset(DECIDED)),
+                off=options.off | self._off,
                 tie_break=tie_break,
                 pace=pace,
                 bind_delay=options.bind_delay if bind_delay is None else bind_delay,
-                summary=None,
+                summary=options.summary if self._keeps_causes else None,
             ),
         )
 
     def uids(self) -> UidSource:
-        """Uids that follow from the seed of the history."""
-        return DerivedUids(self._info.seed)
+        """Uids that follow from the seed."""
+        return DerivedUids(self._seed)
 
     def _with(self, switches: Switches) -> HistoryInfo:
         settings = dict(self._info.settings)
@@ -87,6 +101,24 @@ class ControlPlanes:
         if switches.profile:
             settings["profile"] = switches.profile
         return msgspec.structs.replace(self._info, settings=settings)
+
+
+class ForkPlanes:
+    """The control planes of forks that go on with recorded inputs; a `Planes`."""
+
+    def __init__(self, settings: Settings) -> None:
+        # Switches of the settings are those of the fork, not of the recording.
+        self._settings = replace(settings, gates="", quirks="")
+        self.bounds = ReplayBounds(page_max=settings.projector_batch_max)
+
+    def recorded(self, info: HistoryInfo) -> tuple[ControlPlane, Proofs]:
+        """The control plane of the recording, and what may be tried to make it agree."""
+        return ControlPlanes(info), proofs_of(self._settings, info, info)
+
+    def altered(self, info: HistoryInfo, seed: int) -> ControlPlane:
+        """The recorded controllers, with others beside them where a recording has none."""
+        names = (*DECIDED, *FILLED)
+        return ControlPlanes(info, names=names, seed=seed, keeps_causes=True)
 
 
 def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Proofs:

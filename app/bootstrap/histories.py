@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.adapters.webhooks import HttpsWebhooks
 from app.analysis.views import features_of
+from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.history_settings import history_settings, switches
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store
@@ -49,6 +50,7 @@ async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Hist
         bounds=runtime_bounds(settings),
         past_views_max=settings.past_views_max,
         objects_max=settings.past_objects_max,
+        planes=ForkPlanes(settings),
     )
     async with histories.running():
         yield histories

@@ -8,8 +8,10 @@ from pathlib import Path
 from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
 from app.analysis import edits
+from app.analysis.diff.forks import ForkReport
 from app.analysis.edits import Edit
 from app.bootstrap import history_settings, manifests
+from app.bootstrap.answers import differences
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.controllers import registry, switching
@@ -20,8 +22,9 @@ from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
-from app.service.forking import Switches
+from app.service.forking import NewFork, Switches
 from app.service.histories import check_name
+from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 
 FORKER = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED), agent="redra fork")
@@ -62,10 +65,14 @@ async def copy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A fork that was made: the last revision of its source, and how many events the edits are."""
+    """A fork that was made: the last revision of its source, and how many events it has more.
+
+    `report` says what became of recorded inputs, where they went on in it.
+    """
 
     revision: int
     changes: int
+    report: ForkReport | None = None
 
 
 async def fork(
@@ -77,21 +84,33 @@ async def fork(
     *,
     switches: Switches,
     edits: Sequence[Edit],
+    until: str | None = None,
+    progress: Progress = silent,
 ) -> Fork:
-    """Fork a history at a moment (empty: its end). Raises InputError, also for refused edits."""
+    """Fork a history at a moment (empty: its end). Raises InputError, also for refused edits.
+
+    With `until` recorded inputs go on in the fork, up to that moment (empty: to the end).
+    """
     info = await find_history(store, name)
     await importing.check_name_is_free(store.log, new_name)
     await find_revision(store, info, moment, option=f"{name}@{moment}")
+    last = None if until is None else await find_revision(store, info, until, option="--until")
+    wanted = NewFork(switches=switches, edits=edits, until=last)
     async with open_histories(store, settings) as histories:
         try:
             made = await histories.fork(
-                name, new_name, moment, switches=switches, edits=edits, actor=FORKER
+                name, new_name, moment, wanted=wanted, actor=FORKER, progress=progress
             )
         except Rejected as problem:
             raise InputError(problem.message) from problem
-        head = await histories.head(made)
-    until = made.parent_revision
-    return Fork(revision=until, changes=head.revision - until - 1)
+        head = await histories.head(made.info)
+    report = await differences.report_of_fork(store, settings, info, made)
+    until_parent = made.info.parent_revision
+    return Fork(
+        revision=until_parent,
+        changes=head.revision - until_parent - 1,
+        report=report,
+    )
 
 
 def read_switches(profile: str | None, gates: Sequence[str], quirks: Sequence[str]) -> Switches:

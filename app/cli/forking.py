@@ -1,12 +1,65 @@
 """`redra fork`: a history that goes on where another stood."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli import console
+from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from app.bootstrap import managing
+
+
+class Inputs(StrEnum):
+    """What becomes of the recorded inputs after the moment."""
+
+    NONE = "none"
+    RECORDED = "recorded"
+
+
+ApplyOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--apply",
+        "-f",
+        metavar="FILE",
+        help="Apply the objects of a file in the fork; - reads stdin; repeatable.",
+    ),
+]
+
+DeleteOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KIND/[NAMESPACE/]NAME", help="Delete an object in the fork; repeatable."),
+]
+
+PatchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND/[NAMESPACE/]NAME=PATCH",
+        help="Patch an object in the fork, as `kubectl patch -p` does; repeatable.",
+    ),
+]
+
+InputsOption = Annotated[
+    Inputs,
+    typer.Option(
+        help="none (default): a live cluster from there on; recorded: what users, drivers and "
+        "kubelets wrote afterwards goes on under virtual time, upon what was changed."
+    ),
+]
+
+UntilOption = Annotated[
+    str,
+    typer.Option(
+        metavar="MOMENT",
+        help="With --inputs recorded, the last moment whose inputs go on; default: the end.",
+    ),
+]
 
 
 def register(root: typer.Typer) -> None:
@@ -24,29 +77,13 @@ def fork(
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
-    apply: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--apply",
-            "-f",
-            metavar="FILE",
-            help="Apply the objects of a file in the fork; - reads stdin; repeatable.",
-        ),
-    ] = None,
-    delete: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND/[NAMESPACE/]NAME", help="Delete an object in the fork; repeatable."
-        ),
-    ] = None,
-    patch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND/[NAMESPACE/]NAME=PATCH",
-            help="Patch an object in the fork, as `kubectl patch -p` does; repeatable.",
-        ),
-    ] = None,
+    apply: ApplyOption = None,
+    delete: DeleteOption = None,
+    patch: PatchOption = None,
+    inputs: InputsOption = Inputs.NONE,
+    until: UntilOption = "",
     data: DataOption = None,
+    output: OutputOption = Output.TEXT,
 ) -> None:
     """Make a history that goes on where another stood, at once and without copying it.
 
@@ -54,22 +91,55 @@ def fork(
     by its own profile, gates and quirks. Its time goes on from the time of that moment. The source
     never changes, and stays as long as the fork does. Deletions are made first, then patches, then
     files are applied; when one is refused there is no fork.
+
+    With --inputs recorded the fork holds what would have happened: the controllers decide again
+    while the recorded inputs come at their instants. It says what differs from the source, and
+    lists inputs that do not apply there any more.
     """
-    from app.bootstrap import managing, process_settings, stores
+    from app.bootstrap import garbage_collection, managing, process_settings, stores
 
     settings = process_settings.settings(data=data)
     edits = managing.read_edits(settings, apply or [], delete or [], patch or [])
     switches = managing.read_switches(profile, gate or [], quirk or [])
     name, _, moment = source.partition("@")
 
+    if until and inputs is Inputs.NONE:
+        raise InputError(
+            "--until is about recorded inputs, and none go on", cure="add --inputs recorded"
+        )
+    is_recorded = inputs is Inputs.RECORDED
+    if is_recorded:
+        garbage_collection.expect_large_heap()
+
     async def run() -> managing.Fork:
         async with stores.open_store(settings) as store:
             return await managing.fork(
-                store, settings, name, history, moment, switches=switches, edits=edits
+                store,
+                settings,
+                name,
+                history,
+                moment,
+                switches=switches,
+                edits=edits,
+                until=until if is_recorded else None,
+                progress=lambda _doing, revision, last: progress.to(revision, last),
             )
 
-    made = console.run(run)
+    with Progress("deciding again") as progress:
+        made = console.run(run)
+    _say(history, name, made, output)
+
+
+def _say(history: str, source: str, made: "managing.Fork", output: Output) -> None:
+    report = made.report
+    if output is Output.JSON:
+        body = {"history": history, "source": source, "revision": made.revision}
+        inputs_body = {} if report is None else report.to_json()
+        console.say_json({**body, "events": made.changes, **inputs_body})
+        return
     console.say(
-        f"history {history} goes on after revision {made.revision} of history {name}"
+        f"history {history} goes on after revision {made.revision} of history {source}"
         + (f", with {made.changes} more events" if made.changes else "")
     )
+    for line in report.lines() if report is not None else ():
+        console.say(line)

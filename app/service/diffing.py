@@ -8,6 +8,7 @@ from typing import TypeVar
 from anyio import lowlevel
 
 from app.analysis.diff import compare, outcomes
+from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
@@ -22,6 +23,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments, recorded_doubts
+from app.service.forking import MadeFork
 from app.service.replays.deciding.replay import DecidedAgain
 
 _PAGE = 5_000
@@ -69,6 +71,38 @@ async def compare_histories(
         return report
     doubts = [await recorded_doubts.doubts_of(log, each.history) for each in (a, b)]
     return replace(report, doubts=tuple(dict.fromkeys((*doubts[0], *doubts[1]))))
+
+
+async def report_of_fork(
+    log: EventLog, parent: HistoryInfo, made: MadeFork, comparison: Comparison
+) -> ForkReport | None:
+    """What became of recorded inputs in a fork, and what was decided differently there.
+
+    None where none went on in it.
+    """
+    continued, fork = made.continued, made.info
+    if continued is None:
+        return None
+    diff, problem = None, ""
+    try:
+        compared = await compare_histories(
+            log, Ending(history=parent), Ending(history=fork), comparison
+        )
+        assert isinstance(compared, DiffReport), "decisions are compared"
+        diff = compared
+    except InputError as refusal:
+        # The fork is made; that it is too long to be compared does not undo it.
+        problem = str(refusal)
+    return ForkReport(
+        source=parent.name,
+        fork=fork.name,
+        inputs=continued.inputs,
+        unapplied=continued.unapplied,
+        unlike=continued.unlike,
+        switches=continued.switches,
+        diff=diff,
+        problem=problem,
+    )
 
 
 async def compare_again(

@@ -1,26 +1,41 @@
 """Forks of histories: they go on where another stood, with its settings or with others."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from functools import partial
+
+import msgspec
+from anyio import lowlevel
 
 from app.analysis.edits import Edit, commands_of
 from app.analysis.recordings import recorded_gates
+from app.analysis.replay.beginning import Beginning
 from app.domain.controllers import registry
+from app.domain.controllers.resources import left_over
 from app.domain.errors import InputError, LogError, Rejected
 from app.domain.log import Actor, Head, HistoryInfo, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
+from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
+from app.domain.objects.write.commands import Command
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
-from app.service import making
+from app.service import making, moments, snapshots
+from app.service.replays.deciding import continuing
+from app.service.replays.deciding.continuing import Continued, Planes
+from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds
+from projections.objects import ObjectsProjection
 
 MANAGER = "redra-fork"
 """Owns the fields that a fork changes."""
+
+_PAGE = 5_000
+"""Events that are read and appended at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +45,28 @@ class Switches:
     profile: str = ""
     gates: Mapping[str, bool] = field(default_factory=dict)
     quirks: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFork:
+    """What a fork is to be: its switches, its edits, and what becomes of the parent's inputs.
+
+    With `until` what users, drivers and kubelets wrote in the parent after the moment, up to that
+    revision, goes on under virtual time upon what was changed; without, the fork is a live cluster
+    from there.
+    """
+
+    switches: Switches = Switches()
+    edits: Sequence[Edit] = ()
+    until: Revision | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeFork:
+    """A fork that was made, and what became of the parent's inputs, if they went on in it."""
+
+    info: HistoryInfo
+    continued: Continued | None = None
 
 
 async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Head:
@@ -95,39 +132,127 @@ async def make_fork(
     return info
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Forker:
-    """Makes forks with what `Histories` opens histories with."""
+    """Makes forks with what `Histories` opens histories with.
+
+    `planes` are for forks in which recorded inputs go on.
+    """
 
     ports: RuntimePorts
     rules: Callable[[HistoryInfo], Rules]
     bounds: RuntimeBounds
+    planes: Planes | None = None
+    progress: Progress = silent
 
     async def fork(
-        self,
-        parent: HistoryInfo,
-        name: str,
-        end: Head,
-        switches: Switches,
-        edits: Sequence[Edit],
-        actor: Actor,
-    ) -> HistoryInfo:
-        """Make the fork `name` that goes on at `end`, with the edits: whole, or not at all."""
+        self, parent: HistoryInfo, name: str, moment: str, wanted: NewFork, actor: Actor
+    ) -> MadeFork:
+        """Make the fork `name` that goes on at a moment, or at the end: whole, or not at all.
+
+        Raises InputError for what cannot be meant, Rejected for an edit that is refused, and
+        RevisionTooLarge.
+        """
+        log = self.ports.log
+        end = await log.head(parent.id)
+        if moment:
+            end = await end_at(log, parent, await moments.find_revision(log, parent, moment))
+        if wanted.until is not None:
+            return await self._go_on(parent, name, end, wanted, actor)
+        settings = await settings_of(log, parent, end, wanted.switches)
+        async with self._made(parent, name, end, settings, actor) as made:
+            if wanted.edits:
+                await self._edit(made, wanted.edits, actor)
+        return MadeFork(info=made)
+
+    def _made(
+        self, parent: HistoryInfo, name: str, end: Head, settings: JsonObject, actor: Actor
+    ) -> AbstractAsyncContextManager[HistoryInfo]:
         log, created = self.ports.log, self.ports.clock.now()
         make = partial(
             make_fork,
             log,
             parent=parent,
-            end=await end_at(log, parent, end.revision),
+            end=end,
             seed=parent.seed,
-            settings=await settings_of(log, parent, end, switches),
+            settings=settings,
             created=created,
             actor=actor,
         )
-        async with making.unfinished(log, name, make) as made:
-            if edits:
-                await self._edit(made, edits, actor)
-        return made
+        return making.unfinished(log, name, make)
+
+    async def _go_on(
+        self, parent: HistoryInfo, name: str, end: Head, wanted: NewFork, actor: Actor
+    ) -> MadeFork:
+        """Make a fork in which the parent's inputs go on."""
+        assert self.planes is not None, "whoever takes such wishes has planes"
+        assert wanted.until is not None, "that is what makes it such a fork"
+        log = self.ports.log
+        if wanted.until <= end.revision:
+            raise InputError(
+                f"there are no inputs after revision {end.revision} up to {wanted.until}",
+                cure="fork at an earlier moment, or name a later one with --until",
+            )
+        before = await _with_gates(log, parent, end)
+        state = await self._state_at(parent, end.revision)
+        beginning = Beginning(
+            head=end,
+            after=end.revision,
+            state=state.dump(),
+            objects=left_over(state, end.revision),
+        )
+        control = await continuing.find_control(
+            log,
+            before,
+            beginning,
+            until=wanted.until,
+            planes=self.planes,
+            progress=self.progress,
+        )
+        seen = control.switches
+        switches = Switches(
+            profile=wanted.switches.profile or seen.profile,
+            gates={**seen.gates, **wanted.switches.gates},
+            quirks={**seen.quirks, **wanted.switches.quirks},
+        )
+        settings = await settings_of(log, before, end, switches)
+        is_changed = bool(wanted.edits or wanted.switches != Switches())
+        async with self._made(parent, name, end, settings, actor) as made:
+            head = await log.head(made.id)
+            profile = self.rules(made).profile
+
+            def commands(objects: ObjectsReader) -> Sequence[Command]:
+                return commands_of(wanted.edits, objects, profile, manager=MANAGER)
+
+            seed = int.from_bytes(head.hash[:8], "big")
+            continued = await continuing.go_on(
+                control,
+                replace(beginning, head=head),
+                self.planes.altered(made, seed),
+                edits=commands if is_changed else None,
+                actor=actor,
+            )
+            for first in range(0, len(continued.events), _PAGE):
+                head = await log.append(
+                    made.id, expected=head, events=continued.events[first : first + _PAGE]
+                )
+        return MadeFork(info=made, continued=continued)
+
+    async def _state_at(self, info: HistoryInfo, revision: Revision) -> ObjectsProjection:
+        """The objects of a moment, from the nearest kept state before it."""
+        objects = ObjectsProjection(tells_changes=False)
+        log = self.ports.log
+        if self.ports.views is not None:
+            kept = await snapshots.load_of_line(
+                self.ports.views, log, info, (objects.name, objects.version), until=revision
+            )
+            if kept is not None:
+                objects.load(kept[2])
+        while page := await log.read(info.id, after=objects.revision, limit=_PAGE, until=revision):
+            for event in page:
+                objects.fold(event)
+            await lowlevel.checkpoint()
+        return objects
 
     async def _edit(self, info: HistoryInfo, edits: Sequence[Edit], actor: Actor) -> None:
         """Make edits in a history that nobody serves yet."""
@@ -143,3 +268,18 @@ class Forker:
                 problem = found
         if problem is not None:
             raise problem
+
+
+async def _with_gates(log: EventLog, info: HistoryInfo, end: Head) -> HistoryInfo:
+    """A history with the gate of rules, where it is recorded and held some at `end` or later."""
+    settings = await settings_of(log, info, end, Switches())
+    after = end.revision
+    while recorded_gates.leave_rules_open(info.settings) and (
+        page := await log.read(info.id, after=after, limit=_PAGE)
+    ):
+        if recorded_gates.hold_rules(page):
+            settings = recorded_gates.served_rules(settings)
+            break
+        after = page[-1].revision
+    gates = {"gates": settings["gates"]} if "gates" in settings else {}
+    return msgspec.structs.replace(info, settings={**info.settings, **gates})

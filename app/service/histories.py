@@ -2,13 +2,12 @@
 
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Container, Sequence
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from app.analysis.edits import Edit
 from app.analysis.views import LiveViews
 from app.domain.errors import (
     AlreadyExists,
@@ -35,10 +34,12 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import RuntimePorts
-from app.service import brokenness, copying, forking, moments
+from app.service import brokenness, copying, moments
 from app.service.alarms import Alarms
 from app.service.brokenness import Broken, Replaced
-from app.service.forking import Switches
+from app.service.forking import Forker, MadeFork, NewFork
+from app.service.replays.deciding.continuing import Planes
+from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
 
@@ -76,7 +77,10 @@ class Histories:
         bounds: RuntimeBounds,
         past_views_max: int,
         objects_max: int,
+        planes: Planes | None = None,
     ) -> None:
+        """`planes` are needed for forks in which recorded inputs go on."""
+        self._planes = planes
         self._ports = ports
         self._rules = rules
         self._bounds = bounds
@@ -204,23 +208,19 @@ class Histories:
         new_name: str,
         moment: str = "",
         *,
-        switches: Switches,
-        edits: Sequence[Edit],
+        wanted: NewFork,
         actor: Actor,
-    ) -> HistoryInfo:
+        progress: Progress = silent,
+    ) -> MadeFork:
         """Make a history that goes on where another stood: at a moment if one is named.
 
-        The edits are made in it. Raises NotFound, RevisionTooLarge, AlreadyExists, InputError, and
-        what refuses an edit; no fork is left then.
+        Raises NotFound, RevisionTooLarge, AlreadyExists, InputError, and what refuses an edit; no
+        fork is left then.
         """
         parent = await self.info(name)
         await self._check_free(new_name)
-        end = await self.head(parent)
-        if moment:
-            revision = await self.revision(parent, moment)
-            end = await forking.end_at(self._ports.log, parent, revision)
-        forker = forking.Forker(ports=self._ports, rules=self._rules, bounds=self._bounds)
-        return await forker.fork(parent, new_name, end, switches, edits, actor)
+        forker = Forker(self._ports, self._rules, self._bounds, self._planes, progress)
+        return await forker.fork(parent, new_name, moment, wanted, actor)
 
     async def _check_free(self, name: str) -> None:
         """Raise AlreadyExists for a name that is taken, InputError for what cannot be one."""

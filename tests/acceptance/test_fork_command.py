@@ -58,6 +58,28 @@ def test_fork_is_made_with_its_edits_and_verifies(data: Path) -> None:
     assert types == ["HistoryForked", "ObjectUpdated", "ObjectCreated"]
 
 
+def test_recorded_inputs_go_on_in_a_fork(data: Path) -> None:
+    before = histories(data)["prod"]
+    code, out, error = redra(
+        "fork", "prod@5", "--history", "same", "--inputs", "recorded", data=data
+    )
+    assert code == 0, error
+    assert "recorded inputs went on, 0 of them do not apply there" in out
+    assert "compared with prod: every decision is the same" in out
+    code, out, error = redra(
+        "fork", "prod@5", "--history", "other", "--inputs", "recorded", "--apply", "-",
+        "-o", "json", data=data, stdin=EXTRA,
+    )  # fmt: skip
+    assert code == 0, error
+    report = json.loads(out)
+    assert (report["source"], report["history"], report["revision"]) == ("prod", "other", 5)
+    assert report["inputsLeftOut"] == []
+    assert report["diff"]["outcome"] == "same"
+    assert histories(data)["prod"] == before
+    code, out, error = redra("verify", "same", "-o", "json", data=data)
+    assert (json.loads(out)["agrees"], json.loads(out)["chain"]["problems"]) == (True, []), error
+
+
 def test_forks_keep_their_parent_and_are_deleted_first(data: Path) -> None:
     assert redra("fork", "prod@3", "--history", "early", data=data)[0] == 0
     assert redra("fork", "early", "--history", "later", data=data)[0] == 0
@@ -99,6 +121,14 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
         (("prod", "--history", "x", "--delete", "node/none"), "does not exist at that moment"),
         (("prod", "--history", "x", "--patch", "node/none"), "there is no patch"),
         (("prod", "--history", "x", "-f", "/none.yaml"), "No such file"),
+        (("prod@5", "--history", "x", "--until", "9"), "none go on"),
+        (("prod", "--history", "x", "--inputs", "recorded"), "there are no inputs after revision"),
+        (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "3"), "no inputs after"),
+        (("prod@5", "--history", "x", "--inputs", "recorded", "--until", "99999"), "99999"),
+        (
+            ("prod@5", "--history", "x", "--inputs", "recorded", "--delete", "node/none"),
+            "does not exist at that moment",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(

@@ -17,6 +17,7 @@ from app.adapters.webhooks import HttpsWebhooks
 from app.api.application import Application, create_app
 from app.api.identity.authentication import Credentials
 from app.api.server.limits import ApiLimits
+from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
@@ -25,6 +26,7 @@ from app.domain.objects.write.commands import CreateObject
 from app.ports import RuntimePorts
 from app.service.histories import Histories
 from app.service.runtime import RuntimeBounds
+from app.settings import Settings
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -182,6 +184,7 @@ async def running_app(
         bounds=RuntimeBounds(watch_queue_max=queue_max),
         past_views_max=4,
         objects_max=100_000,
+        planes=ForkPlanes(Settings()),
     )
     meter = Telemetry()
     async with histories.running():

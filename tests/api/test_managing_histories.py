@@ -104,6 +104,36 @@ async def test_fork_goes_on_by_itself_with_its_own_switches():
         assert (await server.get("/h/fork/version"))["minor"] == "35"
 
 
+async def test_recorded_inputs_go_on_in_a_fork_with_edits():
+    async with serving() as server:
+        await night(server, a="b")
+        await server.post(f"/h/night{CONFIG_MAPS}", config_map("more"))
+        source = await server.get(f"{ALL}/night")
+        (first, more) = (await server.get(f"/h/night{CONFIG_MAPS}"))["items"]
+        at = first["metadata"]["resourceVersion"]
+        name = first["metadata"]["name"]
+        body = {"name": "what-if", "at": at, "inputs": "recorded", "delete": [f"configmap/{name}"]}
+        forked = await server.post(f"{ALL}/night/fork", body)
+        assert forked["report"]["inputs"] == source["revision"] - int(at)
+        assert forked["report"]["inputsLeftOut"] == []
+        assert forked["report"]["diff"]["outcome"] == "same"
+        (left,) = (await server.get(f"/h/what-if{CONFIG_MAPS}"))["items"]
+        assert left["metadata"]["uid"] == more["metadata"]["uid"]
+        for wrong, code in (
+            ({"until": at}, 400),
+            ({"inputs": "some"}, 400),
+            ({"inputs": "recorded", "until": "99999"}, 404),
+            ({"inputs": "recorded", "until": at}, 400),
+            ({"inputs": "recorded", "delete": ["configmap/none"]}, 400),
+        ):
+            refused = await server.post(
+                f"{ALL}/night/fork", {"name": "wrong", "at": at, **wrong}, code
+            )
+            assert "\n" not in refused["message"]
+        assert await names(server) == ["default", "night", "what-if"]
+        assert (await server.get(f"{ALL}/night"))["hash"] == source["hash"]
+
+
 async def test_fork_of_an_earlier_moment_lacks_what_came_later():
     async with serving() as server:
         await night(server, a="b")

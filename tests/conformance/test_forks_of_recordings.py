@@ -14,14 +14,14 @@ from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_of
 from app.domain.controllers import registry
 from app.domain.controllers.resources import left_over
-from app.domain.log import Actor, Event, EventType, Head, HistoryInfo, Revision
+from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects import profile as profiles
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import importing
-from app.service.forking import Forker, Switches, end_at
+from app.service.forking import Forker, NewFork, Switches
 from app.service.importing import ImportOptions
 from app.service.replays.reconciling import Timeline
 from app.service.runtime import RuntimeBounds
@@ -47,8 +47,8 @@ class Recording:
             log=self.log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7)
         )
         forker = Forker(ports=ports, rules=rules_of, bounds=RuntimeBounds(poll_seconds=60.0))
-        end: Head = await end_at(self.log, self.info, Revision(at))
-        info = await forker.fork(self.info, "fork", end, switches, edits, ACTOR)
+        wanted = NewFork(switches=switches, edits=edits)
+        info = (await forker.fork(self.info, "fork", str(at), wanted, ACTOR)).info
         events = await self.events(info)
         assert check_chain(events, hash=genesis_of(info)) == (await self.log.head(info.id)).hash
         profile = profiles.from_settings(info.settings)

@@ -3,6 +3,7 @@
 import os
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,6 +12,7 @@ from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import Side
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
+from app.domain.log import Event
 from tests.cluster import Cluster
 from tests.simulation import scripted
 from tests.simulation.expected_differences import (
@@ -48,10 +50,10 @@ def differences(a: Side, b: Side) -> DiffReport:
         return done.value
 
 
-def devices(cluster: Cluster) -> dict[str, str]:
+def devices(events: Sequence[Event]) -> dict[str, str]:
     """The device that each pod got, read from the claims alone."""
     found: dict[str, str] = {}
-    for event in cluster.line.events:
+    for event in events:
         if event.key.resource == "resourceclaims" and event.is_about_object:
             status = event.object.get("status", {})
             for consumer in status.get("reservedFor", ()):
@@ -66,7 +68,9 @@ def is_as_played(cluster: Cluster, fates: dict[str, Fate]) -> bool:
     Now and then the scheduler's queue tries one of several waiting pods later than another: its
     order depends on back-off, of which the judge knows nothing.
     """
-    return devices(cluster) == {name: fate.device for name, fate in fates.items() if fate.device}
+    return devices(cluster.line.events) == {
+        name: fate.device for name, fate in fates.items() if fate.device
+    }
 
 
 def world(seed: int) -> tuple[Script, Script, list[Planted]]:

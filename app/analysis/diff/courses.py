@@ -17,6 +17,8 @@ from app.domain.values.timestamps import Instant
 _SUCCESSES = frozenset((placements.ASSUMED, placements.RESERVED, "Scheduled", "WaitingForBinding"))
 """Outcomes of the scheduler's decisions that give a pod its node."""
 
+_SKIPPED = "Skipped"
+
 
 class Moment(NamedTuple):
     """An event: its revision, and its instant in the time of the comparison."""
@@ -150,7 +152,8 @@ class Courses:
             return
         self._successes.pop(uid, None)
         course = self.by_uid.get(uid)
-        if course is not None and course.placed is None:
+        # A pod that is found terminating is not refused: it is no longer asked about.
+        if course is not None and course.placed is None and decision.outcome != _SKIPPED:
             course.refusals.append(
                 Refusal(
                     at=self._moment(event),

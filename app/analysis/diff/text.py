@@ -49,7 +49,7 @@ def reasons_of(report: DiffReport) -> list[Reason]:
 def notes_of(report: DiffReport) -> list[str]:
     """How much is the same, and what was not compared."""
     a, b = report.a, report.b
-    notes = [_counts(report)]
+    notes = [counts_text(report)]
     if b.shift:
         when = "before" if b.shift < 0 else "after"
         seconds = f"{abs(b.shift) / 1_000_000:.3f} seconds"
@@ -67,6 +67,14 @@ def notes_of(report: DiffReport) -> list[str]:
     return [*notes, *uncertainty.lines(report.doubts)]
 
 
+def counts_text(report: DiffReport) -> str:
+    """How many pods are the same, and how the others differ."""
+    if report.is_same:
+        return f"every decision is the same: {report.same} pods"
+    classes = ", ".join(f"{count} {name}" for name, count in report.counts.items() if count)
+    return f"{report.same} pods are the same, {len(report.differences)} differ: {classes}"
+
+
 def end_page(report: EndReport) -> list[str]:
     """The lines for what differs at the end."""
     lines = [
@@ -78,13 +86,6 @@ def end_page(report: EndReport) -> list[str]:
     if len(report.entries) > LINES_MAX:
         lines.append(f"… {len(report.entries) - LINES_MAX} more; -o json has all of them")
     return lines
-
-
-def _counts(report: DiffReport) -> str:
-    if report.is_same:
-        return f"every decision is the same: {report.same} pods"
-    classes = ", ".join(f"{count} {name}" for name, count in report.counts.items() if count)
-    return f"{report.same} pods are the same, {len(report.differences)} differ: {classes}"
 
 
 def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason:

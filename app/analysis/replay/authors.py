@@ -92,11 +92,17 @@ class Acting:
         return next(iter(proper)) if len(proper) == 1 else ""
 
 
-def acting(events: Iterable[Event]) -> dict[str, Acting]:
-    """What each user did whose name says nothing; hand it all events of a recording, in order."""
+def acting(events: Iterable[Event], begun: Iterable[Event] = ()) -> dict[str, Acting]:
+    """What each user did whose name says nothing; hand it all events of a recording, in order.
+
+    `begun` are the last events of the objects that existed before the first one.
+    """
     by_user: dict[str, Acting] = {}
     authors = Authors()
     objects: dict[ObjectKey, JsonObject] = {}
+    for event in begun:
+        authors.by_content(event, None)
+        objects[event.key] = event.object
     for event in events:
         if not event.is_about_object:
             continue

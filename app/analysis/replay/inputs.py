@@ -54,7 +54,8 @@ class Input:
     def is_of_kubelet(self) -> bool:
         """Whether a kubelet wrote it, by its name or by what it did.
 
-        Nobody else changes the status of a pod that has its node, or ends one that is terminating.
+        Nobody else changes the status of a pod that has its node. What is written about one that is
+        terminating, by whomever, helps it to its end: it waits until the pod terminates here.
         """
         if self.event.key.resource != "pods":
             return False
@@ -62,10 +63,10 @@ class Input:
             return True
         if not self.is_bound or self.before is None:
             return False
-        if self.event.type is EventType.OBJECT_DELETED:
-            return self.is_terminating
-        return bool(self.before.get("status") != self.event.object.get("status")) and (
-            self.is_terminating or not is_terminating(self.event.object)
+        if self.is_terminating:
+            return True
+        return self.before.get("status") != self.event.object.get("status") and not is_terminating(
+            self.event.object
         )
 
     @property

@@ -194,12 +194,20 @@ class RecordedPace:
         course = self._pods.get(pod)
         return course is not None and course.number < len(course.tries)
 
-    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+    def stray(self, pod: str) -> None:
+        """An attempt that has no counterpart in the recording was made."""
+        course = self._pods.get(pod)
+        if course is not None:
+            course.strayed, course.made, course.left_since = True, None, None
+
+    def put_off(
+        self, pod: str, tried: Tried, now: Instant, *, is_patient: bool = True
+    ) -> Instant | None:
         """None when the attempt came to what it came to there, or its time is up.
 
-        Only the order among attempts of about the same instant is found in this way. What an
-        attempt comes to is decided here; when no instant gives the recorded result, the result at
-        the last instant stands.
+        It is up at once unless `is_patient`. Only the order among attempts of about the same
+        instant is found in this way. What an attempt comes to is decided here; when no instant
+        gives the recorded result, the result at the last instant stands.
         """
         course = self._pods.get(pod)
         if course is None:
@@ -210,9 +218,9 @@ class RecordedPace:
             return course.leave(now) if tried.node else None
         wanted = course.begun(tried, now)
         is_alike = wanted.came_to(tried)
-        if not is_alike and now < wanted.last:
+        if is_patient and not is_alike and now < wanted.last:
             return wanted.last
-        if not is_alike and tried.node and wanted.placing is None:
+        if is_patient and not is_alike and tried.node and wanted.placing is None:
             until = course.leave(now)
             if until is not None:
                 return until

@@ -126,6 +126,11 @@ class Prover:
             reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
             self._settle(key, Judgement(reason=reason, detail=lack or detail))
 
+    @property
+    def variant(self) -> Variant:
+        """The run that has every change that was proved so far."""
+        return self._variant
+
     # one run
 
     async def _differences(

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
+from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
 from app.analysis.replay.lacks import Lacks
@@ -62,6 +63,7 @@ class Recording:
         self._changed: dict[str, Instant] = {}
         self._forbidden: dict[str, Instant | None] = {}
         self.starts: dict[str, Instant] = {}
+        self._at_work: set[str] = set()
         self.last = Instant(0)
         self.reported: dict[tuple[str, str], list[Instant]] = {}
         self.repeated: dict[tuple[str, int], list[Instant]] = {}
@@ -70,6 +72,18 @@ class Recording:
         self.evicted: dict[str, Instant] = {}
         self.returned: dict[ObjectKey, Instant] = {}
         self._number = 0
+
+    def begin(self, beginning: Beginning) -> None:
+        """Start from the objects of a moment; call it before the first event is taken."""
+        self._views.load_objects(beginning.state)
+        self.last = beginning.head.time
+        for event in beginning.objects:
+            self._objects[event.key] = event.object
+            author = self._authors.of(event, None)
+            for name in self._writers.controllers_of(author):
+                self._at_work.add(name)
+            self.trace.begin(event)
+            note_reached(self.reached, event, self.last)
 
     def take(self, event: Event, known: Instant) -> None:
         """Sort one event that others could see from instant `known` on, and audit it.
@@ -150,7 +164,8 @@ class Recording:
         self._number += 1
         if is_decided:
             for name in self._writers.controllers_of(author):
-                self.starts.setdefault(name, known)
+                if name not in self._at_work:
+                    self.starts.setdefault(name, known)
             self.made.append(event)
             self.acts.append(
                 Act(event=event, before=before, known=known, user=author, is_guessed=not is_sure)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -23,11 +24,22 @@ class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
     `keys` are those of recorded objects by uid. Call `note_finished` for pods that finish here.
+    What waits is noted in `readiness`. In a changed world `control` is the readiness of the
+    unchanged one: what did not wait there has no recorded instant, and is done at once.
     """
 
     def __init__(
-        self, recorded: RecordedPace, variant: Variant, keys: Mapping[str, ObjectKey]
+        self,
+        recorded: RecordedPace,
+        variant: Variant,
+        keys: Mapping[str, ObjectKey],
+        control: Readiness | None = None,
+        starts: Mapping[str, Instant] | None = None,
     ) -> None:
+        """`starts` says since when controllers are up that were not at the beginning, by name."""
+        self.readiness = Readiness(starts or {})
+        self._control = control
+        self._strayed: dict[str, Instant] = {}
         self._recorded = recorded
         self._variant = variant
         self._imposed = {(author, keys[uid]) for author, uid in variant.imposed if uid in keys}
@@ -53,15 +65,31 @@ class SteeredPace:
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """As recorded, or as the variant says."""
         steered = self._steered(queue, key, now)
-        return self._recorded.not_before(queue, key, now) if steered is None else steered
+        due = self._recorded.not_before(queue, key, now) if steered is None else steered
+        if due <= now or due >= NEVER:
+            return due
+        self.readiness.note(queue, key, now, due)
+        if self._control is None or self._control.was_waiting(queue, key, now):
+            return due
+        if queue == QUEUE:
+            self._strayed[key[0]] = now
+        return now
 
     def version_seen(self, pod: str, now: Instant) -> str:
         """As recorded."""
         return self._recorded.version_seen(pod, now)
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
-        """As recorded."""
-        return self._recorded.put_off(pod, tried, now)
+        """As recorded; what the unchanged world did not put off counts in a changed one."""
+        is_let_through = self._control is not None and self._let_through == pod
+        if self._strayed.pop(pod, None) == now or is_let_through:
+            self._recorded.stray(pod)
+            return None
+        is_patient = self._control is None or self._control.was_put_off(pod, now)
+        until = self._recorded.put_off(pod, tried, now, is_patient=is_patient)
+        if until is not None:
+            self.readiness.note_put_off(pod, now, until)
+        return until
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
         """As recorded."""

@@ -90,6 +90,10 @@ class Trace:
     replicas: set[str] = field(default_factory=set)
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
+    def begin(self, event: Event) -> None:
+        """Take the last event of an object that was there before the first step."""
+        self._note(event)
+
     def add(self, event: Event, before: JsonObject | None, writer: str | None) -> None:
         """Take one event; `before` is the object before it, `writer` the short name of the
         controller that wrote it and decides again, None for anybody else."""

@@ -5,7 +5,7 @@ plane, the order of two acts about one object, the instant of an attempt. Nothin
 comes out; a run does, and only an outcome equal to the recorded one proves the hypothesis.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -29,6 +29,15 @@ class Switches:
             profile=others.profile or self.profile,
             gates={**self.gates, **others.gates},
             quirks={**self.quirks, **others.quirks},
+        )
+
+    def words(self) -> Iterator[str]:
+        """Each switch, as options of the command line have it."""
+        if self.profile:
+            yield f"profile {self.profile}"
+        yield from (f"gate {name}={str(is_on).lower()}" for name, is_on in self.gates.items())
+        yield from (
+            f"quirk {name}={'on' if is_on else 'off'}" for name, is_on in self.quirks.items()
         )
 
     def with_quirks(self, **quirks: bool) -> "Switches":

@@ -25,6 +25,10 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import Command, RecordDecision
 from app.domain.values.fields import decision_body
+from app.domain.values.json_tree import JsonObject
+
+PACED = "made at the pace of a recording, which this log does not hold"
+"""Why a decision of a fork with recorded inputs may not be made again."""
 
 
 class DecisionChecker:
@@ -130,7 +134,11 @@ class DecisionChecker:
         recorded = decision.object
         plan = controller.redecide(self._views, decision)
         written = None if plan is None else _record_of(plan)
-        if written == decision.body:
+        body, is_paced = decision.body, decision_body.read(recorded).inputs.paced
+        if is_paced:
+            recorded = _without_pace(recorded)
+            body = canonical_json(recorded)
+        if written == body:
             self._decisions.same()
             return plan
         again = None if written is None else msgspec.json.decode(written)
@@ -138,6 +146,9 @@ class DecisionChecker:
         if difference is None:
             self._decisions.same()
             return plan
+        if is_paced:
+            self.not_comparable(PACED, decision)
+            return None
         path, left, right = difference
         self._decisions.different(
             Difference(
@@ -237,6 +248,12 @@ def _record_of(plan: Plan) -> bytes | None:
     if not commands or not isinstance(commands[0], RecordDecision):
         return None
     return canonical_json(commands[0].body)
+
+
+def _without_pace(body: JsonObject) -> JsonObject:
+    """A decision as its controller made it, without the mark of whoever ran it."""
+    inputs = {name: value for name, value in body["inputs"].items() if name != "paced"}
+    return {**body, "inputs": inputs}
 
 
 def _controller_of(decision: Event) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import anyio
 
+from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.api.server.limits import ApiLimits
@@ -13,6 +14,7 @@ from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
 from app.service.diffing import By, Comparison, Ending
+from app.service.forking import MadeFork
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
@@ -26,6 +28,21 @@ class DiffApi:
         self._histories = histories
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
+
+    async def of_fork(self, parent: HistoryRuntime, made: MadeFork) -> ForkReport | None:
+        """What became of recorded inputs in a fork; None where none went on in it."""
+        async with self._turns:
+            return await diffing.report_of_fork(
+                parent.log, parent.info, made, self._comparison(By.DECISIONS, parent, 1.0)
+            )
+
+    def _comparison(self, by: By, runtime: HistoryRuntime, within_seconds: float) -> Comparison:
+        return Comparison(
+            by=by,
+            schemas=runtime.rules.schemas,
+            bounds=replace(self._limits.diff, within=int(within_seconds * SECOND)),
+            events_max=self._limits.diff_events_max,
+        )
 
     async def report(
         self,
@@ -51,12 +68,7 @@ class DiffApi:
             Ending(history=runtime.info, moment=moment),
             Ending(history=other.info, moment=request.parameter("withAt") or moment),
         )
-        comparison = Comparison(
-            by=By(by),
-            schemas=runtime.rules.schemas,
-            bounds=replace(self._limits.diff, within=int(_within(request) * SECOND)),
-            events_max=self._limits.diff_events_max,
-        )
+        comparison = self._comparison(By(by), runtime, _within(request))
         async with self._turns:
             try:
                 return await diffing.compare_histories(runtime.log, *sides, comparison)

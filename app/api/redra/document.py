@@ -61,7 +61,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "Make a history that goes on where this one stood, without copying it",
         (),
         models.NewFork,
-        models.History,
+        models.ForkedHistory,
     ),
     (
         "/histories/{history}/replay",

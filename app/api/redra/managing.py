@@ -2,16 +2,18 @@
 
 from typing import TypeVar
 
+import anyio
 from pydantic import BaseModel, ValidationError
 
+from app.analysis import edits
 from app.api.redra import models
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request
-from app.domain.errors import BadRequest, Conflict, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
-from app.service.forking import Switches
+from app.service.forking import MadeFork, NewFork, Switches
 from app.service.histories import DEFAULT_HISTORY, Histories
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -23,6 +25,7 @@ class ManagingApi:
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
         self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
     async def create(self, request: Request) -> HistoryInfo:
         """Make a cluster of the body's profile. Raises Rejected."""
@@ -49,20 +52,51 @@ class ManagingApi:
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
 
-    async def fork(self, request: Request, name: str, actor: Actor) -> HistoryInfo:
-        """Fork a history to the body's name, in somebody's name. Raises Rejected."""
+    async def fork(self, request: Request, name: str, actor: Actor, *, may_edit: bool) -> MadeFork:
+        """Fork a history to the body's name, in somebody's name. Raises Rejected.
+
+        Edits are made past the rules of the history: Forbidden unless `may_edit`.
+        """
         wanted = await self._body(request, models.NewFork)
+        if not may_edit and (wanted.apply or wanted.delete or wanted.patch):
+            raise Forbidden(
+                "apply, delete and patch need a user who may do everything; fork without them, and "
+                "change the objects in the fork",
+                resource="histories",
+                name=name,
+            )
+        try:
+            async with self._turns:
+                return await self._histories.fork(
+                    name,
+                    wanted.name,
+                    wanted.at,
+                    wanted=await self._wanted(wanted, name),
+                    actor=actor,
+                )
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+
+    async def _wanted(self, wanted: models.NewFork, name: str) -> NewFork:
+        """What the body asks for. Raises NotFound, RevisionTooLarge, InputError."""
+        if wanted.until and wanted.inputs == "none":
+            raise BadRequest("until is about recorded inputs, and none go on")
+        made: list[edits.Edit] = [edits.Delete(name=each) for each in wanted.delete]
+        made += [edits.Patch(name=place, body=body) for place, body in wanted.patch.items()]
+        made += edits.read_manifests((f"apply[{n}]", each) for n, each in enumerate(wanted.apply))
+        until = None
+        if wanted.inputs == "recorded":
+            info = await self._histories.info(name)
+            head = await self._histories.head(info)
+            until = head.revision
+            if wanted.until:
+                until = await self._histories.revision(info, wanted.until)
         switches = Switches(
             profile=wanted.profile,
             gates=wanted.gates,
-            quirks={name.lower(): is_on for name, is_on in wanted.quirks.items()},
+            quirks={quirk.lower(): is_on for quirk, is_on in wanted.quirks.items()},
         )
-        try:
-            return await self._histories.fork(
-                name, wanted.name, wanted.at, switches=switches, edits=(), actor=actor
-            )
-        except RevisionTooLarge as problem:
-            raise NotFound(str(problem)) from problem
+        return NewFork(switches=switches, edits=made, until=until)
 
     async def delete(self, name: str, actor: Actor) -> models.DeletedHistory:
         """Delete a history in somebody's name. Raises Rejected."""

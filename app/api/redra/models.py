@@ -1,6 +1,6 @@
 """Shapes of `/redra/v1`; its OpenAPI document is made of these."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -49,6 +49,17 @@ class NewFork(Model):
     profile: str = Field("", description="Kubernetes release from there on; empty: the same")
     gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates to switch")
     quirks: dict[str, bool] = Field(default_factory=dict, description="Quirks to switch")
+    delete: list[str] = Field(default_factory=list, description="Objects that go, as KIND/NAME")
+    patch: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Patches by object, KIND/NAME or KIND/NAMESPACE/NAME"
+    )
+    apply: list[dict[str, Any]] = Field(default_factory=list, description="Objects to apply")
+    inputs: Literal["none", "recorded"] = Field(
+        "none",
+        description="recorded: what users, drivers and kubelets wrote afterwards goes on under "
+        "virtual time",
+    )
+    until: str = Field("", description="Last revision or instant of recorded inputs; empty: all")
 
 
 class DeletedHistory(Model):
@@ -88,6 +99,15 @@ class History(Model):
         "",
         description="What this server noticed when the log was replaced under it, by a restore or "
         "a failover; empty when that never happened",
+    )
+
+
+class ForkedHistory(History):
+    """A history that was forked."""
+
+    report: dict[str, Any] | None = Field(
+        None,
+        description="What became of recorded inputs, and which decisions differ from the parent's",
     )
 
 

@@ -156,10 +156,21 @@ class RedraApi:
         if not self._authorizer.is_unlimited(actor):
             self.check_all(actor, await self._histories.open(name))
         if what == "fork":
-            made = await self._managing.fork(request, name, actor)
-        else:
-            made = await self._managing.copy(request, name)
+            return await self._fork(request, name, actor)
+        made = await self._managing.copy(request, name)
         return _answer(await self._history(made), code=201)
+
+    async def _fork(self, request: Request, name: str, actor: Actor) -> Response:
+        """Fork a history. Edits in the same request need unlimited rights."""
+        has_rights = self._authorizer.is_unlimited(actor)
+        made = await self._managing.fork(request, name, actor, may_edit=has_rights)
+        parent = await self._histories.open(name)
+        report = await self.diffs.of_fork(parent, made)
+        history = await self._history(made.info)
+        forked = models.ForkedHistory(
+            **history.model_dump(), report=None if report is None else report.to_json()
+        )
+        return _answer(forked, code=201)
 
     def check_all(self, actor: Actor, runtime: HistoryRuntime) -> None:
         """Raise Forbidden for who may not read everything in a history."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds
@@ -13,6 +14,7 @@ from app.domain.log import HistoryInfo
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
 from app.service.diffing import By, Comparison, Ending
+from app.service.forking import MadeFork
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing
 from app.service.replays.replaying import ReplayBounds
@@ -57,6 +59,14 @@ async def diff_again(
     )
     comparison = _comparison(settings, history, by, within_seconds)
     return await diffing.compare_again(store.log, history, asked, again, comparison)
+
+
+async def report_of_fork(
+    store: Store, settings: Settings, parent: HistoryInfo, made: MadeFork
+) -> ForkReport | None:
+    """What became of recorded inputs in a fork; None where none went on in it."""
+    comparison = _comparison(settings, parent, By.DECISIONS, 1.0)
+    return await diffing.report_of_fork(store.log, parent, made, comparison)
 
 
 def _comparison(

@@ -8,6 +8,7 @@ events, byte for byte. Replay, simulation and tests use it; live histories use `
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.analysis.replay.beginning import Beginning
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Readers, Reconciler
@@ -82,10 +83,24 @@ class Timeline:
     def controllers(self, controllers: Sequence[Reconciler]) -> None:
         self._readers = Readers(tuple(controllers))
 
+    def begin(self, beginning: Beginning) -> None:
+        """Start from the objects of a moment; controllers see them as a list."""
+        self.views.load_objects(beginning.state)
+        self.views.show_as_of(beginning.head.revision)
+        self.head = beginning.head
+        self.now = Instant(max(self.now, beginning.head.time))
+        for event in beginning.objects:
+            for controller in self._readers.of(event):
+                controller.fold(event, self.views)
+
     def submit(self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0) -> Outcome:
         """Decide and append one command from outside. Raises Rejected."""
         _, outcomes = self._append((command,), actor, verb=verb, cause=cause, observed=Revision(0))
         return outcomes[0]
+
+    def submit_all(self, commands: Sequence[Command], *, actor: Actor) -> None:
+        """Decide and append commands from outside in one step. Raises Rejected."""
+        self._append(commands, actor, verb="", cause=0, observed=Revision(0))
 
     def append(self, event: Event) -> None:
         """Take over an event that is sealed already, as a replay does."""

@@ -21,7 +21,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import copying, exporting
 from app.service.cluster_clock import ClusterClock
-from app.service.forking import Switches
+from app.service.forking import NewFork, Switches
 from app.service.histories import Histories
 from app.service.replays import integrity
 from app.service.replays.integrity import IntegrityCheck
@@ -41,9 +41,9 @@ class World:
     async def fork(
         self, name: str, moment: str = "", *edits: Edit, source: str = "cluster", **switches: object
     ) -> HistoryInfo:
-        return await self.histories.fork(
-            source, name, moment, switches=Switches(**switches), edits=edits, actor=ALICE
-        )
+        wanted = NewFork(switches=Switches(**switches), edits=edits)
+        made = await self.histories.fork(source, name, moment, wanted=wanted, actor=ALICE)
+        return made.info
 
     async def events(self, info: HistoryInfo) -> list[Event]:
         return await self.log.read(info.id, after=Revision(0), limit=1_000)

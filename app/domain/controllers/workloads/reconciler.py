@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from app.domain.controllers.event_objects import Reporter, reference, without_refused
 from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
@@ -28,11 +29,11 @@ PODS_MAX = 100
 class WorkloadReconciler(KeyedController[ObjectKey, Views]):
     """Runs the rules of one kind of workload."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, pace: Pace | None = None) -> None:
         self.name = workload.name
         nodes = {api_resources.NODES} if workload.watches_nodes else set()
         self.reads = frozenset({workload.place, *workload.dependents, *nodes, api_resources.EVENTS})
-        super().__init__()
+        super().__init__(pace=pace)
         self._workload = workload
         self._reporter = Reporter(workload.component)
         self._problems: dict[ObjectKey, str] = {}

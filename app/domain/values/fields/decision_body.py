@@ -21,6 +21,7 @@ class Inputs(Record, frozen=True):
     acts: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
+    paced: bool = False
 
 
 class Preemption(Record, frozen=True):

@@ -15,6 +15,7 @@ from typing import Protocol
 from anyio import lowlevel
 
 from app.analysis.replay import authors, differences, report, tolerances
+from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.lacks import Lacks
@@ -37,6 +38,7 @@ from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
+from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.run import RecordedTies, Run
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 
@@ -89,7 +91,7 @@ class Proofs:
 
 
 @dataclass(slots=True)
-class _Runs:
+class Runs:
     """Makes runs of one recording."""
 
     recording: Recording
@@ -99,6 +101,7 @@ class _Runs:
     last: Instant
     progress: Progress
     doubts: tuple[Doubt, ...] = ()
+    beginning: Beginning | None = None
     ties: set[str] = field(default_factory=set)
 
     def pace(self) -> RecordedPace:
@@ -108,25 +111,39 @@ class _Runs:
         return pace
 
     async def run(
-        self, variant: Variant, until: Instant | None = None, *, keep_events: bool = False
+        self,
+        variant: Variant,
+        until: Instant | None = None,
+        *,
+        keep_events: bool = False,
+        plane: ControlPlane | None = None,
+        alteration: Alteration | None = None,
     ) -> Run:
-        """One run, up to an instant when one is given."""
+        """One run, up to an instant when one is given.
+
+        By another control plane when one is given, and with an alteration in another world.
+        """
+        plane = plane or self.plane
         recording = self.recording
         bound = {**recording.later.node_of, **recording.trace.node_of}
         ties = RecordedTies({uid: differences.node(step) for uid, step in bound.items()})
         pace = None
         if variant.is_paced:
-            pace = SteeredPace(self.pace(), variant, recording.trace.keys)
+            control = None if alteration is None else alteration.control
+            keys, starts = recording.trace.keys, recording.starts
+            pace = SteeredPace(self.pace(), variant, keys, control, starts)
         run = Run(
             recording,
             variant,
-            rules=self.plane.rules(variant.switches),
-            controllers=self.plane.controllers(
+            rules=plane.rules(variant.switches),
+            controllers=plane.controllers(
                 variant.switches, ties, pace, None if pace is None else pace.bind_delay
             ),
-            uids=self.plane.uids(),
+            uids=plane.uids(),
             pace=pace,
             keep_events=keep_events,
+            beginning=self.beginning,
+            alteration=alteration,
         )
         for number, given_input in enumerate(run.inputs()):
             if until is not None and given_input.time > until:
@@ -159,14 +176,14 @@ async def decide(
     """
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     rules = plane.rules(variant.switches)
-    runs = await _runs_of(log, history, until, plane, bounds, progress)
+    runs = await runs_of(log, history, until, plane, bounds, progress)
     recording = runs.recording
     run = await runs.run(variant)
     ties_taken = len(runs.ties)
     recorded = recording.trace
     compare = partial(differences.compare, schemas=rules.schemas)
     compared = compare(recorded, run.trace)
-    prover = _prover(runs, compare, proofs, variant)
+    prover = prover_of(runs, compare, proofs, variant)
     await prover.judge(run.trace, compared.different)
     progress("deciding again", until, until)
     judgements = prover.judgements
@@ -213,7 +230,7 @@ async def decide_again(
 
     The plain run of `decide`, with its events, for whoever compares or shows them.
     """
-    runs = await _runs_of(log, history, until, plane, bounds, progress)
+    runs = await runs_of(log, history, until, plane, bounds, progress)
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     run = await runs.run(variant, keep_events=True)
     recorded = [
@@ -225,28 +242,40 @@ async def decide_again(
     return DecidedAgain(recorded=recorded, events=run.timeline.events, not_done=dict(run.not_done))
 
 
-async def _runs_of(
+async def runs_of(
     log: EventLog,
     history: HistoryInfo,
     until: Revision,
     plane: ControlPlane,
     bounds: ReplayBounds,
     progress: Progress,
-) -> _Runs:
-    """The recording, read and sorted out, ready for runs."""
+    beginning: Beginning | None = None,
+) -> Runs:
+    """The recording, read and sorted out, ready for runs.
+
+    With a `beginning` it is read from there on.
+    """
     rules = plane.rules(Switches())
     made = plane.controllers(Switches(), RecordedTies({}), None, None)
     running = [controller.name for controller in made]
     recorded_lacks = await recorded_doubts.doubts_of(log, history)
     recording = await recording_of(
-        log, history, until=until, rules=rules, running=running, bounds=bounds
+        log,
+        history,
+        until=until,
+        rules=rules,
+        running=running,
+        bounds=bounds,
+        beginning=beginning,
     )
     writers = Writers(running)
     # What was under way when a recording ended comes to its end here; what comes after a moment
     # inside it is known, and left out.
     rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
     last = Instant(recording.last + rest)
-    return _Runs(recording, plane, writers, until, last, progress, doubts=recorded_lacks)
+    return Runs(
+        recording, plane, writers, until, last, progress, recorded_lacks, beginning=beginning
+    )
 
 
 async def recording_of(
@@ -257,15 +286,21 @@ async def recording_of(
     rules: Rules,
     running: Collection[str],
     bounds: ReplayBounds,
+    beginning: Beginning | None = None,
 ) -> Recording:
-    """The history sorted out: what came from outside, and what the controllers `running` made."""
+    """The history sorted out: what came from outside, and what the controllers `running` made.
+
+    With a `beginning` it is read from there on.
+    """
     recorded_lacks = await recorded_doubts.doubts_of(log, history)
-    events = [event async for page in _pages(log, history, bounds) for event in page]
-    return _sorted_out(events, until, Writers(running), rules, Lacks(recorded_lacks))
+    after = Revision(0) if beginning is None else beginning.after
+    events = [event async for page in _pages(log, history, bounds, after) for event in page]
+    lacks = Lacks(recorded_lacks)
+    return _sorted_out(events, until, Writers(running), rules, lacks, beginning)
 
 
-def _prover(
-    runs: _Runs, compare: Callable[[Trace, Trace], Compared], proofs: Proofs, variant: Variant
+def prover_of(
+    runs: Runs, compare: Callable[[Trace, Trace], Compared], proofs: Proofs, variant: Variant
 ) -> Prover:
     """What judges the differences of the plain run."""
     recording = runs.recording
@@ -294,12 +329,20 @@ def _prover(
 
 
 def _sorted_out(
-    events: Sequence[Event], until: Revision, writers: Writers, rules: Rules, lacks: Lacks
+    events: Sequence[Event],
+    until: Revision,
+    writers: Writers,
+    rules: Rules,
+    lacks: Lacks,
+    beginning: Beginning | None,
 ) -> Recording:
     instants = known_instants(events)
+    begun = () if beginning is None else beginning.objects
     recording = Recording(
-        writers, LiveViews(rules.profile), authors.acting(events), lacks, rules.schemas
+        writers, LiveViews(rules.profile), authors.acting(events, begun), lacks, rules.schemas
     )
+    if beginning is not None:
+        recording.begin(beginning)
     for event, known in zip(events, instants, strict=True):
         recording.is_over = event.revision > until
         recording.take(event, known)
@@ -309,9 +352,8 @@ def _sorted_out(
 
 
 async def _pages(
-    log: EventLog, history: HistoryInfo, bounds: ReplayBounds
+    log: EventLog, history: HistoryInfo, bounds: ReplayBounds, after: Revision = Revision(0)
 ) -> AsyncIterator[list[Event]]:
-    after = Revision(0)
     while page := await log.read(history.id, after=after, limit=bounds.page_max):
         yield page
         after = page[-1].revision

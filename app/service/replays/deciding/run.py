@@ -7,16 +7,20 @@ from heapq import heappop, heappush, merge
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES, SCHEDULER
+from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import subject_of
 from app.analysis.replay.inputs import Input, command_of
 from app.analysis.replay.pace import is_derived
+from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording, note_reached
 from app.analysis.replay.report import REFUSED_PLAN
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
 from app.domain.controllers import registry
+from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.errors import Rejected
@@ -34,8 +38,21 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
+from app.service.replays.deciding.altered import (
+    UNPACED,
+    Alteration,
+    StrayPods,
+    lacks_no_pod,
+    paced,
+    refused_pods,
+)
 from app.service.replays.deciding.names import RecordedNames
 from app.service.replays.reconciling import Timeline
+
+_GONE = "a write from outside about an object that is gone here"
+_ANOTHER = "a write from outside about an object in whose place another one stands here"
+_NOT_NEEDED = "a pod that is not made here: its ReplicaSet has all that it wants"
+_NOT_THAT_FAR = "a kubelet's or driver's write about an object that is not that far here"
 
 
 class Started:
@@ -93,13 +110,25 @@ class Run:
         uids: UidSource,
         pace: SteeredPace | None,
         keep_events: bool = False,
+        beginning: Beginning | None = None,
+        alteration: Alteration | None = None,
     ) -> None:
+        """With a `beginning` the run starts there.
+
+        Raises Rejected when the API refuses an edit of the `alteration`.
+        """
         self._recording = recording
         self._variant = variant
         self._pace = pace
         self._names = RecordedNames(uids)
+        self._keep_events = keep_events
+        self._alteration = alteration
+        self._spare: dict[str, str] = {}
         for event in recording.made:
             self._names.learn(event)
+        if alteration is not None:
+            for given in recording.inputs:
+                self._names.learn(given.event)
         self._recorded_at = recording.reached
         self._reached: dict[tuple[str, str], Instant] = {}
         self._waiting: dict[str, deque[Input]] = defaultdict(deque)
@@ -115,24 +144,68 @@ class Run:
         self._number = 0
         self.trace = Trace(rules.schemas)
         self.not_done: Counter[str] = Counter()
+        self.unapplied: list[Unapplied] = []
         start = recording.inputs[0].time if recording.inputs else Instant(0)
+        if beginning is not None:
+            start = beginning.head.time
         self._queue = next(
             (each.queue for each in controllers if isinstance(each, SchedulingReconciler)), None
         )
         starts = recording.starts
+        if alteration is not None:
+            # What has a pace waits by itself; what the change brings about waits for nothing.
+            starts = {name: at for name, at in starts.items() if name in UNPACED}
         self.timeline = Timeline(
             rules=rules,
             uids=self._names,
-            controllers=[
-                Started(each, starts[each.name]) if each.name in starts else each
-                for each in controllers
-            ],
+            controllers=[self._placed(each, starts.get(each.name)) for each in controllers],
             start=start,
             keep_events=keep_events,
             adapt=self._adapt,
         )
         self.timeline.followers.append(self._follow)
+        if beginning is not None:
+            self._begin(beginning)
+        if alteration is not None:
+            self._alter(alteration)
         self._set_alarms()
+
+    def _begin(self, beginning: Beginning) -> None:
+        self.timeline.begin(beginning)
+        for event in beginning.objects:
+            self._objects[event.key] = event.object
+            self.trace.begin(event)
+            note_reached(self._reached, event, beginning.head.time)
+
+    def _placed(self, controller: Reconciler, start: Instant | None) -> Reconciler:
+        """A controller as it works in this run."""
+        if isinstance(controller, KubeletReconciler):
+            return StrayPods(controller, self._recorded_at)
+        return controller if start is None else Started(controller, start)
+
+    def _alter(self, alteration: Alteration) -> None:
+        """Make the edits, and have the scheduler look again at the pods that it had refused."""
+        objects = self.timeline.views.objects
+        commands = alteration.edits(objects)
+        self._is_outside, self._writer = True, None
+        try:
+            if commands:
+                self.timeline.submit_all(commands, actor=alteration.actor)
+        finally:
+            self._is_outside = False
+        self.timeline.settle()
+        for key in refused_pods(objects):
+            pod = objects.get(key)
+            if pod is not None and self._pace is not None:
+                self._pace.let_through(meta.uid(pod))
+                self._try_now(key)
+                self.timeline.settle()
+                self._pace.let_through("")
+
+    @property
+    def readiness(self) -> Readiness:
+        """What waited for the recorded pace in this run."""
+        return Readiness({}) if self._pace is None else self._pace.readiness
 
     def inputs(self) -> Iterator[Input]:
         """What comes from outside in this run, in the order of the recording."""
@@ -151,8 +224,12 @@ class Run:
             until = Instant(found.time + tolerances.TABLE.coarse)
             self._at(until, partial(self._apply, found))
             return
-        waits = found.is_of_kubelet or found.is_about_devices
-        if waits and (self._waiting.get(uid) or not self._is_possible(found)):
+        waits = found.is_of_kubelet or found.is_about_devices or uid in self._spare
+        if self._is_spare(found):
+            owner = meta.controller(found.event.object)
+            self._spare[uid] = owner.uid if owner is not None else ""
+            self._waiting[uid].append(found)
+        elif waits and (self._waiting.get(uid) or not self._is_possible(found)):
             self._waiting[uid].append(found)
         else:
             self._apply(found)
@@ -160,10 +237,10 @@ class Run:
     def finish(self, last: Instant) -> None:
         """Let what is under way come to an end, up to an instant."""
         self._advance(last)
-        left = sum(len(waiting) for waiting in self._waiting.values())
-        if left:
-            what = "a kubelet's or driver's write about an object that is not that far here"
-            self.not_done[what] += left
+        for waiting in self._waiting.values():
+            for left in waiting:
+                is_spare = left.event.uid in self._spare
+                self._leave_out(left, _NOT_NEEDED if is_spare else _NOT_THAT_FAR)
         if refusals := len(self.timeline.refusals):
             self.not_done[REFUSED_PLAN] += refusals
 
@@ -235,9 +312,17 @@ class Run:
             return True
         return any((found.author, uid) in variant.imposed for uid in found.subjects)
 
+    def _is_spare(self, found: Input) -> bool:
+        """Whether it makes a pod that nobody needs here, so far."""
+        return self._alteration is not None and lacks_no_pod(
+            found.event, self.timeline.views.objects
+        )
+
     def _is_possible(self, found: Input) -> bool:
         ours = self.timeline.views.objects.get(found.event.key)
         if ours is None or meta.uid(ours) != found.event.uid:
+            if found.event.uid in self._spare:
+                return not self._is_spare(found)
             # It is gone here: nothing to wait for, and nothing will be done.
             return True
         return found.is_possible(ours)
@@ -247,9 +332,15 @@ class Run:
         ours = self.timeline.views.objects.get(event.key)
         command = command_of(found, ours)
         if command is None:
-            if ours is None:
-                self.not_done["a write from outside about an object that is gone here"] += 1
+            is_end = event.type is EventType.OBJECT_DELETED and found.is_terminating
+            if ours is None and not is_end:
+                # The end of a deletion that came about here by itself leaves nothing to do.
+                self._leave_out(found, _GONE)
+            elif ours is not None and meta.uid(ours) != event.uid:
+                self._leave_out(found, _ANOTHER)
             return
+        if self._spare.pop(event.uid, None) is not None and ours is not None:
+            return  # a controller here has made it
         if isinstance(command, DeleteObject) and event.uid in self._variant.skipped:
             self._announce(event.key)
         actor: Actor = event.stamp.actor
@@ -258,11 +349,16 @@ class Run:
         try:
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
         except Rejected as refusal:
-            self.not_done[f"a write from outside that is refused here: {refusal}"] += 1
+            self._leave_out(found, f"a write from outside that is refused here: {refusal}")
         finally:
             self._is_outside = False
         event.tree = None
         self.timeline.settle()
+
+    def _leave_out(self, given: Input, why: str) -> None:
+        """Note an input that cannot be done here."""
+        self.not_done[why] += 1
+        self.unapplied.append(Unapplied.of(given, why))
 
     def _announce(self, key: ObjectKey) -> None:
         """The first of the two revisions of a removal, and an attempt between them."""
@@ -290,6 +386,8 @@ class Run:
     def _adapt(self, commands: Sequence[Command]) -> Sequence[Command]:
         """The commands of a plan under recorded names, without those that the variant delays."""
         variant = self._variant
+        if self._keep_events and self._pace is not None:
+            commands = [paced(command) for command in commands]
         if not (variant.unanswered or variant.reported or variant.repeated or variant.returned):
             return self._names.adapt(commands)
         kept: list[Command] = []
@@ -375,7 +473,18 @@ class Run:
             self._pace.note_finished(place, is_finished=is_finished)
         is_news = note_reached(self._reached, event, event.stamp.time)
         is_news |= event.key.resource == "resourceclaims"
+        if self._spare and event.key.resource == "pods":
+            self._look_again(event)
         if is_news and self._waiting.get(event.uid):
             self._number += 1
             due = self._due(self._waiting[event.uid][0])
             heappush(self._ready, (due, self._number, event.uid))
+
+    def _look_again(self, event: Event) -> None:
+        """A pod may have ended whose place a recorded one takes: look at those of its owner."""
+        owner = meta.controller(event.object)
+        if owner is None:
+            return
+        for uid in [uid for uid, place in self._spare.items() if place == owner.uid]:
+            self._number += 1
+            heappush(self._ready, (event.stamp.time, self._number, uid))

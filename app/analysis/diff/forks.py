@@ -1,0 +1,78 @@
+"""What became of recorded inputs that went on in a fork, and what was decided differently there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.analysis.diff.report import DiffReport
+from app.analysis.diff.text import counts_text
+from app.analysis.replay.unapplied import Unapplied
+from app.domain.log import ObjectKey
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+
+LINES_MAX = 50
+"""Inputs that do not apply, and objects, that the text names; the JSON has all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkReport:
+    """The outcome of a fork with recorded inputs.
+
+    `inputs` is how many there were, `unapplied` are those that were left out. `unlike` are the pods
+    and claims that are decided otherwise here even without a change, so that they say nothing about
+    it. `switches` are those that the recorded control plane was found to have had, in words.
+    Without a `diff`, `problem` says why the histories were not compared.
+    """
+
+    source: str
+    fork: str
+    inputs: int
+    unapplied: Sequence[Unapplied]
+    unlike: Sequence[ObjectKey]
+    switches: Sequence[str] = ()
+    diff: DiffReport | None = None
+    problem: str = ""
+
+    def to_json(self) -> JsonObject:
+        """For the command line and the API."""
+        return {
+            "inputs": self.inputs,
+            "inputsLeftOut": [each.to_json() for each in self.unapplied],
+            "unlikeWithoutChange": [str(key) for key in self.unlike],
+            "recordedWith": list(self.switches),
+            "diff": None if self.diff is None else self.diff.to_json(),
+            "notCompared": self.problem,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        if self.switches:
+            yield f"the recording shows these switches, and the fork has them: {self._switches}"
+        left = len(self.unapplied)
+        yield f"{self.inputs} recorded inputs went on, {left} of them do not apply there" + (
+            ":" if left else ""
+        )
+        for each in self.unapplied[:LINES_MAX]:
+            author = f" by {each.author}" if each.author else ""
+            time = timestamps.micro_text(each.time)
+            yield f"  revision {each.revision}, {time}, {each.key}{author}: {each.why}"
+        if left > LINES_MAX:
+            yield f"  and {left - LINES_MAX} more: -o json"
+        if self.unlike:
+            yield (
+                "even without a change these are decided otherwise here than in the recording, "
+                "whatever they do says nothing about the change:"
+            )
+            yield from (f"  {key}" for key in self.unlike[:LINES_MAX])
+            if len(self.unlike) > LINES_MAX:
+                yield f"  and {len(self.unlike) - LINES_MAX} more: -o json"
+        if self.diff is None:
+            yield f"not compared with {self.source}: {self.problem}"
+        else:
+            yield f"compared with {self.source}: {counts_text(self.diff)}"
+            if not self.diff.is_same:
+                yield f"`redra diff {self.source} {self.fork}` tells why"
+
+    @property
+    def _switches(self) -> str:
+        return ", ".join(self.switches)

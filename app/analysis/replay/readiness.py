@@ -1,0 +1,55 @@
+"""What waited for the recorded pace in a run of the unchanged world, and when.
+
+A world that was changed has no recording of its own. What a controller would do there at an instant
+at which it would not do it in the unchanged world follows from the change, and waits for nothing;
+what both worlds have in common keeps the recorded pace.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from app.analysis.replay import tolerances
+from app.domain.values.timestamps import Instant
+
+
+class Readiness:
+    """The waits of one run: of keys of queues, and of attempts whose result was put off.
+
+    `starts` says until when controllers were not up, by name: all their keys waited for that.
+    """
+
+    def __init__(self, starts: Mapping[str, Instant]) -> None:
+        self._starts = starts
+        self._waits: dict[tuple[str, tuple[str, ...]], list[tuple[Instant, Instant]]]
+        self._waits = defaultdict(list)
+        self._put_off: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
+
+    def note(self, queue: str, key: tuple[str, ...], asked: Instant, due: Instant) -> None:
+        """A key was ready at an instant, and had to wait until another."""
+        _extend(self._waits[queue, key], asked, due)
+
+    def note_put_off(self, pod: str, tried: Instant, due: Instant) -> None:
+        """The result of an attempt for a pod (a uid) did not count."""
+        _extend(self._put_off[pod], tried, due)
+
+    def was_waiting(self, queue: str, key: tuple[str, ...], now: Instant) -> bool:
+        """Whether the key waited at about this instant."""
+        start = self._starts.get(queue.partition("/")[0])
+        if start is not None and now <= start:
+            return True
+        return _covers(self._waits.get((queue, key), []), now)
+
+    def was_put_off(self, pod: str, now: Instant) -> bool:
+        """Whether a result for the pod was put off at about this instant."""
+        return _covers(self._put_off.get(pod, []), now)
+
+
+def _extend(waits: list[tuple[Instant, Instant]], since: Instant, due: Instant) -> None:
+    if waits and since <= waits[-1][1]:
+        waits[-1] = (waits[-1][0], Instant(max(due, waits[-1][1])))
+    else:
+        waits.append((since, due))
+
+
+def _covers(waits: list[tuple[Instant, Instant]], now: Instant) -> bool:
+    return any(since - tolerances.TABLE.unseen <= now <= due for since, due in waits)

@@ -1,0 +1,50 @@
+"""Recorded inputs that could not be done in the world that a replay makes."""
+
+from dataclasses import dataclass
+
+from app.analysis.replay.authors import UNNAMED
+from app.analysis.replay.inputs import Input
+from app.analysis.replay.writers import short_name
+from app.domain.log import ObjectKey, Revision
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unapplied:
+    """One input that was left out: the recorded write, its author, and why.
+
+    `author` is empty where the recording does not name it.
+    """
+
+    revision: Revision
+    time: Instant
+    key: ObjectKey
+    change: str
+    author: str
+    why: str
+
+    @classmethod
+    def of(cls, given: Input, why: str) -> "Unapplied":
+        """The entry for an input."""
+        author = "" if given.author == UNNAMED else short_name(given.author)
+        return cls(
+            revision=given.event.revision,
+            time=given.time,
+            key=given.event.key,
+            change=given.event.type.value,
+            author=author,
+            why=why,
+        )
+
+    def to_json(self) -> JsonObject:
+        """For the command line and the API."""
+        return {
+            "revision": self.revision,
+            "time": timestamps.micro_text(self.time),
+            "object": str(self.key),
+            "change": self.change,
+            "author": self.author,
+            "why": self.why,
+        }

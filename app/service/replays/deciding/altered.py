@@ -1,0 +1,123 @@
+"""A changed world: what a run does there besides what was recorded.
+
+Recorded inputs go on in it, and not all of them fit. A pod that a ReplicaSet made in the recording
+because another one was evicted is made here when its ReplicaSet lacks one. What recorded kubelets
+and workload controllers could not write, because what they would have written about never happened
+there, emulated ones write.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.readiness import Readiness
+from app.domain.controllers.plan import MergingViews, Plan, Reconciler
+from app.domain.log import Actor, Event, EventType, ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, RecordDecision
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+FILLED = ("replica-sets", "stateful-sets", "daemon-sets", "jobs", "kubelet")
+"""The controllers that work beside the recorded ones."""
+
+UNPACED = frozenset(("node-lifecycle",))
+"""Controllers without a pace: they wait for the start that the recording shows."""
+
+_COUNTING = frozenset(("ReplicaSet", "ReplicationController"))
+"""Owners that make as many pods as they lack."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """What is different from the world of the recording.
+
+    `edits` makes the commands of the changes from the objects at the beginning, `control` is the
+    readiness of a run without them.
+    """
+
+    edits: Callable[[ObjectsReader], Sequence[Command]]
+    actor: Actor
+    control: Readiness
+
+
+class StrayPods:
+    """Emulated kubelets of the pods that no recorded kubelet ran, or ended.
+
+    `reached` says when pods came so far in the recording, by uid: `bound`, `terminating`. A pod
+    that never did, or comes to its end here before it does there, is served from then on.
+    """
+
+    def __init__(self, kubelet: Reconciler, reached: Mapping[tuple[str, str], Instant]) -> None:
+        self._kubelet = kubelet
+        self._reached = reached
+        self.name = kubelet.name
+        self.reads = kubelet.reads
+        self.queues = kubelet.queues
+        self.step: Callable[[MergingViews, Instant], Plan | None] = kubelet.step
+        self.settled = kubelet.settled
+        self.due = kubelet.due
+        self.redecide = kubelet.redecide
+
+    def fold(self, event: Event, views: MergingViews) -> None:
+        """Show the kubelets what concerns their pods."""
+        if event.key.resource == "nodes":
+            return
+        if event.key.resource != "pods" or self._is_stray(event):
+            self._kubelet.fold(event, views)
+
+    def _is_stray(self, event: Event) -> bool:
+        pod = event.object
+        if not core.node_name(pod):
+            return False
+        if (event.uid, "bound") not in self._reached:
+            return True
+        if not meta.is_deleting(pod):
+            return False
+        there = self._reached.get((event.uid, "terminating"))
+        return there is None or there > event.stamp.time + tolerances.TABLE.unseen
+
+
+def paced(command: Command) -> Command:
+    """A decision that says that it was made at a recorded pace, which its log does not hold."""
+    if not isinstance(command, RecordDecision):
+        return command
+    inputs = {**command.body["inputs"], "paced": True}
+    return replace(command, body={**command.body, "inputs": inputs})
+
+
+def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:
+    """Whether an event makes a pod of a ReplicaSet that has as many as it wants here."""
+    if event.type is not EventType.OBJECT_CREATED or event.key.resource != "pods":
+        return False
+    owner = meta.controller(event.object)
+    if owner is None or owner.kind not in _COUNTING:
+        return False
+    place = objects.by_uid(owner.uid)
+    tree = None if place is None else objects.get(place)
+    if tree is None:
+        return False
+    wanted = core.replicas(tree)
+    mine = (objects.get(key) for key in objects.dependents(owner.uid) if key.resource == "pods")
+    active = sum(1 for pod in mine if pod is not None and _is_active(pod))
+    return active >= (1 if wanted is None else wanted)
+
+
+def refused_pods(objects: ObjectsReader) -> list[ObjectKey]:
+    """The pods that the scheduler has refused and that wait, by name."""
+    return [
+        key
+        for key in objects.keys(*api_resources.PODS)
+        if (pod := objects.get(key)) is not None and _is_refused(pod)
+    ]
+
+
+def _is_active(pod: JsonView) -> bool:
+    return not core.is_finished(pod) and not meta.is_deleting(pod)
+
+
+def _is_refused(pod: JsonView) -> bool:
+    condition = meta.condition(pod, condition_types.POD_SCHEDULED)
+    return condition is not None and condition.status == "False" and not core.node_name(pod)

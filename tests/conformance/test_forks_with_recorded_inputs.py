@@ -1,0 +1,151 @@
+"""Forks of recordings in which the recorded inputs go on: alone, beside a change, upon a change."""
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from app.adapters.clock import SystemClock
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.uids import DerivedUids
+from app.analysis.diff.forks import ForkReport
+from app.analysis.edits import Apply, Delete, Edit
+from app.bootstrap.control_planes import ForkPlanes
+from app.bootstrap.rules import rules_of
+from app.domain.errors import InputError
+from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
+from app.ports import RuntimePorts
+from app.service import diffing, importing
+from app.service.diffing import By, Comparison
+from app.service.forking import Forker, NewFork, Switches
+from app.service.importing import ImportOptions
+from app.service.runtime import RuntimeBounds
+from app.settings import Settings
+from tests.shared_data import shared_path
+
+ME = Actor(user="me")
+
+NAMES = ["a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "j-api-versions"]
+
+UNRELATED = Apply(
+    tree={
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "unrelated", "namespace": "default"},
+        "data": {"a": "b"},
+    }
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """An imported recording, to be forked."""
+
+    log: MemoryLog
+    info: HistoryInfo
+
+    async def events(self, info: HistoryInfo) -> list[Event]:
+        return await self.log.read(info.id, after=Revision(0), limit=1_000_000)
+
+    async def fork(
+        self, at: int, *edits: Edit, switches: Switches = Switches(), until: int = 0
+    ) -> tuple[HistoryInfo, ForkReport]:
+        ports = RuntimePorts(
+            log=self.log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7)
+        )
+        bounds = RuntimeBounds(poll_seconds=60.0)
+        forker = Forker(ports, rules_of, bounds, ForkPlanes(Settings()))
+        last = Revision(until or (await self.log.head(self.info.id)).revision)
+        wanted = NewFork(switches=switches, edits=edits, until=last)
+        made = await forker.fork(self.info, f"fork-{at}-{until}", str(at), wanted, ME)
+        comparison = Comparison(by=By.DECISIONS, schemas=rules_of(self.info).schemas)
+        report = await diffing.report_of_fork(self.log, self.info, made, comparison)
+        assert report is not None
+        return made.info, report
+
+
+async def recorded(name: str) -> Recording:
+    """A recording as `redra import` makes it."""
+    log = MemoryLog(MemoryStore())
+    with open_history([shared_path("histories", name)], ReadOptions()) as source:
+        options = ImportOptions(settings={"profile": "1.36", "recorded": True})
+        result = await importing.import_records(log, source, name=name, options=options)
+    return Recording(log, result.history)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name: str) -> None:
+    recording = await recorded(name)
+    last = (await recording.log.head(recording.info.id)).revision
+    drawn = random.Random(name)
+    for at in {drawn.randrange(1, last // 2), drawn.randrange(last // 2, last - 1)}:
+        _, report = await recording.fork(at)
+        assert report.diff is not None
+        assert report.diff.is_same, f"at {at}: {report.diff.to_json()['differences']}"
+        assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
+
+
+@pytest.mark.parametrize("name", ["a-quickstart", "c-multihost-tpu", "j-api-versions"])
+async def test_nothing_follows_from_an_edit_that_concerns_nobody(name: str) -> None:
+    recording = await recorded(name)
+    last = (await recording.log.head(recording.info.id)).revision
+    _, report = await recording.fork(last // 3, UNRELATED)
+    assert report.diff is not None
+    assert report.diff.is_same, report.diff.to_json()["differences"]
+    assert report.unapplied == ()
+
+
+async def test_evicted_pods_stay_where_the_rule_is_deleted() -> None:
+    recording = await recorded("e-taints")
+    events = await recording.events(recording.info)
+    rule = "evict-worker-2"
+    at = next(event.revision for event in events if event.key.name == rule)
+    info, report = await recording.fork(at, Delete(name=f"devicetaintrule/{rule}"))
+    assert report.diff is not None
+    classes = {
+        each.pair.name.removeprefix("taints/"): [found.value for found in each.classes]
+        for each in report.diff.differences
+    }
+    spared = {"sh-0": ["spared"], "sh-1": ["spared"], "web-6c7b8c75c5-c566t": ["spared"]}
+    # Its ReplicaSet needs no other pod then.
+    assert classes == {**spared, "web-6c7b8c75c5-b2svm": ["only in A"]}
+    assert {each.root.name for each in report.diff.differences} == {
+        f"devicetaintrules.resource.k8s.io/{rule}"
+    }
+    left = {(each.key.name, each.author.partition(":")[0]) for each in report.unapplied}
+    assert (rule, "kubernetes-admin") in left
+    assert ("web-6c7b8c75c5-b2svm", "replicaset-controller") in left
+    assert len(report.unapplied) == len(report.to_json()["inputsLeftOut"])
+    assert await recording.events(recording.info) == events
+    # The gone rule is not deleted a second time, and no evicted pod ends.
+    later = (await recording.events(info))[at + 2 :]
+    assert not [each for each in later if each.key.name in spared and is_end(each)]
+
+
+def is_end(event: Event) -> bool:
+    return event.type is EventType.OBJECT_DELETED and event.key.resource == "pods"
+
+
+async def test_inputs_go_on_up_to_a_moment() -> None:
+    recording = await recorded("a-quickstart")
+    last = (await recording.log.head(recording.info.id)).revision
+    _, whole = await recording.fork(last // 3)
+    events = await recording.events(recording.info)
+    until = events[last // 2].revision
+    info, part = await recording.fork(last // 3, until=until)
+    assert part.inputs < whole.inputs
+    assert part.diff is not None
+    assert part.diff.is_same
+    ends = (await recording.events(info))[-1].stamp.time
+    assert ends < events[-1].stamp.time
+
+
+@pytest.mark.parametrize(("at", "until"), [(50, 50), (50, 20)])
+async def test_fork_without_inputs_to_go_on_is_refused(at: int, until: int) -> None:
+    recording = await recorded("j-api-versions")
+    with pytest.raises(InputError, match="no inputs after revision 50"):
+        await recording.fork(at, until=until)
+    assert [info.name for info in await recording.log.histories()] == ["j-api-versions"]
+    assert await recording.log.unfinished() == []

@@ -1,0 +1,193 @@
+"""Forks with recorded inputs come to what a judge says that knows nothing of schedulers.
+
+A script is played on a control plane of ours, which gives a history. A fork at the moment of a
+planted change, with that change as an edit and the history's later inputs, must give each pod the
+device, the eviction or the wait that the judge works out (`expected_differences.Play`).
+"""
+
+import os
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from heapq import heapify, heappop, heappush
+
+from app.adapters.clock import SystemClock
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.uids import DerivedUids
+from app.analysis.diff.report import DiffReport
+from app.analysis.edits import Apply, Edit, Patch
+from app.bootstrap.control_planes import ForkPlanes
+from app.bootstrap.rules import rules_of
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
+from app.domain.log.event import GENESIS
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import RuntimePorts
+from app.service import diffing
+from app.service.diffing import By, Comparison, Ending
+from app.service.forking import Forker, MadeFork, NewFork
+from app.service.runtime import RuntimeBounds
+from app.settings import Settings
+from tests.cluster import DRIVER, T0, Cluster
+from tests.simulation import scripted
+from tests.simulation.expected_differences import Act, Fate, Play, Script, draw, plant
+from tests.simulation.test_differences import devices, is_as_played
+
+SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "").split()] or range(24)
+ACTS = 16
+EDITS = ("lose", "taint", "select", "cordon", "republish")
+ME = Actor(user="me")
+
+
+@dataclass
+class Forked(Play):
+    """Plays what is left of a script where its inputs are those that were recorded.
+
+    A pod finishes as long after it got its device as it did in the recording; one that did not
+    finish there does not finish here. `is_clear` turns false where two acts meet at one instant.
+    """
+
+    recorded: Mapping[str, Fate] = field(default_factory=dict)
+    is_clear: bool = True
+
+    def run(self) -> Mapping[str, Fate]:
+        queue = [(act.time, number, act) for number, act in enumerate(self.script.acts)]
+        heapify(queue)
+        times = {act.time for act in self.script.acts}
+        pending: list[tuple[float, int, Act]] = []
+        while queue:
+            time, number, act = heappop(queue)
+            if act.what != "finish" or number >= len(self.script.acts):
+                self._do(act)
+            elif self._was_recorded(act):
+                pending.append((time, number, act))
+            while self._settle(act.part, time):
+                pass
+            for entry in list(pending):
+                here = self.fates[entry[2].name]
+                if here.placed is None:
+                    continue
+                pending.remove(entry)
+                there = self.recorded[entry[2].name].placed or 0.0
+                due = max(time, entry[0] + max(0.0, here.placed - there))
+                self.is_clear &= due == entry[0] or due not in times
+                times.add(due)
+                heappush(queue, (due, len(self.script.acts) + entry[1], entry[2]))
+        return self.fates
+
+    def _was_recorded(self, act: Act) -> bool:
+        there = self.recorded[act.name]
+        return there.placed is not None and there.evicted is None and there.ended == act.time
+
+
+async def recorded(cluster: Cluster, script: Script) -> tuple[MemoryLog, HistoryInfo]:
+    """The history of a cluster."""
+    log, events = MemoryLog(MemoryStore()), cluster.line.events
+    settings = {**cluster.profile.settings(), "quirks": asdict(ControllerQuirks(c2=script.c2))}
+    info = await log.create_history(
+        "base", seed=1, settings=settings, created=Instant(0), hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=events)
+    return log, info
+
+
+def edit_of(cluster: Cluster, script: Script, act: Act) -> Edit:
+    """The planted act as an edit."""
+    slices = cluster.must("resourceslices", f"n{act.part}-slice")
+    spec = slices["spec"]
+    pool = {**spec["pool"], "generation": spec["pool"]["generation"] + 1}
+    match act.what:
+        case "lose":
+            kept = [device for device in spec["devices"] if device["name"] != act.name]
+            body = {"spec": {"devices": kept, "pool": pool}}
+            return Patch(name=f"resourceslice/n{act.part}-slice", body=body)
+        case "republish":
+            return Patch(name=f"resourceslice/n{act.part}-slice", body={"spec": {"pool": pool}})
+        case "select":
+            expression = f'device.attributes["{DRIVER}"].model == "a"'
+            body = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
+            return Patch(name=f"deviceclass/{act.name}", body=body)
+        case "cordon":
+            return Patch(name=f"node/{act.name}", body={"spec": {"unschedulable": True}})
+        case _:
+            device, _, effect = act.value.partition(":")
+            selector = {"driver": DRIVER, "pool": f"n{act.part}", "device": device}
+            taint = {"key": scripted.KEY, "value": "true", "effect": effect}
+            return Apply(
+                tree={
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "DeviceTaintRule",
+                    "metadata": {"name": act.name},
+                    "spec": {"deviceSelector": selector, "taint": taint},
+                }
+            )
+
+
+async def fork(
+    log: MemoryLog, info: HistoryInfo, at: Revision, *edits: Edit
+) -> tuple[MadeFork, list[Event]]:
+    ports = RuntimePorts(log=log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7))
+    forker = Forker(ports, rules_of, RuntimeBounds(poll_seconds=60.0), ForkPlanes(Settings()))
+    until = (await log.head(info.id)).revision
+    made = await forker.fork(info, f"f{at}", str(at), NewFork(edits=edits, until=until), ME)
+    return made, await log.read(made.info.id, after=Revision(0), limit=1_000_000)
+
+
+def evictions(events: list[Event]) -> set[str]:
+    """The pods that were told to go because of a taint."""
+    return {
+        event.key.name
+        for event in events
+        if event.key.resource == "pods" and event.type is not EventType.OBJECT_DELETED
+        for condition in event.object.get("status", {}).get("conditions", ())
+        if condition["type"] == "DisruptionTarget"
+    }
+
+
+async def test_nothing_else_comes_of_a_fork_without_a_change() -> None:
+    for seed in list(SEEDS)[:6]:
+        script = draw(random.Random(seed), parts=2, acts=ACTS)
+        cluster = scripted.run(script)
+        log, info = await recorded(cluster, script)
+        at = Revision(random.Random(seed).randrange(1, len(cluster.line.events)))
+        made, _ = await fork(log, info, at)
+        comparison = Comparison(by=By.DECISIONS, schemas=rules_of(info).schemas)
+        report = await diffing.compare_histories(
+            log, Ending(history=info), Ending(history=made.info), comparison
+        )
+        assert isinstance(report, DiffReport)
+        assert report.is_same, f"seed {seed} at {at}: {report.to_json()['differences']}"
+        assert made.continued is not None
+        assert (made.continued.unapplied, made.continued.unlike) == ((), ())
+
+
+async def test_each_pod_of_a_changed_world_fares_as_the_judge_says() -> None:
+    judged = changed = 0
+    for seed in SEEDS:
+        drawn = random.Random(seed)
+        before = draw(drawn, parts=1, acts=ACTS)
+        after, planted = plant(drawn, before)
+        acts = [act for act in after.acts if act.is_planted]
+        if not planted or planted[0].what not in EDITS:
+            continue
+        (act,) = acts
+        base, told = scripted.run(before), Play(before).run()
+        if not is_as_played(base, told):
+            continue
+        moment = T0 + int(scripted.EPOCH_SECONDS * (act.time + 1)) * SECOND
+        events = base.line.events
+        at = max(event.revision for event in events if event.stamp.time < moment)
+        judge = Forked(after, recorded=told)
+        wanted = judge.run()
+        if not judge.is_clear:
+            continue
+        log, info = await recorded(base, before)
+        _, forked = await fork(log, info, at, edit_of(base, before, act))
+        judged += 1
+        given = {name: fate.device for name, fate in wanted.items() if fate.device}
+        assert devices(forked) == given, f"seed {seed}: {planted}"
+        evicted = {name for name, fate in wanted.items() if fate.evicted is not None}
+        assert evictions(forked) == evicted, f"seed {seed}: {planted}"
+        changed += wanted != told
+    assert judged > len(SEEDS) // 4
+    assert changed > len(SEEDS) // 8
