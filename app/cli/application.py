@@ -28,7 +28,7 @@ from app.cli import (
     storing,
     telling,
 )
-from app.cli.experiments import minimising
+from app.cli.experiments import exporting, minimising
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import reporting
 from app.cli.pacing import playing
@@ -69,6 +69,7 @@ for _module in (
     listing,
     telling,
     importing,
+    exporting,
     recording,
     playing,
     replaying,

@@ -1,4 +1,4 @@
-"""`redra import`, `redra export`: histories in and out."""
+"""`redra import`: recordings become histories."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 
 def register(root: typer.Typer) -> None:
-    """Add the commands of this module."""
+    """Add the command of this module."""
     root.command("import")(import_history)
-    root.command("export")(export)
 
 
 def import_history(
@@ -115,31 +114,3 @@ def _print(imported: "Imported") -> None:
         console.note(f"left out: {place}: {reason}")
     for note in report.notes:
         console.note(f"note: {note}")
-
-
-def export(
-    history: Annotated[str, typer.Argument(help="Name of the history.")],
-    file: Annotated[Path, typer.Option("--output-file", "-o", help="The bundle to write.")],
-    with_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--with-secrets",
-            help="Put the key of the history's Secrets in: who has the bundle can read them.",
-        ),
-    ] = False,
-    data: DataOption = None,
-) -> None:
-    """Write a history as a native bundle: events with their hashes, settings, reports."""
-    from app.bootstrap import process_settings, recordings, stores
-
-    settings = process_settings.settings(data=data)
-
-    async def run() -> int:
-        async with stores.open_store(settings) as store:
-            with Progress(f"exporting {history}") as progress:
-                return await recordings.export_history(
-                    store, settings, history, file, progress.to, with_secrets=with_secrets
-                )
-
-    events = console.run(run)
-    console.say(f"{file}: {events} events of history {history}")

@@ -5,17 +5,19 @@
         redra_cluster.advance(300)
 
 `@pytest.mark.redra(profile="1.36", gates="DRAConsumableCapacity=true", without=["scheduling"])`
-chooses the release, gates, quirks and which controllers do not run.
+chooses the release, gates, quirks and which controllers do not run. `redra_history` runs what a
+test that was exported from a history carries.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from app.bootstrap.handover.stories import StoryRun
     from app.testing.clusters import Cluster, Server
 
 NAME_LENGTH_MAX = 40
@@ -56,6 +58,23 @@ def redra_cluster(
         _name_of(request.node.name), tmp_path, read(chosen), without=without
     ) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRun]":
+    """Decides again what came from outside of a history that `redra export --as pytest` wrote."""
+    from app.bootstrap import history_settings
+    from app.bootstrap.handover import stories
+    from app.settings import read
+
+    marker = request.node.get_closest_marker("redra")
+    chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    changes = history_settings.history_settings(read(chosen)) if chosen else {}
+
+    def run(story: object) -> "StoryRun":
+        return stories.run(story, changes)
+
+    return run
 
 
 def _name_of(test: str) -> str:

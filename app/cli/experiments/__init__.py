@@ -1,1 +1,1 @@
-"""Commands that run a history in many ways: the smallest that shows something, matrices of runs."""
+"""Commands that try a history or hand it on: the smallest that shows something, tests, matrices."""

@@ -1,0 +1,124 @@
+"""Steps as numbered manifests, with a script that gives them to kubectl in their order."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.analysis.replay.inputs import Input, is_terminating
+from app.domain.log import EventType
+from app.domain.values.fields import meta
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND
+
+_SERVERS_OWN = frozenset(
+    (
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "selfLink",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "ownerReferences",
+    )
+)
+
+_HEAD = """\
+#!/bin/sh
+# {title}
+# The writes of users, drivers and kubelets, in their order; controllers do the rest.
+# KUBECTL may name another program, or one with options; WAIT=no leaves out the times between.
+set -eu
+cd "$(dirname "$0")"
+: "${{KUBECTL:=kubectl}}"
+pause() {{ [ "${{WAIT:-yes}}" = no ] || sleep "$1"; }}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file of the folder; a tree is written as YAML."""
+
+    name: str
+    content: str | JsonObject
+
+
+def files(inputs: Sequence[Input], title: str) -> Iterator[File]:
+    """The manifests, and `run.sh` at the end."""
+    lines = [_HEAD.format(title=title)]
+    last = inputs[0].time if inputs else 0
+    number = 0
+    for step in inputs:
+        if step.time - last >= SECOND:
+            lines.append(f"pause {(step.time - last) // SECOND}")
+        last = step.time
+        for words, tree in _acts(step):
+            number += 1
+            if tree is None:
+                lines.append(f"$KUBECTL {words}")
+                continue
+            verb = words.split()[0]
+            name = f"{number:03}-{verb}-{step.event.key.resource}-{step.event.key.name}.yaml"
+            lines.append(f"$KUBECTL {words} {shlex.quote(name)}")
+            yield File(name=name, content=tree)
+    yield File(name="run.sh", content="\n".join(lines) + "\n")
+
+
+def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
+    """What kubectl is told, and the file it is given."""
+    event = step.event
+    tree = event.object
+    if event.type is EventType.OBJECT_DELETED or (
+        is_terminating(tree) and not is_terminating(step.before)
+    ):
+        grace = meta.deletion_grace_seconds(tree)
+        now = " --grace-period=0 --force" if not grace and event.key.resource == "pods" else ""
+        yield f"delete {_place(step)}{now} --wait=false --ignore-not-found", None
+        return
+    if step.before is None or event.type is EventType.OBJECT_CREATED:
+        plain = _without_servers_own(tree)
+        status = plain.pop("status", None)
+        yield "create -f", plain
+        if status:
+            yield (
+                f"patch {_place(step)} --subresource=status --type=merge --patch-file",
+                {"status": status},
+            )
+        return
+    patch = _merge_patch(_without_servers_own(step.before), _without_servers_own(tree))
+    status = patch.pop("status", None)
+    if patch:
+        yield f"patch {_place(step)} --type=merge --patch-file", patch
+    if status:
+        yield (
+            f"patch {_place(step)} --subresource=status --type=merge --patch-file",
+            {"status": status},
+        )
+
+
+def _place(step: Input) -> str:
+    key = step.event.key
+    resource = f"{key.resource}.{key.group}" if key.group else key.resource
+    namespace = f" -n {shlex.quote(key.namespace)}" if key.namespace else ""
+    return f"{resource} {shlex.quote(key.name)}{namespace}"
+
+
+def _without_servers_own(tree: JsonObject) -> JsonObject:
+    metadata = {
+        name: value for name, value in meta.metadata(tree).items() if name not in _SERVERS_OWN
+    }
+    return {**tree, "metadata": metadata}
+
+
+def _merge_patch(before: Any, after: Any) -> Any:
+    """What a merge patch must say; RFC 7396."""
+    patch: JsonObject = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        if name not in before:
+            patch[name] = value
+        elif before[name] != value:
+            is_deep = isinstance(before[name], dict) and isinstance(value, dict)
+            patch[name] = _merge_patch(before[name], value) if is_deep else value
+    return patch

@@ -1,0 +1,222 @@
+"""Names are replaced, and decisions stay: what is sorted or compared keeps its order.
+
+Names of objects, namespaces, pools, devices and requests, values of labels and texts in attributes
+become `a0001`, `a0002`, … in the order in which they sort, wherever they stand, and in the string
+literals of selectors. Names that every cluster has (`default`, `kube-…`, `system-…`) stay, and the
+letter says between which of them a name sorts. Annotations, environment, arguments, messages and
+parameters of drivers are left out. Kept are kinds, keys of labels and taints, names of drivers and
+attributes, numbers, versions and quantities: a decision rests on them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import msgspec
+
+from app.analysis.replay.inputs import Input
+from app.domain.log import Event, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.values.fields import core, dra
+from app.domain.values.json_tree import JsonObject
+
+_NAMES = frozenset(
+    (
+        "name",
+        "namespace",
+        "nodeName",
+        "generateName",
+        "resourceClaimName",
+        "resourceClaimTemplateName",
+        "deviceClassName",
+        "pool",
+        "device",
+        "request",
+        "serviceAccountName",
+        "serviceAccount",
+        "priorityClassName",
+        "claimName",
+        "counterSet",
+        "hostname",
+        "subdomain",
+        "nominatedNodeName",
+        "podName",
+        "image",
+        "string",
+        "strings",
+        "node",
+    )
+)
+"""Fields whose text is a name; of pools as objects, their name is."""
+
+_LISTS = frozenset(("requests", "values", "strings", "parentRequests"))
+"""Fields whose items are names."""
+
+_LABELS = frozenset(("labels", "matchLabels", "nodeSelector"))
+"""Fields whose values are names."""
+
+_LEFT_OUT = frozenset(
+    (
+        "annotations",
+        "managedFields",
+        "env",
+        "envFrom",
+        "args",
+        "command",
+        "message",
+        "parameters",
+        "volumes",
+        "volumeMounts",
+        "imagePullSecrets",
+        "containerStatuses",
+        "images",
+    )
+)
+
+Decided: TypeAlias = tuple[ObjectKey, str, tuple[str, tuple[tuple[str, ...], ...]]]
+"""The object, the outcome of a decision, and node and devices."""
+
+_KEPT = re.compile(r"(\d[\d.]*|true|false||default|kube-.*|system-.*)", re.IGNORECASE)
+_STAYING = ("default", "kube-", "system-")
+_LETTERS = "aelt"
+"""The first letters of names before, between and after those that stay."""
+
+_LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
+_NODE_USER = "system:node:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redaction:
+    """What each name is replaced by; `made` are all that names become."""
+
+    names: Mapping[str, str]
+    made: frozenset[str] = frozenset()
+
+    def input(self, step: Input) -> Input:
+        """A step without its names."""
+        event = step.event
+        tree = self.tree(event.object)
+        key = self.key(event.key)
+        author = self.user(step.author)
+        actor = msgspec.structs.replace(event.stamp.actor, user=self.user(event.stamp.actor.user))
+        stamp = msgspec.structs.replace(event.stamp, actor=actor, origin=None)
+        fresh = msgspec.structs.replace(
+            event, key=key, body=canonical_json(tree), tree=tree, stamp=stamp
+        )
+        before = None if step.before is None else self.tree(step.before)
+        return replace(step, event=fresh, before=before, author=author)
+
+    def event(self, event: Event) -> Event:
+        """An event without its names."""
+        tree = self.tree(event.object)
+        key = self.key(event.key)
+        return msgspec.structs.replace(event, key=key, body=canonical_json(tree), tree=tree)
+
+    def decision(self, event: Event) -> Decided:
+        """What an event decides, under the new names."""
+        node, devices = placed(event)
+        return (
+            self._known(self.key(event.key), drawn=event.key.name not in self.names),
+            event.object.get("outcome", ""),
+            (self._name(node), tuple(tuple(map(self._name, each)) for each in devices)),
+        )
+
+    def decided(self, event: Event) -> Decided:
+        """What an event of the history without names decides."""
+        key = self._known(event.key, drawn=event.key.name not in self.made)
+        return key, event.object.get("outcome", ""), placed(event)
+
+    def _known(self, key: ObjectKey, *, drawn: bool) -> ObjectKey:
+        """The key, without a name that a controller has drawn."""
+        return key._replace(name="") if drawn else key
+
+    def tree(self, tree: JsonObject) -> JsonObject:
+        """An object without its names."""
+        redacted: JsonObject = _mapped(tree, "", self._name, self._literals)
+        return redacted
+
+    def key(self, key: ObjectKey) -> ObjectKey:
+        """A key without its names."""
+        return key._replace(namespace=self._name(key.namespace), name=self._name(key.name))
+
+    def user(self, user: str) -> str:
+        """Who wrote: programs of the cluster keep their names, nodes have theirs replaced."""
+        if user.startswith(_NODE_USER):
+            return _NODE_USER + self._name(user.removeprefix(_NODE_USER))
+        return user if user.startswith("system:") else "user"
+
+    def _name(self, text: str) -> str:
+        """A name, or the parts of a subrequest's."""
+        if text in self.names:
+            return self.names[text]
+        return "/".join(self.names.get(part, part) for part in text.split("/"))
+
+    def _literals(self, expression: str) -> str:
+        """A selector with its string literals replaced."""
+
+        def replaced(literal: re.Match[str]) -> str:
+            text = literal[1] if literal[1] is not None else literal[2]
+            return f'"{self.names[text]}"' if text in self.names else literal[0]
+
+        return _LITERAL.sub(replaced, expression)
+
+
+def placed(event: Event) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    """The node that a pod has, the devices that a claim has."""
+    return core.node_name(event.object), tuple(
+        (each.pool, each.device) for each in dra.results(event.object)
+    )
+
+
+def redaction_of(inputs: Iterable[Input]) -> Redaction:
+    """New names for all names, in their order."""
+    known: set[str] = set()
+
+    def note(text: str) -> str:
+        known.update(part for part in text.split("/") if not _KEPT.fullmatch(part))
+        return text
+
+    for step in inputs:
+        for tree in (step.event.object, step.before or {}):
+            _mapped(tree, "", note, lambda text: text)
+        note(step.event.key.namespace)
+        note(step.event.key.name)
+    width = max(4, len(str(len(known))))
+    names = {
+        name: f"{_letter(name)}{number:0{width}}"
+        for number, name in enumerate(sorted(known), start=1)
+    }
+    return Redaction(names=names, made=frozenset(names.values()))
+
+
+def _letter(name: str) -> str:
+    """The first letter of a new name: it sorts among the names that stay as the old one did."""
+    return _LETTERS[sum(name > kept for kept in _STAYING)]
+
+
+def _mapped(
+    tree: Any, field: str, name: Callable[[str], str], expression: Callable[[str], str]
+) -> Any:
+    if isinstance(tree, dict):
+        return dict(_fields(tree, field, name, expression))
+    if isinstance(tree, list):
+        return [_mapped(item, _of_items(field), name, expression) for item in tree]
+    if not isinstance(tree, str) or not tree:
+        return tree
+    if field == "expression":
+        return expression(tree)
+    return name(tree) if field in _NAMES else tree
+
+
+def _fields(
+    tree: JsonObject, field: str, name: Callable[[str], str], expression: Callable[[str], str]
+) -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if key in _LEFT_OUT:
+            continue
+        yield key, _mapped(value, "name" if field in _LABELS else key, name, expression)
+
+
+def _of_items(field: str) -> str:
+    return "name" if field in _LISTS else field

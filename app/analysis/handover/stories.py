@@ -1,0 +1,123 @@
+"""What came from outside of a history as plain data, and back: the form that a test carries."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.analysis.minimise.material import Material
+from app.analysis.replay.inputs import Input
+from app.domain.errors import InputError
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant, TimestampError
+
+FORMAT = "redra/story-1"
+
+
+class Line(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """One write from outside. `before` is the object before it, where it changes one."""
+
+    at: str
+    type: EventType
+    user: str
+    verb: str
+    group: str = ""
+    resource: str
+    namespace: str = ""
+    name: str
+    uid: str
+    object: JsonObject
+    before: JsonObject | None = None
+
+
+class Story(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """The settings of a history, what came from outside, and when it ends."""
+
+    format: str
+    settings: JsonObject
+    seed: int = 0
+    end: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadStory:
+    """A story as it is run."""
+
+    material: Material
+    settings: JsonObject
+    seed: int
+    end: Instant
+
+
+def tell(inputs: Sequence[Input], settings: Mapping[str, object], seed: int, end: Instant) -> Story:
+    """The story of inputs."""
+    return Story(
+        format=FORMAT,
+        settings=dict(settings),
+        seed=seed,
+        end=timestamps.micro_text(end),
+        lines=[_line(each) for each in inputs],
+    )
+
+
+def read(tree: object) -> ReadStory:
+    """A story that is to be run. Raises InputError."""
+    try:
+        story = msgspec.convert(tree, Story)
+        inputs = [_input(line, number) for number, line in enumerate(story.lines)]
+        end = timestamps.parse(story.end)
+    except (msgspec.ValidationError, TimestampError) as problem:
+        raise InputError(f"it is no story of a history: {problem}") from problem
+    if story.format != FORMAT:
+        raise InputError(f"the story has the format {story.format!r}, not {FORMAT!r}")
+    return ReadStory(
+        material=Material(steps=inputs), settings=story.settings, seed=story.seed, end=end
+    )
+
+
+def _line(step: Input) -> Line:
+    event, key = step.event, step.event.key
+    return Line(
+        at=timestamps.micro_text(step.time),
+        type=event.type,
+        user=step.author or event.stamp.actor.user,
+        verb=event.stamp.verb,
+        group=key.group,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        uid=event.uid,
+        object=_plain(event.object),
+        before=None if step.before is None else _plain(step.before),
+    )
+
+
+def _plain(tree: JsonObject) -> JsonObject:
+    """Without what the API keeps for itself."""
+    metadata = {
+        name: value
+        for name, value in tree.get("metadata", {}).items()
+        if name not in ("managedFields", "resourceVersion")
+    }
+    return {**tree, "metadata": metadata}
+
+
+def _input(line: Line, number: int) -> Input:
+    time = timestamps.parse(line.at)
+    event = Event(
+        revision=Revision(number + 1),
+        type=line.type,
+        key=ObjectKey(line.group, line.resource, line.namespace, line.name),
+        uid=line.uid,
+        body=canonical_json(line.object),
+        stamp=Stamp(time=time, actor=Actor(user=line.user), verb=line.verb),
+    )
+    return Input(event=event, before=line.before, time=time, author=line.user, number=number)

@@ -1,0 +1,207 @@
+"""A history exported as a test, as manifests or as a case of the allocator."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import zip_longest
+from pathlib import Path
+from tempfile import mkdtemp
+
+import msgspec
+import yaml
+
+from app.analysis.handover import cases, manifests, redaction, stories
+from app.analysis.minimise.material import Material
+from app.analysis.verify.invariants import InvariantWatch
+from app.bootstrap.engines import Engines
+from app.bootstrap.handover.stories import StoryRun
+from app.bootstrap.minimising.sources import Source
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType
+from app.domain.objects import profile as profiles
+from app.domain.values import api_resources
+from app.domain.values.timestamps import Instant
+from app.service.replays.trials import Ran, Runner
+
+
+class Form(StrEnum):
+    """What a history can be exported as, besides a bundle."""
+
+    PYTEST = "pytest"
+    MANIFESTS = "manifests"
+    CASE = "go-allocator-case"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to export. `never` are predicates that a test asserts not to be shown; `pod` is the pod
+    whose allocation is the case."""
+
+    form: Form
+    redact: bool = False
+    never: Sequence[str] = ()
+    pod: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What was written: how many inputs and decisions it has, and how many names were replaced."""
+
+    inputs: int
+    decisions: int
+    names: int = 0
+    asserts: Sequence[str] = ()
+
+
+def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
+    """Write the history in another form, whole or not at all. Raises InputError."""
+    ran, material, names = _ran(source, wanted)
+    end = material.end(ran.candidate)
+    asserts: list[str] = []
+    match wanted.form:
+        case Form.PYTEST:
+            text, asserts = _pytest(ran, material, name, wanted, end)
+            _write(path, text)
+        case Form.MANIFESTS:
+            inputs = material.inputs(ran.candidate)
+            _write_folder(path, list(manifests.files(inputs, f"History {name}")))
+        case Form.CASE:
+            profile = profiles.from_settings(ran.info.settings)
+            case = cases.case(ran.events, profile, name, wanted.pod)
+            tree = {"source": "redra", "suite": "allocator", "count": 1, "cases": [case]}
+            _write(path, msgspec.json.format(msgspec.json.encode(tree), indent=2).decode() + "\n")
+    return Exported(
+        inputs=len(material.steps),
+        decisions=len(StoryRun(ran).decisions),
+        names=names,
+        asserts=asserts,
+    )
+
+
+def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int]:
+    """The history decided again, redacted if that is wanted, with the same decisions."""
+    ran = _run(source, source.decided)
+    if not wanted.redact:
+        return ran, source.decided, 0
+    redacted = redaction.redaction_of(source.decided.steps)
+    material = Material(
+        steps=[redacted.input(step) for step in source.decided.steps],
+        made=[redacted.event(event) for event in source.decided.made],
+    )
+    again = _run(source, material)
+    _check_same(ran, again, redacted)
+    return again, material, len(redacted.names)
+
+
+def _run(source: Source, material: Material) -> Ran:
+    settings = {name: value for name, value in source.info.settings.items() if name != "recorded"}
+    info = msgspec.structs.replace(source.info, settings=settings)
+    return Runner(material, info, Engines()).run(source.whole(material))
+
+
+def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
+    """Raise InputError unless every decision came out as before, but for the names."""
+    expected = [redacted.decision(event) for event in before.events if _is_told(event)]
+    actual = [redacted.decided(event) for event in after.events if _is_told(event)]
+    if expected == actual:
+        return
+    pairs = zip_longest(expected, actual)
+    number, (left, right) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
+    raise InputError(
+        f"without its names the history is decided otherwise, first at decision {number + 1}: "
+        f"{left} is {right}",
+        place="--redact",
+        cure="a selector looks into its values (startsWith, matches); export it without --redact",
+    )
+
+
+def _is_told(event: Event) -> bool:
+    """Decisions, and what they gave: nodes to pods, devices to claims."""
+    return event.type is EventType.DECISION_RECORDED or event.key[:2] in (
+        api_resources.PODS,
+        api_resources.RESOURCE_CLAIMS,
+    )
+
+
+_TEST = '''"""History {name}: {inputs} writes from outside, decided by the controllers of redra.
+
+Made by `redra export --as pytest`. It needs redra installed, and nothing else: no server, no
+cluster. `@pytest.mark.redra(profile=..., gates=..., quirks=...)` decides it by other settings.
+"""
+
+import json
+
+HISTORY = json.loads(r"""
+{story}
+""")
+
+
+def test_{function}(redra_history):
+    history = redra_history(HISTORY)
+{asserts}
+'''
+
+
+def _pytest(
+    ran: Ran, material: Material, name: str, wanted: Wanted, end: Instant
+) -> tuple[str, list[str]]:
+    run = StoryRun(ran)
+    for predicate in wanted.never:
+        if not run.shows(predicate):
+            raise InputError(
+                f"the history, decided here, does not show it: {predicate}", place="--never"
+            )
+    never = list(wanted.never) or [f"violation {rule}" for rule in _broken(ran)]
+    asserts = [f"    assert not history.shows({predicate!r})" for predicate in never]
+    if not asserts:
+        lines = [f"        {pod!r}: {fate!r}," for pod, fate in run.pods.items()]
+        asserts = ["    assert history.pods == {", *lines, "    }"]
+    story = stories.tell(material.inputs(ran.candidate), ran.info.settings, ran.info.seed, end)
+    encoded = msgspec.json.format(msgspec.json.encode(story), indent=1).decode()
+    text = _TEST.format(
+        name=name,
+        inputs=len(material.steps),
+        story=encoded,
+        function=re.sub(r"\W+", "_", name).strip("_").lower() or "history",
+        asserts="\n".join(asserts),
+    )
+    said = [f"that the history does not show: {predicate}" for predicate in never]
+    return text, said or [f"what becomes of its pods, {len(run.pods)}"]
+
+
+def _broken(ran: Ran) -> list[str]:
+    watch = InvariantWatch(ran.switches)
+    watch.follow(ran.events)
+    return sorted({each.rule for each in watch.violations() if each.kind.is_failure})
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as problem:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"it cannot be written: {problem.strerror}", place=str(path)) from problem
+
+
+def _write_folder(path: Path, files: Sequence[manifests.File]) -> None:
+    """Write a folder that is not there yet."""
+    if path.exists():
+        raise InputError("it is there already", place=str(path), cure="name a new folder")
+    try:
+        partial = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        for file in files:
+            content = file.content
+            text = (
+                content
+                if isinstance(content, str)
+                else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+            )
+            (partial / file.name).write_text(text, encoding="utf-8")
+        (partial / "run.sh").chmod(0o755)
+        partial.chmod(0o755)
+        partial.rename(path)
+    except OSError as problem:
+        raise InputError(f"it cannot be written: {problem.strerror}", place=str(path)) from problem

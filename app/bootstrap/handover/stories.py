@@ -1,0 +1,63 @@
+"""A story run: what a test asks of it."""
+
+from collections.abc import Mapping
+
+from app.analysis.diff.courses import Course, Courses
+from app.analysis.handover import stories
+from app.analysis.minimise import predicates
+from app.analysis.minimise.material import Candidate
+from app.analysis.minimise.predicates import Command, Unlike
+from app.bootstrap.engines import Engines
+from app.domain.errors import InputError
+from app.domain.log import HistoryId, HistoryInfo
+from app.service.replays.trials import Ran, Runner
+
+
+class StoryRun:
+    """A history that was decided again by the controllers of this program."""
+
+    def __init__(self, ran: Ran) -> None:
+        self._ran = ran
+
+    def shows(self, predicate: str) -> str:
+        """Where the history shows it, in words; empty when it does not. Raises InputError.
+
+        Predicates are those of `redra minimise`, but for commands and decide replays.
+        """
+        parsed = predicates.parse(predicate)
+        if isinstance(parsed, Unlike | Command):
+            raise InputError(f"a test cannot ask for {predicate!r}")
+        sighting = parsed.sighting(self._ran)
+        return "" if sighting is None else sighting.text
+
+    @property
+    def pods(self) -> Mapping[str, str]:
+        """What became of each pod by namespace and name: its node and devices, or that it waits."""
+        courses = Courses(self._ran.side).all()
+        return {course.name: _fate(course) for course in courses}
+
+    @property
+    def decisions(self) -> list[str]:
+        """What controllers decided, in order."""
+        return [
+            f"{event.object['controller']} {event.key.namespace}/{event.key.name}: "
+            f"{event.object['outcome']}"
+            for event in self._ran.events
+            if event.type == "DecisionRecorded"
+        ]
+
+
+def run(tree: object, changes: Mapping[str, object] | None = None) -> StoryRun:
+    """Run a story, with `changes` of its settings. Raises InputError for what is none."""
+    story = stories.read(tree)
+    settings = {**story.settings, **(changes or {})}
+    info = HistoryInfo(id=HistoryId(0), name="story", seed=story.seed, settings=settings)
+    candidate = Candidate(kept=frozenset(range(len(story.material.steps))), until=story.end)
+    return StoryRun(Runner(story.material, info, Engines()).run(candidate))
+
+
+def _fate(course: Course) -> str:
+    if course.placed is None:
+        return course.outcome
+    devices = sorted(each.device for each in course.placed.devices)
+    return " ".join([course.outcome, "on", course.placed.node, *devices])

@@ -1,0 +1,164 @@
+"""`redra export`: a history as a bundle, as a test, as manifests or as a case of the allocator."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Progress
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from app.bootstrap.minimising.sources import Source
+    from app.settings import Settings
+
+
+class Form(StrEnum):
+    """What a history is exported as."""
+
+    BUNDLE = "bundle"
+    PYTEST = "pytest"
+    MANIFESTS = "manifests"
+    CASE = "go-allocator-case"
+
+
+SecretsOption = Annotated[
+    bool,
+    typer.Option(
+        "--with-secrets",
+        help="Put the key of the history's Secrets in: who has the bundle can read them.",
+    ),
+]
+
+FormOption = Annotated[
+    Form,
+    typer.Option(
+        "--as",
+        help="bundle: all events with their hashes; pytest: a test that decides the outside inputs "
+        "again; manifests: a new folder with numbered files and a script for kubectl; "
+        "go-allocator-case: one allocation in the shape of upstream's tables.",
+    ),
+]
+
+RedactOption = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Replace names, namespaces, values of labels and texts of attributes, in their "
+        "order; refused when a decision comes out otherwise.",
+    ),
+]
+
+NeverOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PREDICATE",
+        help="What a test asserts not to be shown (as for `redra minimise --keep`); default: the "
+        "invariants that are violated, else it asserts the fate of each pod. May be repeated.",
+    ),
+]
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("export")(export)
+
+
+def export(
+    history: Annotated[
+        str,
+        typer.Argument(
+            metavar="HISTORY|FILE", help="A history; with --as also @MOMENT, or a recording."
+        ),
+    ],
+    file: Annotated[
+        Path, typer.Option("--output-file", "-o", help="The file, or folder, to write.")
+    ],
+    form: FormOption = Form.BUNDLE,
+    redact: RedactOption = False,
+    never: NeverOption = None,
+    pod: Annotated[
+        str, typer.Option(help="For a case, the pod whose allocation it is; default: the last.")
+    ] = "",
+    with_secrets: SecretsOption = False,
+    data: DataOption = None,
+) -> None:
+    """Write a history as a bundle: events with their hashes, settings, reports. Or hand it on.
+
+    A test, manifests and a case hold what came from outside; the controllers of whoever has it
+    do the rest. `redra minimise` makes the history small before.
+    """
+    from app.bootstrap import process_settings
+
+    settings = process_settings.settings(data=data)
+    _check(form, {"--redact": redact, "--with-secrets": with_secrets}, never, pod)
+    if form is Form.BUNDLE:
+        _bundle(history, file, settings, with_secrets=with_secrets)
+    else:
+        _hand_over(history, file, settings, form, redact=redact, never=never or [], pod=pod)
+
+
+def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
+    """Raises InputError for options that the form does not have."""
+    wrong = {
+        "--redact": flags["--redact"] and form is Form.BUNDLE,
+        "--with-secrets": flags["--with-secrets"] and form is not Form.BUNDLE,
+        "--never": bool(never) and form is not Form.PYTEST,
+        "--pod": bool(pod) and form is not Form.CASE,
+    }
+    for option, is_wrong in wrong.items():
+        if is_wrong:
+            raise InputError(f"it does not go with --as {form.value}", place=option)
+
+
+def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: bool) -> None:
+    from app.bootstrap import recordings, stores
+
+    async def run() -> int:
+        async with stores.open_store(settings) as store:
+            with Progress(f"exporting {history}") as progress:
+                return await recordings.export_history(
+                    store, settings, history, file, progress.to, with_secrets=with_secrets
+                )
+
+    events = console.run(run)
+    console.say(f"{file}: {events} events of history {history}")
+
+
+def _hand_over(
+    history: str,
+    file: Path,
+    settings: "Settings",
+    form: Form,
+    *,
+    redact: bool,
+    never: list[str],
+    pod: str,
+) -> None:
+    from app.bootstrap import garbage_collection, stores
+    from app.bootstrap.handover import exporting
+    from app.bootstrap.minimising import sources
+
+    garbage_collection.expect_large_heap()
+    is_file = Path(history).exists()
+
+    async def read() -> "Source":
+        if is_file:
+            return await sources.read_files(settings, (Path(history),), None)
+        name, _, moment = history.partition("@")
+        async with stores.open_store(settings) as store:
+            return await sources.read(store, settings, name, moment, None)
+
+    wanted = exporting.Wanted(
+        form=exporting.Form(form.value), redact=redact, never=tuple(never), pod=pod
+    )
+    name = Path(history).stem if is_file else history.partition("@")[0]
+    done = exporting.export(console.run(read), wanted, file, "redacted" if redact else name)
+    console.say(f"{file}: {done.inputs} writes from outside, {done.decisions} decisions")
+    if redact:
+        console.say(f"{done.names} names replaced; decided again, every decision is the same")
+    for text in done.asserts:
+        console.say(f"the test asserts {text}")

@@ -1,0 +1,173 @@
+"""Planted defects handed on: tests that fail without the repair, cases, names that are gone."""
+
+import json
+import runpy
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.bootstrap.handover import stories
+from app.domain.allocation import AllocatedState, Allocation, Allocator, Features
+from app.domain.devices.cel_selectors import CelCompiler
+from tests.cluster import Cluster
+from tests.command_line import redra
+from tests.simulation import planted_soak
+from tests.simulation.planted_soak import DEFECTS
+
+pytestmark = pytest.mark.slow
+
+PODS = 30
+
+
+def write_soak(folder: Path, pods: int = PODS) -> Path:
+    bundle = folder / "soak.zip"
+    planted_soak.write(planted_soak.soak(1, pods), bundle)
+    return bundle
+
+
+def run_test(file: Path) -> None:
+    """Run the test of an exported file, as pytest does with the fixture of the plug-in."""
+    names = runpy.run_path(str(file))
+    (test,) = [value for name, value in names.items() if name.startswith("test_")]
+    test(partial(stories.run, changes=None))
+
+
+@pytest.mark.parametrize(
+    ("name", "redact"),
+    [
+        ("forgets", ("--redact",)),
+        # This one looks at a name of a device, which would be gone.
+        ("overdraws", ()),
+        ("unprotected", ("--redact",)),
+    ],
+)
+def test_exported_test_fails_with_the_defect_and_passes_without(
+    name: str, redact: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "test_defect.py"
+    with planted_soak.planted(name):
+        small = tmp_path / "small.zip"
+        rule = DEFECTS[name].rule
+        code, _, error = redra(
+            "minimise", write_soak(tmp_path), "--keep", f"violation {rule}", "-o", small
+        )
+        assert code == 0, error
+        code, out, error = redra("export", small, "--as", "pytest", "-o", file, *redact)
+        assert code == 0, error
+        assert f"the test asserts that the history does not show: violation {rule}\n" in out
+        with pytest.raises(AssertionError):
+            run_test(file)
+    run_test(file)
+
+
+@pytest.fixture
+def soak(tmp_path: Path) -> Iterator[Path]:
+    return write_soak(tmp_path)
+
+
+def test_sound_history_becomes_a_test_of_what_becomes_of_its_pods(
+    soak: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "test_soak.py"
+    assert redra("export", soak, "--as", "pytest", "-o", file)[0] == 0
+    run_test(file)
+    with planted_soak.planted("forgets"), pytest.raises(AssertionError):
+        run_test(file)
+
+
+def test_names_are_gone_and_decisions_stay(soak: Path, tmp_path: Path) -> None:
+    file = tmp_path / "test_soak.py"
+    code, out, error = redra("export", soak, "--as", "pytest", "--redact", "-o", file)
+    assert code == 0, error
+    assert "every decision is the same" in out
+    text = file.read_text()
+    for name in ("pod-1", "node-0", "claim-", "part-1", "one"):
+        assert f'"{name}' not in text, name
+    run_test(file)
+
+
+def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
+    cluster = Cluster()
+    cluster.device_class("gpu", 'device.attributes["gpu.example.com"].model.startsWith("a1")')
+    cluster.node()
+    cluster.slice(devices=[{"name": "gpu-0", "attributes": {"model": {"string": "a100"}}}])
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    bundle, file = tmp_path / "soak.zip", tmp_path / "test_soak.py"
+    planted_soak.write(cluster, bundle)
+    code, out, error = redra("export", bundle, "--as", "pytest", "--redact", "-o", file)
+    assert (code, out) == (2, "")
+    assert "without its names the history is decided otherwise" in error
+    assert not file.exists()
+
+
+def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    assert redra("export", soak, "--as", "manifests", "-o", folder)[0] == 0
+    cluster = Cluster(namespaces=())
+    for file in sorted(folder.glob("*-create-*.yaml")):
+        cluster.apply(yaml.safe_load(file.read_text()))
+    assert len(cluster.names("pods")) == PODS
+    shown = tmp_path / "kubectl.log"
+    script = subprocess.run(
+        ["sh", folder / "run.sh"],
+        env={"KUBECTL": f"echo >>{shown}", "WAIT": "no", "PATH": "/usr/bin:/bin"},
+        check=False,
+        capture_output=True,
+    )
+    assert script.returncode == 0, script.stderr
+    code, _, error = redra("export", soak, "--as", "manifests", "-o", folder)
+    assert (code, "it is there already" in error) == (2, True)
+
+
+def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    for pod in ("pod-0", "pod-7", "default/pod-20"):
+        code, _, error = redra(
+            "export", soak, "--as", "go-allocator-case", "--pod", pod, "-o", file
+        )
+        assert code == 0, error
+        (case,) = json.loads(file.read_text())["cases"]
+        held = case["allocatedState"]["devices"]
+        allocator = Allocator(
+            case["slices"],
+            {each["metadata"]["name"]: each for each in case["classes"]},
+            AllocatedState.of_parts(
+                [(each["driver"], each["pool"], each["device"]) for each in held], [], {}
+            ),
+            Features.of_gates(case["features"]),
+            compiler=CelCompiler(),
+        )
+        answer = allocator.allocate(case["node"], case["claims"])
+        if case["expected"]["allocations"] is None:
+            assert not isinstance(answer, Allocation)
+            continue
+        assert isinstance(answer, Allocation)
+        assert answer.allocation_results(lambda: "") == case["expected"]["allocations"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--as", "go-allocator-case", "--pod", "nobody"), "decided nothing about pod nobody"),
+        (("--as", "pytest", "--never", "evicted"), "does not show it: evicted"),
+        (("--as", "pytest", "--never", "nonsense"), "is no predicate"),
+        (("--as", "pytest", "--never", "difference"), "a test cannot ask"),
+        (("--as", "manifests", "--never", "evicted"), "--never: it does not go with --as"),
+        (("--as", "manifests", "--with-secrets"), "--with-secrets: it does not go with"),
+        (("--redact",), "--redact: it does not go with --as bundle"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    soak: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    code, out, error = redra("export", soak, "-o", tmp_path / "made", *words)
+    assert (code, out) == (2, "")
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["soak.zip"]
