@@ -147,6 +147,10 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total or self._total)
 
+    def tell(self, _doing: str, revision: int, until: int) -> None:
+        """So many revisions are done, as replays say it."""
+        self.to(revision, until)
+
 
 def history_of(argument: str, option: str) -> str:
     """The history that a command means by its argument, by `--history`, or by neither.

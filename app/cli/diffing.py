@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
-from app.cli.console import Output, OutputOption
+from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 
@@ -92,10 +92,13 @@ def diff(
         async with stores.open_store(settings) as store:
             chosen = diffing.By(by.value)
             if again:
-                return await differences.diff_again(store, settings, a, at, chosen, within, profile)
+                return await differences.diff_again(
+                    store, settings, a, at, chosen, within, profile, progress=progress.tell
+                )
             return await differences.diff(store, settings, a, b, at, chosen, within)
 
-    report = console.run(run)
+    with Progress("deciding again" if again else "comparing") as progress:
+        report = console.run(run)
     if output is Output.JSON:
         console.say_json(report.to_json())
     elif isinstance(report, DiffReport):

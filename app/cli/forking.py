@@ -122,7 +122,7 @@ def fork(
                 switches=switches,
                 edits=edits,
                 until=until if is_recorded else None,
-                progress=lambda _doing, revision, last: progress.to(revision, last),
+                progress=progress.tell,
             )
 
     with Progress("deciding again") as progress:

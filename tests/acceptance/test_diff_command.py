@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import console
 from tests.command_line import EXAMPLES, database_running, redra
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -86,3 +87,20 @@ def test_what_cannot_be_compared_is_refused(data: Path, words: tuple[str, ...], 
     code, out, error = redra("diff", *words, data=data)
     assert (code, out) == (2, "")
     assert said in error
+
+
+def test_progress_is_told_while_a_history_is_decided_again(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int | None]] = []
+    plain = console.Progress.to
+
+    def noted(self: console.Progress, done: int, total: int | None = None) -> None:
+        told.append((done, total))
+        plain(self, done, total)
+
+    monkeypatch.setattr(console.Progress, "to", noted)
+    code, _, error = redra("diff", "prod", "--again", data=data)
+    assert code in (0, 1), error
+    assert told
+    assert all(total is not None and 0 <= done <= total for done, total in told)

@@ -17,7 +17,7 @@ from app.service.diffing import By, Comparison, Ending
 from app.service.forking import MadeFork
 from app.service.replays.deciding import replay as deciding
 from app.service.replays.deciding.replay import Pacing
-from app.service.replays.replaying import ReplayBounds
+from app.service.replays.replaying import Progress, ReplayBounds, silent
 from app.settings import Settings
 
 
@@ -42,6 +42,7 @@ async def diff_again(
     within_seconds: float,
     profile: str | None,
     pace: str = Pacing.RECORDED,
+    progress: Progress = silent,
 ) -> DiffReport | EndReport:
     """A history against itself decided again, with the settings' gates and quirks, up to `at`.
 
@@ -56,6 +57,7 @@ async def diff_again(
         plane=ControlPlanes(asked),
         bounds=ReplayBounds(page_max=settings.projector_batch_max),
         pace=Pacing(pace),
+        progress=progress,
     )
     comparison = _comparison(settings, history, by, within_seconds)
     return await diffing.compare_again(store.log, history, asked, again, comparison)
