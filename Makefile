@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml uv.lock
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv>=0.8,<1"
 	@VIRTUAL_ENV=$(abspath $(VENV)) UV_PROJECT_ENVIRONMENT=$(abspath $(VENV)) \
-		$(BIN)/uv sync --frozen --quiet --inexact --python $(BIN)/python
+		$(BIN)/uv sync --frozen --quiet --inexact --extra cluster --python $(BIN)/python
 	@touch $@
 
 demo: install ## Run the main job from nothing to verified replays

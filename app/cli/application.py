@@ -28,7 +28,7 @@ from app.cli import (
     storing,
     telling,
 )
-from app.cli.experiments import exporting, minimising
+from app.cli.experiments import exporting, minimising, sweeping
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import reporting
 from app.cli.pacing import playing
@@ -78,6 +78,7 @@ for _module in (
     blasting,
     forking,
     minimising,
+    sweeping,
     asking,
     allocating,
     linting,

@@ -1,0 +1,140 @@
+"""A plan: what is varied, and the cells that this makes."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from app.domain.errors import InputError
+from app.domain.log.chain import canonical_json
+from app.domain.values.json_tree import JsonObject
+
+CELLS_MAX = 100_000
+
+_PLACE = "the plan"
+
+
+class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Emulated hardware as a history: a profile of `redra fleet`, and manifests to apply."""
+
+    name: str
+    profile: str
+    nodes: int = 1
+    seed: int = 1
+    apply: list[str] = []
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is different from the beginning: objects that never come, and merge patches of others.
+
+    Objects are named KIND/NAME or KIND/NAMESPACE/NAME, the kind by its plural or as in manifests.
+    """
+
+    name: str
+    delete: list[str] = []
+    patch: dict[str, JsonObject] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Histories or fleets, and what is varied over each. The first of each list is the base.
+
+    With a seed other than 0 each pod comes up to `jitter` seconds earlier or later, so that pods
+    also come in another order.
+    """
+
+    histories: list[str] = []
+    fleets: list[Fleet] = []
+    profiles: list[str] = msgspec.field(default_factory=lambda: [""])
+    gates: list[dict[str, bool]] = msgspec.field(default_factory=lambda: [{}])
+    quirks: list[dict[str, bool]] = msgspec.field(default_factory=lambda: [{}])
+    changes: list[Change] = []
+    seeds: int | list[int] = 1
+    jitter: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One run. `base` is the number of the cell that it is compared with: the same history and
+    seed, and the first of everything else."""
+
+    number: int
+    base: int
+    history: str
+    profile: str
+    gates: dict[str, bool]
+    quirks: dict[str, bool]
+    change: Change | None
+    seed: int
+    jitter: float
+
+    def to_json(self) -> JsonObject:
+        """What the run depends on, besides the history."""
+        return {
+            "history": self.history,
+            "profile": self.profile,
+            "gates": self.gates,
+            "quirks": self.quirks,
+            "change": None if self.change is None else msgspec.to_builtins(self.change),
+            "seed": self.seed,
+            "jitter": self.jitter,
+        }
+
+    def digest(self, program: str, history: str) -> str:
+        """By which its result is kept; `history` is the digest of the bundle."""
+        parts = [program, history, {**self.to_json(), "history": ""}]
+        return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def parse(tree: Any, place: str) -> Plan:
+    """The plan of a document. Raises InputError for unknown keys and empty lists."""
+    try:
+        plan = msgspec.convert(tree, Plan)
+    except msgspec.ValidationError as problem:
+        raise InputError(str(problem), place=place) from problem
+    if not plan.histories and not plan.fleets:
+        raise InputError("it names no histories and no fleets", place=place)
+    for name in ("profiles", "gates", "quirks", "seeds"):
+        if not getattr(plan, name):
+            raise InputError("it is empty", place=f"{place}: {name}", cure="leave it out")
+    names = [*plan.histories, *(fleet.name for fleet in plan.fleets)]
+    if len(set(names)) < len(names):
+        raise InputError("a history or fleet is named twice", place=place)
+    if plan.jitter < 0:
+        raise InputError("it is below 0", place=f"{place}: jitter")
+    count = len(list(zip(_choices(plan), range(CELLS_MAX + 1), strict=False))) * len(names)
+    if count > CELLS_MAX:
+        raise InputError(f"it has more than {CELLS_MAX} cells", place=place)
+    return plan
+
+
+def seeds_of(plan: Plan) -> Sequence[int]:
+    """The seeds: those that are listed, or so many from 0 on."""
+    return range(plan.seeds) if isinstance(plan.seeds, int) else plan.seeds
+
+
+def cells(plan: Plan) -> Iterator[Cell]:
+    """All cells, in the order of the plan."""
+    number = 0
+    for history in (*plan.histories, *(fleet.name for fleet in plan.fleets)):
+        bases: dict[int, int] = {}
+        for profile, gates, quirks, change, seed in _choices(plan):
+            yield Cell(
+                number=number,
+                base=bases.setdefault(seed, number),
+                history=history,
+                profile=profile,
+                gates=gates,
+                quirks=quirks,
+                change=change,
+                seed=seed,
+                jitter=plan.jitter,
+            )
+            number += 1
+
+
+def _choices(plan: Plan) -> Iterator[tuple[Any, ...]]:
+    changes = (None, *plan.changes)
+    return product(plan.profiles, plan.gates, plan.quirks, changes, seeds_of(plan))

@@ -1,0 +1,104 @@
+"""A sweep: cells that are not done yet are run, each result is kept at once, then tables are made.
+
+Results stand in the folder of the sweep, one file for each cell under its digest: what it is made
+of, the history and the program. A cell that fails is told in the table and run again the next time.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.analysis.sweep import measures, plans
+from app.analysis.sweep.plans import Cell, Plan
+from app.bootstrap.recordings import PROGRAM
+from app.bootstrap.sweeping import cells as cell_runs
+from app.bootstrap.sweeping.executors import Executor, Task
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+
+CELLS = "cells"
+
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """A finished sweep: its rows in the order of the plan, and how many of them ran now."""
+
+    rows: list[JsonObject]
+    ran: int
+    failed: int
+
+
+def sweep(
+    plan: Plan, bundles: dict[str, bytes], executor: Executor, folder: Path, tell: Tell
+) -> Swept:
+    """Run the cells of a plan that have no result in the folder. Raises InputError."""
+    kept = folder / CELLS
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"it cannot be made: {problem.strerror}", place=str(kept)) from problem
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in bundles.items()}
+    every = list(plans.cells(plan))
+    names = {cell.number: cell.digest(PROGRAM, digests[cell.history]) for cell in every}
+    results = {
+        number: msgspec.json.decode((kept / f"{name}.json").read_bytes())
+        for number, name in names.items()
+        if (kept / f"{name}.json").exists()
+    }
+    missing = {names[cell.number]: cell for cell in every if cell.number not in results}
+    tasks = [
+        Task(digest=name, bundle=digests[cell.history], data=cell.to_json())
+        for name, cell in missing.items()
+    ]
+    contents = {digests[name]: content for name, content in bundles.items()}
+    problems: dict[str, str] = {}
+    fresh: dict[str, JsonObject] = {}
+    tell(len(results), len(every))
+    needed = {task.bundle for task in tasks}
+    contents = {digest: content for digest, content in contents.items() if digest in needed}
+    for done in executor.map(cell_runs.run, contents, tasks) if tasks else ():
+        if done.problem:
+            problems[done.task.digest] = done.problem
+        else:
+            fresh[done.task.digest] = done.result
+            _keep(kept / f"{done.task.digest}.json", done.result)
+        tell(len(results) + len(fresh) + len(problems), len(every))
+    by_number = results | {number: fresh[name] for number, name in names.items() if name in fresh}
+    rows = [_row(cell, by_number, problems.get(names[cell.number], "")) for cell in every]
+    return Swept(rows=rows, ran=len(fresh), failed=sum(bool(row["problem"]) for row in rows))
+
+
+def _keep(path: Path, result: JsonObject) -> None:
+    """A file that is there is whole."""
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(msgspec.json.encode(result, order="sorted"))
+    partial.replace(path)
+
+
+def _row(cell: Cell, results: dict[int, JsonObject], problem: str) -> JsonObject:
+    result = results.get(cell.number)
+    base = results.get(cell.base)
+    row: JsonObject = {"cell": cell.number, **dict(_named(cell)), "problem": problem}
+    if result is None:
+        return row
+    row |= {name: value for name, value in result.items() if name != "fates"}
+    row["differing"] = None if base is None else measures.differing(result["fates"], base["fates"])
+    return row
+
+
+def _named(cell: Cell) -> Iterator[tuple[str, object]]:
+    yield "history", cell.history
+    yield "profile", cell.profile
+    yield "gates", _switches(cell.gates)
+    yield "quirks", _switches(cell.quirks)
+    yield "change", "" if cell.change is None else cell.change.name
+    yield "seed", cell.seed
+
+
+def _switches(switches: dict[str, bool]) -> str:
+    return ",".join(f"{name}={str(on).lower()}" for name, on in sorted(switches.items()))

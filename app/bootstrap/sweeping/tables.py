@@ -1,0 +1,85 @@
+"""The table of a sweep as files: CSV, Parquet where pyarrow is installed, a page with plots."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+from app.web import sweeps
+
+HEADINGS = (
+    "cell",
+    "history",
+    "profile",
+    "gates",
+    "quirks",
+    "change",
+    "seed",
+    "pods",
+    "placed",
+    "waiting",
+    "evicted",
+    "boundMean",
+    "boundP50",
+    "boundP99",
+    "boundMax",
+    "stranded",
+    "differing",
+    "notDone",
+)
+
+
+def columns_of(rows: Sequence[JsonObject]) -> list[str]:
+    """The columns: those of every sweep, one for the largest claim of each class, the problem."""
+    classes = sorted({name for row in rows for name in row.get("largest", ())})
+    return [*HEADINGS, *(f"largest {name}" for name in classes), "problem"]
+
+
+def write(rows: Sequence[JsonObject], folder: Path, title: str) -> list[str]:
+    """Write the files; returns their names. Raises InputError."""
+    columns = columns_of(rows)
+    flat = [_flat(row, columns) for row in rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    try:
+        _replace(folder / "table.csv", text.getvalue().encode())
+        _replace(folder / "index.html", sweeps.page(flat, columns, title).encode())
+        names = ["table.csv", "index.html"]
+        return [*names, *_parquet(flat, columns, folder)]
+    except OSError as problem:
+        raise InputError(
+            f"it cannot be written: {problem.strerror}", place=str(folder)
+        ) from problem
+
+
+def _parquet(rows: Sequence[JsonObject], columns: Sequence[str], folder: Path) -> list[str]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        return []
+    table = pyarrow.table({name: [row[name] for row in rows] for name in columns})
+    partial = folder / ".table.parquet.partial"
+    parquet.write_table(table, partial)
+    partial.replace(folder / "table.parquet")
+    return ["table.parquet"]
+
+
+def _flat(row: JsonObject, columns: Sequence[str]) -> JsonObject:
+    largest = row.get("largest", {})
+    return {
+        name: largest.get(name.removeprefix("largest "))
+        if name.startswith("largest ")
+        else row.get(name)
+        for name in columns
+    }
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_bytes(content)
+    partial.replace(path)

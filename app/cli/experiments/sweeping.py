@@ -1,0 +1,73 @@
+"""`redra sweep`: a matrix of runs over histories or fleets, as a table and plots."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, Progress
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("sweep")(sweep)
+
+
+def sweep(
+    plan: Annotated[Path, typer.Argument(help="The plan, YAML.")],
+    folder: Annotated[
+        Path, typer.Option("--output-folder", "-o", help="Where results and tables are kept.")
+    ],
+    workers: Annotated[
+        int, typer.Option(min=0, max=256, help="Run on so many local processes (Dask).")
+    ] = 0,
+    scheduler: Annotated[
+        str, typer.Option(metavar="tcp://HOST:PORT", help="Run on an existing Dask cluster.")
+    ] = "",
+    data: DataOption = None,
+    output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
+) -> None:
+    """Run histories or fleets under releases, gates, quirks, changes and orders of arrival.
+
+    Each run is decided anew from what came from outside. The table says how many pods were placed,
+    wait or were evicted, how long binding took, the largest claim of each class that still fits,
+    counters that no device can use, and how many pods fare otherwise than in the base: table.csv,
+    table.parquet (with redra[cluster]) and index.html. A run that is finished is not run again; one
+    that fails does not stop the others, and the exit code is 1.
+    """
+    from app.analysis.sweep import plans
+    from app.bootstrap import garbage_collection, process_settings
+    from app.bootstrap.manifests import read_documents
+    from app.bootstrap.sweeping import executors, histories, running, tables
+
+    settings = process_settings.settings(data=data)
+    documents = read_documents(plan)
+    if len(documents) != 1:
+        raise InputError("it must hold one mapping", place=str(plan))
+    wanted = plans.parse(documents[0][1], str(plan))
+    garbage_collection.expect_large_heap()
+
+    async def read() -> dict[str, bytes]:
+        return await histories.bundles(wanted, settings, plan.parent)
+
+    bundles = console.run(read)
+    with executors.opened(workers, scheduler) as executor, Progress("sweeping") as progress:
+        swept = running.sweep(wanted, bundles, executor, folder, progress.to)
+    files = tables.write(swept.rows, folder, f"Sweep {plan.stem}")
+    if output is Output.JSON:
+        console.say_json({"rows": swept.rows, "ran": swept.ran, "failed": swept.failed})
+    else:
+        shown = ("history", "profile", "gates", "quirks", "change", "seed")
+        measured = ("placed", "waiting", "evicted", "boundMean", "stranded", "differing", "problem")
+        console.table(
+            (*shown, *measured),
+            [[row.get(name, "") for name in (*shown, *measured)] for row in swept.rows],
+        )
+        console.say()
+        console.say(f"{len(swept.rows)} runs, {swept.ran} of them now: {folder}/{files[1]}")
+    if swept.failed:
+        console.note(f"{swept.failed} runs failed; the same command tries them again")
+        raise typer.Exit(1)

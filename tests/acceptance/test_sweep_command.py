@@ -1,0 +1,209 @@
+"""`redra sweep`: matrices of runs here and on real worker processes, one of which dies."""
+
+import csv
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.bootstrap.sweeping import cells
+from app.bootstrap.sweeping.executors import DaskExecutor, InlineExecutor, Task
+from tests.command_line import redra
+from tests.simulation import planted_soak
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PODS = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: small, namespace: default}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}}
+"""
+
+POD = """\
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pod-%d, namespace: default}
+spec:
+  containers: [{name: main, image: busybox}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: small}]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a soak as a bundle."""
+    folder = tmp_path_factory.mktemp("sweep")
+    planted_soak.write(planted_soak.soak(1, 12), folder / "soak.zip")
+    return folder
+
+
+def write_plan(folder: Path, **plan: object) -> Path:
+    path = folder / f"plan-{len(list(folder.iterdir()))}.yaml"
+    path.write_text(yaml.safe_dump(plan))
+    return path
+
+
+def sweep(plan: Path, out: Path, *more: object) -> dict:
+    code, text, error = redra("sweep", plan, "-o", out, "--output", "json", *more)
+    assert code in (0, 1), error
+    return json.loads(text)
+
+
+MATRIX = {
+    "histories": ["soak.zip"],
+    "profiles": ["1.36", "1.37"],
+    "quirks": [{}, {"q6": False}],
+    "changes": [
+        {"name": "one node less", "delete": ["Node/node-3"]},
+        {
+            "name": "nothing matches",
+            "patch": {
+                "DeviceClass/gpu": {"spec": {"selectors": [{"cel": {"expression": "false"}}]}}
+            },
+        },
+    ],
+    "seeds": 2,
+}
+
+
+def test_table_has_a_row_for_each_run_and_says_what_differs(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report = sweep(write_plan(folder, **MATRIX), out)
+    rows = report["rows"]
+    assert (len(rows), report["ran"], report["failed"]) == (24, 24, 0)
+    assert rows[0]["differing"] == 0
+    assert {row["pods"] for row in rows} == {12}
+    assert all(row["placed"] + row["waiting"] <= 12 for row in rows)
+    broken = [row for row in rows if row["change"] == "nothing matches"]
+    assert all(row["largest"]["gpu"] == 0 and row["differing"] > 0 for row in broken)
+    assert all(row["waiting"] > 0 for row in broken)
+    with (out / "table.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert [int(row["placed"]) for row in table] == [row["placed"] for row in rows]
+    from pyarrow import parquet
+
+    assert parquet.read_table(out / "table.parquet").num_rows == 24
+    page = (out / "index.html").read_text()
+    assert page.count("<svg") >= 6
+    assert "<script" not in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_finished_run_is_not_run_again(folder: Path, tmp_path: Path) -> None:
+    plan = write_plan(folder, histories=["soak.zip"], seeds=3)
+    first = sweep(plan, tmp_path / "out")
+    again = sweep(plan, tmp_path / "out")
+    assert (first["ran"], again["ran"]) == (3, 0)
+    assert first["rows"] == again["rows"]
+    more = sweep(write_plan(folder, histories=["soak.zip"], seeds=5), tmp_path / "out")
+    assert (more["ran"], more["rows"][:3]) == (2, first["rows"])
+
+
+def test_failing_run_stops_no_other_and_is_tried_again(folder: Path, tmp_path: Path) -> None:
+    plan = write_plan(folder, histories=["soak.zip"], profiles=["1.37", "1.2"])
+    for _ in range(2):
+        code, text, error = redra("sweep", plan, "-o", tmp_path / "out")
+        assert code == 1
+        assert "1 runs failed" in error
+        assert "there is no profile '1.2'" in text
+    report = sweep(plan, tmp_path / "out")
+    assert [bool(row["problem"]) for row in report["rows"]] == [False, True]
+
+
+def test_fleet_is_a_history_too(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text(
+        PODS.replace("CLASS", "nic") + "".join(POD % number for number in range(6))
+    )
+    fleet = {"name": "two nodes", "profile": "nic", "nodes": 2, "apply": ["pods.yaml"]}
+    plan = write_plan(
+        tmp_path, fleets=[fleet, {**fleet, "name": "four nodes", "nodes": 4}], seeds=2
+    )
+    rows = sweep(plan, tmp_path / "out")["rows"]
+    assert [row["pods"] for row in rows] == [6, 6, 6, 6]
+    assert sum(sum(row["largest"].values()) for row in rows) > 0
+
+
+@pytest.fixture(scope="module")
+def local_cluster() -> Iterator[object]:
+    """Two worker processes on the loopback interface."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_workers_give_what_this_process_gives_though_one_is_killed(
+    folder: Path, local_cluster
+) -> None:
+    content = (folder / "soak.zip").read_bytes()
+    data = {"profile": "", "gates": {}, "quirks": {}, "change": None, "jitter": 2.0}
+    tasks = [Task(digest=f"cell-{n}", bundle="soak", data={**data, "seed": n}) for n in range(12)]
+    pids = local_cluster.run(os.getpid)
+    results: dict[str, object] = {}
+    is_killed = False
+    for done in DaskExecutor(local_cluster).map(cells.run, {"soak": content}, tasks):
+        assert not done.problem
+        results[done.task.digest] = done.result
+        if not is_killed:
+            os.kill(next(iter(pids.values())), signal.SIGKILL)
+            is_killed = True
+    here = InlineExecutor().map(cells.run, {"soak": content}, tasks)
+    assert results == {done.task.digest: done.result for done in here}
+
+
+def test_sweep_runs_on_an_existing_scheduler(folder: Path, tmp_path: Path, local_cluster) -> None:
+    plan = write_plan(folder, histories=["soak.zip"], seeds=4)
+    address = local_cluster.scheduler.address
+    there = sweep(plan, tmp_path / "there", "--scheduler", address)
+    assert there["ran"] == 4
+    assert there["rows"] == sweep(plan, tmp_path / "here")["rows"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"histories": ["soak.zip"], "wrong": 1}, "unknown field `wrong`"),
+        ({"histories": []}, "names no histories and no fleets"),
+        ({"histories": ["soak.zip"], "profiles": []}, "it is empty"),
+        ({"histories": ["soak.zip", "soak.zip"]}, "named twice"),
+        ({"histories": ["soak.zip"], "seeds": 1_000_000}, "more than 100000 cells"),
+        ({"fleets": [{"name": "f", "profile": "nothing"}]}, "there is no profile 'nothing'"),
+    ],
+)
+def test_bad_plan_is_refused_in_one_sentence(
+    folder: Path, tmp_path: Path, plan: dict, said: str
+) -> None:
+    code, out, error = redra("sweep", write_plan(folder, **plan), "-o", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_cluster_that_cannot_be_reached_is_refused(folder: Path, tmp_path: Path) -> None:
+    plan = write_plan(folder, histories=["soak.zip"])
+    for words in (("--scheduler", "tcp://127.0.0.1:1"), ("--scheduler", "nonsense")):
+        code, _, error = redra("sweep", plan, "-o", tmp_path / "out", *words)
+        assert code == 2
+        assert "no scheduler answers" in error.splitlines()[-1]
+        assert not (tmp_path / "out").exists()
+    code, _, error = redra(
+        "sweep", plan, "-o", tmp_path / "out", "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
+    )
+    assert (code, "not both" in error) == (2, True)
