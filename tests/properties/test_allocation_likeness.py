@@ -5,7 +5,14 @@ from random import Random
 
 import pytest
 
-from app.domain.allocation import AllocatedState, Allocation, Allocator, Failure, search
+from app.domain.allocation import (
+    AllocatedState,
+    Allocation,
+    Allocator,
+    Failure,
+    likeness,
+    search,
+)
 from app.domain.devices.inventory import Inventory
 from tests.worlds.builders import (
     ALL_ON,
@@ -162,7 +169,12 @@ def answers(slices: list[dict], held: list[dict], claims: list[dict], *, alone: 
 
 
 @pytest.mark.timeout(600)
-def test_like_nodes_answer_as_if_each_were_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("unlike", [likeness.UNLIKE_MAX, 1], ids=["patient", "giving up"])
+def test_like_nodes_answer_as_if_each_were_asked_alone(
+    monkeypatch: pytest.MonkeyPatch, unlike: int
+) -> None:
+    patient = unlike == likeness.UNLIKE_MAX
+    monkeypatch.setattr(likeness, "UNLIKE_MAX", unlike)
     searches = 0
     run = search.run
 
@@ -182,4 +194,35 @@ def test_like_nodes_answer_as_if_each_were_asked_alone(monkeypatch: pytest.Monke
             collected[alone] = answers(*world, alone=alone)
             counts[alone] += searches
         assert collected[False] == collected[True], f"seed {seed}"
-    assert counts[False] < 0.85 * counts[True], "nodes that look alike are searched one by one"
+    if patient:
+        assert counts[False] < 0.85 * counts[True], "nodes that look alike are searched one by one"
+
+
+def test_likeness_is_not_looked_for_where_every_node_is_different(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forms = 0
+    form = likeness._form
+
+    def counted(*arguments: object) -> object:
+        nonlocal forms
+        forms += 1
+        return form(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(likeness, "_form", counted)
+    count = 3 * likeness.UNLIKE_MAX
+    slices = [
+        resource_slice(f"n{n}", device("d0", index=n), pool=f"n{n}", node=f"n{n}")
+        for n in range(count)
+    ]
+    wanted = [claim(request("r0", 1, f'device.attributes["{DRIVER}"].index >= 0'))]
+    allocator = Allocator(
+        Inventory.of_slices(slices),
+        {"gpu": device_class()},
+        AllocatedState(),
+        ALL_ON,
+        compiler=COMPILER,
+    )
+    for number in range(count):
+        assert isinstance(allocator.allocate(node(f"n{number}"), wanted), Allocation)
+    assert forms <= likeness.UNLIKE_MAX + 3

@@ -12,7 +12,6 @@ constraints. Neither is asked of problems with counters, shares or faults.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from app.domain.allocation import eligibility
 from app.domain.allocation.problem import Problem, ProblemBuilder, facts_in
@@ -28,11 +27,29 @@ from app.domain.devices.model import Device
 from app.domain.devices.node_views import NodeView
 from app.domain.values.bounded import Bounded
 
-Form: TypeAlias = Hashable
-"""What an attempt reads of a view, comparable."""
-
 LIKE_NODES_MAX = 4_096
 """Answers remembered for like nodes of one attempt."""
+
+UNLIKE_MAX = 32
+"""Nodes in a row that look like none before, after which an attempt looks for likeness no more."""
+
+
+class Form:
+    """What an attempt reads of a view, comparable; hashed once, as a view is asked again."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, parts: tuple[Hashable, ...]) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Form) and self._hash == other._hash and self._parts == other._parts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +61,7 @@ class Reads:
     capacity: bool
 
 
-class _Forms(Bounded[object, Form]):
+class _Forms(Bounded[object, Form | None]):
     """The forms of one view, by what is asked of it."""
 
     def __init__(self) -> None:
@@ -55,10 +72,19 @@ class LikeNodes:
     """The answers of one attempt, by what the nodes look like that were searched.
 
     The answer of the first node waits until a second node asks: many pods ask one node only, and
-    need no form.
+    need no form. Where every node is different, no more forms are made after some of them.
     """
 
-    __slots__ = ("_answers", "_asked_again", "_builder", "_first", "_plans", "_question", "_reads")
+    __slots__ = (
+        "_answers",
+        "_asked_again",
+        "_builder",
+        "_first",
+        "_plans",
+        "_question",
+        "_reads",
+        "_unlike",
+    )
 
     def __init__(
         self, plans: Sequence[ClaimPlan], builder: ProblemBuilder, question: object
@@ -70,10 +96,11 @@ class LikeNodes:
         self._asked_again = False
         self._reads: Reads | None = None
         self._answers: dict[Hashable, Found] = {}
+        self._unlike = 0
 
     def recall(self, view: NodeView) -> Found | None:
         """The answer of a node that looks like the view, by what can be told without a problem."""
-        if self._first is None:
+        if self._first is None or self._unlike > UNLIKE_MAX:
             return None
         if not self._asked_again:
             self._asked_again = True
@@ -85,26 +112,38 @@ class LikeNodes:
         if form is None:
             return None
         dedicated, held = self._builder.in_use(view)
-        return None if held else self._answers.get((form, dedicated))
+        return None if held else self._answer((form, dedicated))
 
     def recall_problem(self, problem: Problem) -> Found | None:
         """The answer of a problem equal to this one, for views without a form."""
-        if not self._answers or not is_anonymous(problem):
+        if not self._answers or self._unlike > UNLIKE_MAX or not is_anonymous(problem):
             return None
-        return self._answers.get(self._likeness(problem))
+        if self._form(problem) is not None:
+            return None  # `recall` has looked for it
+        return self._answer(_of_problem(problem))
 
     def keep(self, problem: Problem, found: Found) -> None:
         """Remember the answer of a node for those that look like it."""
         if self._first is None:
             self._first = problem, found
-        elif len(self._answers) < LIKE_NODES_MAX and is_anonymous(problem):
-            self._answers[self._likeness(problem)] = found
+        elif self._unlike > UNLIKE_MAX or len(self._answers) >= LIKE_NODES_MAX:
+            return
+        elif is_anonymous(problem):
+            self._unlike += 1
+            form = self._form(problem)
+            like = _of_problem(problem) if form is None else (form, problem.dedicated)
+            self._answers[like] = found
 
-    def _likeness(self, problem: Problem) -> Hashable:
-        form = None
-        if self._reads is not None and not problem.held:
-            form = form_of(problem.view, self._reads, self._question)
-        return _of_problem(problem) if form is None else (form, problem.dedicated)
+    def _answer(self, like: Hashable) -> Found | None:
+        answer = self._answers.get(like)
+        if answer is not None:
+            self._unlike = 0
+        return answer
+
+    def _form(self, problem: Problem) -> Form | None:
+        if self._reads is None or problem.held:
+            return None
+        return form_of(problem.view, self._reads, self._question)
 
 
 def reads_of(plans: Sequence[ClaimPlan], compiler: SelectorCompiler) -> Reads | None:
@@ -133,10 +172,10 @@ def reads_of(plans: Sequence[ClaimPlan], compiler: SelectorCompiler) -> Reads | 
 def form_of(view: NodeView, reads: Reads, question: object) -> Form | None:
     """The form of a view for the claims whose token is `question`; None when it has none."""
     forms = view.part(_Forms)
-    known = forms.get(question, _UNKNOWN)
-    if known is _UNKNOWN:
-        known = forms[question] = _form(view, reads)
-    return known
+    form = forms.get(question)
+    if form is None and question not in forms:
+        form = forms[question] = _form(view, reads)
+    return form
 
 
 def _of_problem(problem: Problem) -> Hashable:
@@ -168,9 +207,6 @@ def is_anonymous(problem: Problem) -> bool:
     )
 
 
-_UNKNOWN = object()
-
-
 def _form(view: NodeView, reads: Reads) -> Form | None:
     traits = view.traits
     if not traits.plain or traits.consuming or traits.multiple or traits.binding:
@@ -184,7 +220,7 @@ def _form(view: NodeView, reads: Reads) -> Form | None:
                 return None
             sizes.append((pool.id[0], len(resource_slice.devices)))
     devices = view.devices
-    parts: list[object] = [tuple([key_of(device) for device in devices]) for key_of in reads.keys]
+    parts: list[Hashable] = [tuple([key_of(device) for device in devices]) for key_of in reads.keys]
     for constraint in reads.constraints:
         parts.append(tuple(facts_in(view, constraint)))
     if traits.taints:
@@ -192,7 +228,7 @@ def _form(view: NodeView, reads: Reads) -> Form | None:
     if traits.capacity:
         named = reads.capacity
         parts.append(("capacity", tuple([_capacity(device, named=named) for device in devices])))
-    return (*sizes, *parts)
+    return Form((*sizes, *parts))
 
 
 def _capacity(device: Device, *, named: bool) -> Hashable:
