@@ -31,7 +31,7 @@ from app.cli import (
 from app.cli.experiments import exporting, minimising, sweeping
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import reporting
-from app.cli.pacing import playing
+from app.cli.pacing import playing, watching
 from app.domain.errors import InputError, LogError, Rejected
 
 
@@ -72,6 +72,7 @@ for _module in (
     exporting,
     recording,
     playing,
+    watching,
     replaying,
     proving,
     explaining,

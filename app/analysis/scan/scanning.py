@@ -23,6 +23,7 @@ class Scan:
         self._invariants = InvariantWatch(switches)
         self._reports = Reports(self._sightings)
         self._traces = Traces(self._sightings)
+        self._by_rules = Sightings()
         self._counting: dict[str, frozenset[str]] = {}
 
     def follow(self, events: Sequence[Event]) -> None:
@@ -37,8 +38,14 @@ class Scan:
                 known = self._counting.get(pool, frozenset())
                 self._counting[pool] = known | {dra.driver(event.object)}
 
+    def news(self) -> list[Sighting]:
+        """What shows by now whatever comes later, without what shows by staying as it is."""
+        broken_rules.see(self._invariants.news(), self._counting, self._by_rules)
+        return [*self._sightings.found(), *self._by_rules.found()]
+
     def found(self) -> list[Sighting]:
-        """What the history shows."""
-        self._traces.end()
-        broken_rules.see(self._invariants.violations(), self._counting, self._sightings)
-        return self._sightings.found()
+        """What the history shows, if it ends here."""
+        sightings = self._sightings.copy()
+        self._traces.end(sightings)
+        broken_rules.see(self._invariants.violations(), self._counting, sightings)
+        return sightings.found()

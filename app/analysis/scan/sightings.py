@@ -1,6 +1,6 @@
 """A sighting: an incident that a history shows, and where."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from app.domain.log import ObjectKey, Revision
@@ -85,6 +85,15 @@ class Sightings:
         for key in objects:
             if len(collected.objects) < OBJECTS_MAX:
                 collected.objects[key] = None
+
+    def copy(self) -> "Sightings":
+        """The same sightings, to which others may be added."""
+        return Sightings(
+            _by_incident={
+                incident: replace(each, objects=dict(each.objects))
+                for incident, each in self._by_incident.items()
+            }
+        )
 
     def found(self) -> list[Sighting]:
         """All sightings, in the order of their first revisions."""

@@ -70,12 +70,12 @@ class Traces:
         elif place == api_resources.RESOURCE_SLICES:
             self._slice(event, is_deletion=is_deletion)
 
-    def end(self) -> None:
-        """What shows only by staying as it is."""
+    def end(self, sightings: Sightings) -> None:
+        """Add what shows only by staying as it is."""
         for key, event in self._unreserved.items():
             if self._now - event.stamp.time >= UNRESERVED_AFTER:
                 message = "it is allocated and nobody has reserved it"
-                self._sightings.add(UNRESERVED, event.revision, message, key)
+                sightings.add(UNRESERVED, event.revision, message, key)
         for key, event in self._pods.items():
             if meta.is_deleting(event.object) or core.is_finished(event.object):
                 continue
@@ -87,7 +87,7 @@ class Traces:
             node = core.node_name(event.object)
             if len(names) > len(set(names)) and not node:
                 message = f"claims {', '.join(map(str, names))}"
-                self._sightings.add(NAMED_TWICE, event.revision, message, key)
+                sightings.add(NAMED_TWICE, event.revision, message, key)
             claims = [
                 ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, str(name))
                 for name in names
@@ -96,7 +96,7 @@ class Traces:
                 tree = self._claims.get(claim)
                 if tree is not None and dra.allocation(tree) is None:
                     message = f"it is on node {node} and its claim is not allocated"
-                    self._sightings.add(BYPASSED, event.revision, message, key, claim)
+                    sightings.add(BYPASSED, event.revision, message, key, claim)
 
     def _rule(self, event: Event, *, is_deletion: bool) -> None:
         self._everything.pop(event.key, None)

@@ -15,7 +15,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.analysis.verify.compare import EXAMPLES_MAX, Compared, ComparisonResult
+from app.analysis.verify.compare import (
+    EXAMPLES_MAX,
+    Compared,
+    ComparisonResult,
+    Difference,
+)
 from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
 from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews
@@ -188,6 +193,16 @@ class PartVerifier:
             lacking=part.lacking,
         )
         self._events = 0
+
+    def expect(self, decision: Event) -> None:
+        """Make a decision again when what it observed is shown, which is still to come."""
+        observed = Revision(decision.stamp.observed)
+        self._observers[observed] = [*self._observers.get(observed, ()), decision]
+
+    def differences(self) -> tuple[Sequence[Difference], ...]:
+        """What differs so far: decisions, effects and allocations, the first ones of each."""
+        decisions, effects = self._decisions.result(is_whole=False)
+        return decisions.differences, effects.differences, self._allocations.result().differences
 
     def take(self, event: Event) -> None:
         """Fold an event before the part, or check one of it."""

@@ -1,1 +1,1 @@
-"""Paced replays inside a server: what is wanted, who plays, and the keys of the terminal."""
+"""Histories as they go on: paced replays inside a server, and the judges of `redra watch-over`."""

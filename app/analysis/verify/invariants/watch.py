@@ -61,7 +61,7 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A violation that has not ended."""
+    """A violation that has not ended; `is_known` once `news` has named it."""
 
     kind: Kind
     objects: set[ObjectKey]
@@ -69,6 +69,7 @@ class _Open:
     begin: Moment
     is_doubted: bool
     causes: frozenset[Cause]
+    is_known: bool = False
 
 
 class InvariantWatch:
@@ -82,6 +83,7 @@ class InvariantWatch:
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
         self._ended: list[Violation] = []
+        self._news: list[Violation] = []
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
@@ -148,6 +150,33 @@ class InvariantWatch:
             key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
         )
 
+    def news(self, *, is_end: bool = False) -> list[Violation]:
+        """What is broken and was not named before, in the order of its beginning.
+
+        Whoever asks after every event has named, in the end, what `violations` has: with the same
+        beginnings, and as it was known then. Nothing is named in the middle of a list, and nothing
+        that more events may still change; `is_end` says that there are no more.
+        """
+        if is_end:
+            self._end_listing()
+        elif self._is_listing:
+            return []
+        new, self._news = self._news, []
+        for places in self._open.values():
+            for place, each in places.items():
+                if not each.is_known:
+                    violation = self._violation(place, each, None)
+                    if violation is not None and (is_end or not self._is_vain(violation)):
+                        each.is_known = True
+                        new.append(violation)
+        if not is_end:
+            self._news = [each for each in new if self._is_vain(each)]
+            new = [each for each in new if not self._is_vain(each)]
+        return sorted(
+            (self._judged_by_pods(each) for each in new),
+            key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
+        )
+
     def broken(self) -> list[Violation]:
         """What is broken at present, also what has not lasted yet."""
         self._end_listing()
@@ -206,6 +235,8 @@ class InvariantWatch:
                 violation = self._violation(place, each, self._now())
                 if violation is not None:
                     self._ended.append(violation)
+                    if not each.is_known:
+                        self._news.append(violation)
         if now:
             self._open[cell] = now
         else:
@@ -217,10 +248,14 @@ class InvariantWatch:
 
     def _judged_by_pods(self, violation: Violation) -> Violation:
         """A pod is missed in vain where no pods were recorded."""
-        is_vain = violation.rule == NEEDS_PODS and not self._cluster.has_seen_pods
-        if is_vain and violation.kind.is_failure:
+        if self._is_vain(violation):
             return replace(violation, kind=Kind.UNSURE, doubt=NO_PODS)
         return violation
+
+    def _is_vain(self, violation: Violation) -> bool:
+        """Whether a pod is missed of which nobody knows whether it would have been recorded."""
+        is_about_pods = violation.rule == NEEDS_PODS and violation.kind.is_failure
+        return is_about_pods and not self._cluster.has_seen_pods
 
     def _violation(self, place: Place, each: _Open, end: Moment | None) -> Violation | None:
         """The violation, unless it is one that a controller restored in time."""

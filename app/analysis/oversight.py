@@ -1,0 +1,206 @@
+"""Verification and scan of a history as its events come.
+
+The same judges as for a whole history: the invariants, the incidents of the gallery, decisions made
+again with their effects, allocations of others decided again. What they find is told once, as soon
+as it is sure:
+
+| finding | told |
+|---|---|
+| an invariant | with the event that broke it; one that controllers restore when it has lasted |
+| an incident | with the event that shows it; one that shows only by staying so at the end |
+| a decision, effect or allocation | when everything was seen that may have been in flight |
+
+An allocation may have been chosen up to `WINDOW` before it was written, so it is decided again when
+that much time has passed in the history, or when nothing came for so long (`settle`). The work for
+an event depends on what it touches and on what is broken, not on how long the history is.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.analysis.scan.scanning import Scan
+from app.analysis.scan.sightings import Sighting
+from app.analysis.verify.compare import Compared, Difference
+from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
+from app.analysis.verify.parts import Deciders, Part, PartFound, PartVerifier
+from app.analysis.verify.reallocate import WINDOW, AllocationIndex
+from app.domain.log import Event, EventType, Revision
+from app.domain.values.json_tree import JsonObject
+
+LAST = Revision(2**62)
+"""After every revision."""
+
+
+class Judge(StrEnum):
+    """Who found it."""
+
+    INVARIANT = "invariant"
+    INCIDENT = "incident"
+    DECISION = "decision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Something that is not as it must be, or a known defect that shows.
+
+    `name` is the rule, the incident, or what was decided about; `kind` how grave or how sure it is.
+    `revision` is where it began, `seen` the last event that had come when it was told.
+    """
+
+    judge: Judge
+    name: str
+    kind: str
+    revision: Revision
+    seen: Revision
+    message: str
+    objects: tuple[str, ...] = ()
+    is_failure: bool = True
+
+    def to_json(self) -> JsonObject:
+        """For programs."""
+        return {
+            "judge": self.judge.value,
+            "name": self.name,
+            "kind": self.kind,
+            "revision": self.revision,
+            "seen": self.seen,
+            "message": self.message,
+            "objects": list(self.objects),
+            "failure": self.is_failure,
+        }
+
+
+class Oversight:
+    """Takes the events of a history from the first on; each call returns what is new.
+
+    `begin` is the first own event of a fork: what was broken before is judged with the parent.
+    `counts` are the observations so far that are failures, and the others.
+    """
+
+    def __init__(
+        self,
+        deciders: Deciders,
+        *,
+        invariants: Switches,
+        scan: Switches,
+        lacking: frozenset[str] = frozenset(),
+        kinds_lacking: tuple[str, ...] = (),
+        begin: Revision = Revision(0),
+    ) -> None:
+        self._invariants = InvariantWatch(invariants, lacking)
+        self._scan = Scan(scan)
+        self._index = AllocationIndex()
+        part = Part(
+            after=begin,
+            until=LAST,
+            is_last=True,
+            ends=True,
+            observers={},
+            deciders=frozenset(controller.name for controller in deciders.controllers),
+            index=self._index,
+            lacking=kinds_lacking,
+            begun=begin,
+        )
+        self._verifier = PartVerifier(part, deciders)
+        self._waiting: deque[Event] = deque()
+        self._begin = begin
+        self._differences = [0, 0, 0]
+        self._incidents: set[str] = set()
+        self._found: PartFound | None = None
+        self.revision = Revision(0)
+        self.failures = 0
+        self.others = 0
+
+    def take(self, events: Sequence[Event]) -> list[Observation]:
+        """The next events of the history."""
+        if not events:
+            return []
+        self._invariants.follow(events)
+        self._scan.follow(events)
+        for event in events:
+            if event.type is EventType.DECISION_RECORDED:
+                self._verifier.expect(event)
+            elif event.is_about_object:
+                self._index.add(event)
+            self._waiting.append(event)
+        self.revision = events[-1].revision
+        now = events[-1].stamp.time
+        while self._waiting and self._waiting[0].stamp.time < now - WINDOW:
+            self._verifier.take(self._waiting.popleft())
+        return self._new(self._invariants.news(), self._scan.news())
+
+    def settle(self) -> list[Observation]:
+        """Nothing came for so long that nothing is in flight: judge what waits."""
+        while self._waiting:
+            self._verifier.take(self._waiting.popleft())
+        return self._new((), ())
+
+    def end(self) -> list[Observation]:
+        """The history ends here: judge what waits, and what shows by staying as it is."""
+        if self._found is not None:
+            return []
+        settled = self.settle()
+        self._found = self._verifier.found()
+        violations = self._invariants.news(is_end=True)
+        return settled + self._new(violations, self._scan.found())
+
+    def compared(self) -> tuple[Compared, Compared, Compared]:
+        """Decisions, effects and allocations of a history that has ended."""
+        assert self._found is not None, "asked after the end"
+        return self._found.decisions, self._found.effects, self._found.allocations
+
+    def _new(
+        self, violations: Sequence[Violation], sightings: Sequence[Sighting]
+    ) -> list[Observation]:
+        new = [
+            self._of_violation(each)
+            for each in violations
+            if not self._begin or each.begin.revision > self._begin
+        ]
+        for sighting in sightings:
+            if sighting.incident not in self._incidents:
+                self._incidents.add(sighting.incident)
+                new.append(self._of_sighting(sighting))
+        for place, differences in enumerate(self._verifier.differences()):
+            known = self._differences[place]
+            new += [self._of_difference(each) for each in differences[known:]]
+            self._differences[place] = len(differences)
+        self.failures += sum(each.is_failure for each in new)
+        self.others += sum(not each.is_failure for each in new)
+        return new
+
+    def _of_violation(self, violation: Violation) -> Observation:
+        return Observation(
+            judge=Judge.INVARIANT,
+            name=violation.rule,
+            kind=violation.kind.value,
+            revision=violation.begin.revision,
+            seen=self.revision,
+            message=violation.message,
+            objects=tuple(str(key) for key in violation.objects),
+            is_failure=violation.kind.is_failure,
+        )
+
+    def _of_sighting(self, sighting: Sighting) -> Observation:
+        return Observation(
+            judge=Judge.INCIDENT,
+            name=sighting.incident,
+            kind=sighting.certainty.value,
+            revision=sighting.revision,
+            seen=self.revision,
+            message=sighting.message,
+            objects=tuple(str(key) for key in sighting.objects),
+        )
+
+    def _of_difference(self, difference: Difference) -> Observation:
+        return Observation(
+            judge=Judge.DECISION,
+            name=difference.subject,
+            kind="different",
+            revision=Revision(difference.revision),
+            seen=self.revision,
+            message=f"{difference.path}: recorded {difference.recorded!r}, decided again "
+            f"{difference.again!r}"[:500],
+        )

@@ -1,0 +1,66 @@
+"""`redra watch-over`: a history is judged as it goes on."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+
+if TYPE_CHECKING:
+    from app.analysis.oversight import Observation
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("watch-over")(watch_over)
+
+
+def watch_over(
+    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    until: Annotated[
+        str,
+        typer.Option(
+            metavar="MOMENT", help="Revision or instant to end at [default: goes on until stopped]."
+        ),
+    ] = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Judge a history as it goes on: a live one, one that is recorded, or a replay.
+
+    Decisions of redra and allocations of any scheduler are decided again, invariants are checked,
+    and known defects of the gallery looked for, as events come. Each finding is a line, in JSON
+    with -o json, and comes once. It is what `redra verify` and `redra scan` find in the same
+    history. Exit code 1 when something is not as it must be, or a known defect shows.
+    """
+    from app.bootstrap import process_settings
+    from app.bootstrap.pacing import overseeing
+
+    settings = process_settings.settings(data=data)
+
+    def tell(observations: Sequence["Observation"]) -> None:
+        for each in observations:
+            if output is Output.JSON:
+                console.say_json_line(each.to_json())
+            else:
+                objects = f" [{', '.join(each.objects)}]" if each.objects else ""
+                console.say(
+                    f"{each.revision}: {each.judge.value} {each.name} ({each.kind}): "
+                    f"{each.message}{objects}"
+                )
+        if observations:
+            typer.get_text_stream("stdout").flush()
+
+    async def run() -> overseeing.Watched:
+        return await overseeing.watch_over(settings, history, until, tell=tell, ready=console.note)
+
+    watched = console.run(run)
+    console.note(
+        f"history {watched.history} up to revision {watched.revision}: {watched.failures} "
+        f"findings, {watched.others} that are known, unsure or from outside"
+    )
+    if watched.failures:
+        raise typer.Exit(1)

@@ -1,0 +1,73 @@
+"""Watching over a history: its events are judged as they come, from the first one on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+from anyio import lowlevel
+
+from app.analysis.oversight import Observation, Oversight
+from app.domain.errors import LogUnavailable
+from app.domain.log import HistoryInfo, Revision
+from app.ports import EventLog, WakeUp
+
+TURN_MAX = 100
+"""Events that are judged before others get the loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverseeingBounds:
+    """`page_max` events are read at once, lost wake-ups are covered after `poll_seconds`, and when
+    nothing comes for `settle_seconds` nothing is taken to be in flight any more."""
+
+    page_max: int = 2_000
+    poll_seconds: float = 2.0
+    settle_seconds: float = 15.0
+
+
+async def oversee(
+    log: EventLog,
+    wake_up: WakeUp,
+    history: HistoryInfo,
+    oversight: Oversight,
+    *,
+    until: Revision | None,
+    tell: Callable[[Sequence[Observation]], None],
+    stopped: anyio.Event,
+    bounds: OverseeingBounds = OverseeingBounds(),
+) -> None:
+    """Judge all events up to `until`; without it until `stopped`. Then that is the end.
+
+    `tell` hears of what is new. What the log cannot give is waited for.
+    """
+    after, idle_since = Revision(0), anyio.current_time()
+    is_settled = True
+    async with wake_up.listen(history.id) as listener:
+        while not stopped.is_set() and (until is None or after < until):
+            try:
+                events = await log.read(history.id, after=after, limit=bounds.page_max, until=until)
+            except LogUnavailable:
+                if until is not None:
+                    raise
+                events = []
+            for first in range(0, len(events), TURN_MAX):
+                tell(oversight.take(events[first : first + TURN_MAX]))
+                await lowlevel.checkpoint()
+            if events:
+                after, idle_since, is_settled = events[-1].revision, anyio.current_time(), False
+                continue
+            if until is not None:
+                break
+            if not is_settled and anyio.current_time() - idle_since >= bounds.settle_seconds:
+                is_settled = True
+                tell(oversight.settle())
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_when, stopped, tasks.cancel_scope)
+                await listener.wait(bounds.poll_seconds)
+                tasks.cancel_scope.cancel()
+    tell(oversight.end())
+
+
+async def _cancel_when(stopped: anyio.Event, scope: anyio.CancelScope) -> None:
+    await stopped.wait()
+    scope.cancel()
