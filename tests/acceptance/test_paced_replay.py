@@ -1,0 +1,260 @@
+"""`redra serve-replay` as a process: clients that follow end with what was recorded."""
+
+import asyncio
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+import threading
+import time
+
+import aiohttp
+import httpx
+import lightkube
+import pytest
+from kubernetes import client as k8s
+from kubernetes.informer import SharedInformer
+from kubernetes_asyncio import client as aio
+from kubernetes_asyncio import watch as aio_watch
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.resources.core_v1 import Pod
+
+from tests.acceptance.kubectl_cluster import BIN
+from tests.acceptance.server_process import ROOT, ServerProcess
+from tests.prepared_data import prepare
+
+pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
+
+PATIENCE = 90
+RECORDING = ROOT / "examples" / "recordings" / "maintenance"
+REPLAY = "/redra/v1/histories/night~paced/replay"
+PODS = "/api/v1/pods"
+
+
+class ReplayProcess(ServerProcess):
+    """A server that plays the recording, standing still until it is told to go."""
+
+    command = ("serve-replay", "night", "--speed", "step")
+
+    @property
+    def paced(self):
+        """Where the replay is served."""
+        return f"{self.url}/h/night~paced"
+
+    def order(self, **order):
+        """Change the pace; returns how the replay stands."""
+        answer = httpx.post(self.url + REPLAY, json=order, timeout=PATIENCE)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def wait_end(self):
+        """Return once everything has been shown; each look is a request."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            state = httpx.get(self.url + REPLAY, timeout=PATIENCE).json()
+            if state["state"] == "ended":
+                return state
+        raise AssertionError(state)
+
+    def pods(self, history="night~paced"):
+        """The pods of a history by name, without what a replay cannot have in common."""
+        items = httpx.get(f"{self.url}/h/{history}{PODS}", timeout=PATIENCE).json()["items"]
+        return {item["metadata"]["name"]: without_version(item) for item in items}
+
+
+def kubeconfig(url):
+    """What lightkube wants to know of a server that asks nobody who they are."""
+    return {
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+
+
+def without_version(tree):
+    return {**tree, "metadata": {**tree["metadata"], "resourceVersion": ""}}
+
+
+def redra(data, *words):
+    ended = subprocess.run(
+        [sys.executable, "-m", "app.cli", *words, "--data", str(data)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paced")
+    process = ReplayProcess(folder)
+    prepare(process.data)
+    redra(process.data, "import", str(RECORDING), "--history", "night", "--keep-going")
+    process.start()
+    yield process
+    process.end()
+
+
+class Followers:
+    """What each client believes there is, followed in a thread of its own until it is stopped."""
+
+    def __init__(self, url):
+        self.url = url
+        self.believed = {"asyncio": {}, "lightkube": {}}
+        self.stopped = threading.Event()
+        self._threads = [
+            threading.Thread(target=work, daemon=True)
+            for work in (self._run_asyncio, self._run_lightkube)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _run_asyncio(self):
+        # The server ends before the threads do.
+        with contextlib.suppress(aiohttp.ClientError):
+            asyncio.run(self._follow_asyncio())
+
+    async def _follow_asyncio(self):
+        async with aio.ApiClient(aio.Configuration(host=self.url)) as connection:
+            core = aio.CoreV1Api(connection)
+            while not self.stopped.is_set():
+                listed = await core.list_pod_for_all_namespaces()
+                names = {pod.metadata.name: pod.status.phase for pod in listed.items}
+                self.believed["asyncio"] = names
+                # A watch that is told 410 ends with an error: it lists anew.
+                with contextlib.suppress(aio.ApiException):
+                    await self._watch_asyncio(core, listed.metadata.resource_version)
+
+    async def _watch_asyncio(self, core, version):
+        async with aio_watch.Watch().stream(
+            core.list_pod_for_all_namespaces, resource_version=version, timeout_seconds=2
+        ) as stream:
+            async for event in stream:
+                self._fold("asyncio", event["type"], event["object"])
+
+    def _run_lightkube(self):
+        client = lightkube.Client(config=KubeConfig.from_dict(kubeconfig(self.url)))
+        with contextlib.suppress(httpx.HTTPError):
+            while not self.stopped.is_set():
+                # Told 410, it lists anew.
+                with contextlib.suppress(lightkube.ApiError):
+                    self._follow_lightkube(client)
+
+    def _follow_lightkube(self, client):
+        listed = client.list(Pod, namespace="*")
+        self.believed["lightkube"] = {pod.metadata.name: pod.status.phase for pod in listed}
+        version = listed.resourceVersion
+        watched = client.watch(Pod, namespace="*", resource_version=version, server_timeout=2)
+        for kind, pod in watched:
+            if self.stopped.is_set():
+                return
+            self._fold("lightkube", kind, pod)
+
+    def _fold(self, who, kind, pod):
+        if kind == "DELETED":
+            self.believed[who].pop(pod.metadata.name, None)
+        else:
+            self.believed[who][pod.metadata.name] = pod.status.phase
+
+
+@contextlib.contextmanager
+def informer_of(url):
+    """The informer of the official client."""
+    core = k8s.CoreV1Api(k8s.ApiClient(k8s.Configuration(host=url)))
+    informer = SharedInformer(core.list_pod_for_all_namespaces)
+    informer.start()
+    try:
+        yield informer
+    finally:
+        informer.stop()
+
+
+def wait_equal(wanted, *believers):
+    """Return once all believe what is wanted; they hear of it by themselves."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if all(believer() == wanted for believer in believers):
+            return
+        time.sleep(0.05)  # waits: for clients in threads of their own
+    raise AssertionError([(believer(), wanted) for believer in believers])
+
+
+def test_clients_end_with_what_was_recorded_though_the_replay_was_moved_back(server):
+    recorded = server.pods("night")
+    wanted = {name: pod["status"]["phase"] for name, pod in recorded.items()}
+    assert wanted
+    followers = Followers(server.paced)
+    with informer_of(server.paced) as informer:
+        server.order(speed="20x", paused=False)
+        server.order(seek="10")
+        server.order(speed="max")
+        state = server.wait_end()
+        assert state["conflicts"] == 0
+        assert server.pods() == recorded
+
+        def cached():
+            return {pod.metadata.name: pod.status.phase for pod in informer.cache.list()}
+
+        wait_equal(
+            wanted,
+            cached,
+            lambda: followers.believed["asyncio"],
+            lambda: followers.believed["lightkube"],
+        )
+    followers.stopped.set()
+
+
+def test_kubectl_watch_sees_every_pod_come_and_go(server):
+    server.order(paused=True)
+    server.order(seek="1")
+    line = [str(BIN / "kubectl"), "--server", server.paced, "get", "pods", "-A", "-w"]
+    line += ["--output-watch-events", "--no-headers"]
+    line += ["-o", "jsonpath={.type} {.object.metadata.name}{'\\n'}"]
+    environment = os.environ | {"KUBECONFIG": os.devnull}
+    kubectl = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
+    there, marker = set(), "marks-the-end"
+    try:
+        server.order(speed="max", paused=False)
+        server.wait_end()
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": marker}}
+        body["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+        made = httpx.post(f"{server.paced}/api/v1/namespaces/default/pods", json=body)
+        assert made.status_code == 201, made.text
+        for event in kubectl.stdout:
+            kind, name = event.split()
+            if name == marker:
+                break
+            (there.discard if kind == "DELETED" else there.add)(name)
+    finally:
+        kubectl.kill()
+        kubectl.communicate()
+    assert there == set(server.pods("night"))
+
+
+def test_keys_of_the_terminal_change_the_pace(server):
+    controller, terminal = pty.openpty()
+    redra(server.data, "fork", "night", "--history", "keys")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "serve-replay", "keys", "--speed", "step",
+         "--listen", "127.0.0.1:0", "--data", str(server.data)],
+        stdin=terminal, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    os.close(terminal)
+    try:
+        said = iter(process.stderr.readline, "")
+        assert any(line.startswith("keys: ") for line in said)
+        for keys, words in (
+            (b"n", " paused, 1x, "),
+            (b"m ", " running, max, "),
+            (b"", "the replay has ended"),
+            (b"\x1b[D", " conflicts"),
+        ):
+            os.write(controller, keys)
+            assert any(words in line for line in said), words
+        os.write(controller, b"q")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(controller)
