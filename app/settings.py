@@ -340,6 +340,9 @@ class Settings:
         600, ge=10, description="States and marks in one picture of lanes"
     )
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
+    scan_events_max: int = setting(
+        200_000, ge=1, description="Events of a history that a server looks at for known defects"
+    )
     attempts_max: int = setting(
         100, ge=1, description="Attempts for one pod that an answer tells of, the last ones"
     )

@@ -30,7 +30,7 @@ from app.cli import (
 )
 from app.cli.experiments import exporting, minimising, sweeping
 from app.cli.judging import exhibiting, linting
-from app.cli.looking import reporting
+from app.cli.looking import reporting, showing
 from app.cli.pacing import playing, watching
 from app.domain.errors import InputError, LogError, Rejected
 
@@ -90,6 +90,7 @@ for _module in (
     profiles,
     controlling,
     reporting,
+    showing,
 ):
     _module.register(root)
 

@@ -1,4 +1,4 @@
-"""Commands that show what pages show: `redra report`."""
+"""Commands that show what pages show: `redra report`, `redra findings`, `redra map`."""
 
 import json
 from pathlib import Path
@@ -60,3 +60,50 @@ def test_report_that_cannot_be_made_is_refused_in_a_sentence(
     code, out, error = redra("report", *words, data=data)
     assert (code in (1, 2), out, error.count("\n")) == (True, "", 1)
     assert message in error
+
+
+@pytest.mark.database
+def test_findings_are_those_of_the_page(data: Path) -> None:
+    code, out, error = redra("findings", "maintenance", "-o", "json", data=data)
+    assert (code, error) == (1, "")
+    items = json.loads(out)["items"]
+    code, text, _ = redra("findings", "maintenance", data=data)
+    assert code == 1
+    lines = text.splitlines()
+    for item in items:
+        assert f"{item['severity']}: {item['text']}" in lines
+        for one in item["objects"]:
+            place = f"{one['name']} -n {one['namespace']}" if one["namespace"] else one["name"]
+            assert f"  {one['resource']}/{place} --at {one['revision']}" in lines
+    # What is printed is what why takes.
+    first = next(one for item in items for one in item["objects"])
+    words = (f"{first['resource']}/{first['name']}", "-n", first["namespace"])
+    moment = ("--at", first["revision"], "--history", "maintenance")
+    assert redra("why", *words, *moment, data=data)[0] == 0
+    assert redra("findings", "maintenance", "--at", "3", data=data) == (
+        0, "nothing is wrong up to revision 3\n", "",
+    )  # fmt: skip
+
+
+@pytest.mark.database
+def test_map_has_a_sign_for_each_device(data: Path) -> None:
+    named = ("--history", "maintenance", "--at", "200")
+    code, out, error = redra("map", *named, "-o", "json", data=data)
+    assert (code, error) == (0, "")
+    pools = json.loads(out)["pools"]
+    signs = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
+    _, text, _ = redra("map", *named, data=data)
+    for pool in pools:
+        row = "".join(signs[device["state"]] for device in pool["devices"])
+        assert f"    {row}" in text.splitlines()
+        assert f"  {pool['driver']}/{pool['pool']}  " in text
+    _, text, _ = redra("map", *named, "--devices", data=data)
+    for pool in pools:
+        for device in pool["devices"]:
+            assert f"    {device['name']}: {device['state']}" in text
+            for holder in device["holders"]:
+                assert f"held by {holder}" in text
+    one = pools[0]["pool"]
+    _, text, _ = redra("map", one, *named, data=data)
+    assert f"/{one}  " in text
+    assert redra("map", "no-such-pool", *named, data=data) == (0, "no pool fits\n", "")

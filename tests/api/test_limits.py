@@ -39,6 +39,7 @@ CHANGED = {
     "report_objects_max": 31,
     "trace_entries_max": 32,
     "attempts_max": 33,
+    "scan_events_max": 36,
     "live_streams_max": 35,
     "pace_pods_max": 34,
     "timeline_rows_max": 27,

@@ -193,6 +193,7 @@ SEEN = {
     "/lanes": {"cat": {"p-lab", "p-other", "c-lab", "c-other", "node-one", "decided-summary"}},
     "/map": {"cat": {"node-one"}},
     "/attempts?kind=pod&namespace=lab&name=p-lab": {"cat": {"p-lab"}},
+    "/scan": {"cat": NOTHING},
     "/pace": {"cat": {"p-lab", "p-other"}},
     "/trace": {"cat": CLUSTER_NAMES | {"decided-summary"}},
     "/find?q=-": {

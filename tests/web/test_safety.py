@@ -144,6 +144,7 @@ JSON_OF = {
     "object?kind=node&name=node-one": "object?kind=node&name=node-one",
     "attempts?kind=pod&namespace=lab&name=p-lab": "attempts?kind=pod&namespace=lab&name=p-lab",
     "pace": "pace",
+    "scan": "scan",
     "compare?with=one&by=objects": "diff?with=one&by=objects",
     "compare?with=default": "diff?with=default",
     "blast?kind=devicetaintrule&name=rule-one": "blast?kind=devicetaintrule&name=rule-one",

@@ -10,7 +10,8 @@ pytestmark = [needs_browser, pytest.mark.slow]
 SEED = 4
 PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
-    "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "blast", "compare",
+    "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan",
+    "blast", "compare",
 )  # fmt: skip
 
 

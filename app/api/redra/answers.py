@@ -32,6 +32,7 @@ from app.analysis.findings import findings
 from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
 from app.analysis.object_history import ObjectHistory
+from app.analysis.scan.sightings import Sighting
 from app.analysis.search import Hits
 from app.analysis.starts import StartPace
 from app.analysis.timeline_pages import Filter, TimelinePage
@@ -46,12 +47,14 @@ from app.domain.errors import BadRequest, NotFound
 from app.domain.log import Actor, Event, ObjectKey, Revision
 from app.domain.objects import history_kinds
 from app.domain.values import api_resources, timestamps
+from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer
 from app.service.explaining.evidence import Evidence
 from app.service.histories import Histories
 from app.service.moments import time_of
+from app.service.replays import scanning
 from app.service.runtime import HistoryRuntime
 from projections.timeline import Entry
 
@@ -91,6 +94,7 @@ class Answers:
         self._limits = limits
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
+        self._scans: Bounded[tuple[int, Revision], list[Sighting]] = Bounded(limits.chronicles_max)
         self._chronicles = Chronicles(
             kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
         )
@@ -187,6 +191,23 @@ class Answers:
             items=tuple(items),
             omitted=count - len(items),
         )
+
+    async def scan(self, asked: Asked) -> list[Sighting]:
+        """Which incidents of the gallery show up to the moment. Raises BadRequest for too long."""
+        asked.reader().check_all(WORKED_OUT_FROM)
+        runtime, views = asked.runtime, await self.views(asked)
+        if views.revision > self._limits.scan_events_max:
+            raise BadRequest(
+                f"{views.revision} events are more than {self._limits.scan_events_max}: ask with "
+                "redra scan"
+            )
+        place = (runtime.life, views.revision)
+        kept = self._scans.recent(place)
+        if kept is None:
+            async with self._explanations:
+                kept = await scanning.scan(runtime.log, runtime.info, views.revision)
+            self._scans[place] = kept
+        return kept
 
     async def pace(self, asked: Asked) -> StartPace:
         """How quickly pods started up to the moment, step by step."""

@@ -214,6 +214,14 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         page_answers.StartPace,
     ),
     (
+        "/histories/{history}/scan",
+        "get",
+        "Which known defects and traps a history shows",
+        (_AT,),
+        None,
+        models.SightingList,
+    ),
+    (
         "/histories/{history}/trace",
         "get",
         "Everything that happened as tracks, in Chrome's JSON trace-event format",

@@ -261,6 +261,14 @@ def problem_text(problem: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
+class SightingList(Model):
+    """Known defects and traps that a history shows."""
+
+    items: list[dict[str, Any]] = Field(
+        description="Incident, certainty, first revision, times, objects, message"
+    )
+
+
 class Diff(Model):
     """What two histories decided differently, or what differs at the end."""
 

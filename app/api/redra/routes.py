@@ -301,6 +301,10 @@ class RedraApi:
     async def _attempts(self, asked: Asked) -> Response:
         return _encoded(await self.answers.attempts(asked))
 
+    async def _scan(self, asked: Asked) -> Response:
+        sightings = await self.answers.scan(asked)
+        return _answer(models.SightingList(items=[each.to_json() for each in sightings]))
+
     async def _pace(self, asked: Asked) -> Response:
         return _encoded(await self.answers.pace(asked))
 
@@ -336,6 +340,7 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("findings", 0): RedraApi._findings,
     ("find", 0): RedraApi._find,
     ("attempts", 0): RedraApi._attempts,
+    ("scan", 0): RedraApi._scan,
     ("pace", 0): RedraApi._pace,
     ("object", 0): RedraApi._object,
     ("lanes", 0): RedraApi._lanes,

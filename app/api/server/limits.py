@@ -50,6 +50,7 @@ class ApiLimits:
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
     pictures by `lanes` and `map`, attempts for a pod by `attempts_max`, starts by `pace`, what is
     taken away by `trace` and `report`, pages that follow a history by `live`.
+    Histories of up to `scan_events_max` events are looked at for known defects.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
     """
@@ -86,6 +87,7 @@ class ApiLimits:
     lanes: LaneBounds = LaneBounds()
     map: MapBounds = MapBounds()
     attempts_max: int = 100
+    scan_events_max: int = 200_000
     pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()

@@ -42,6 +42,7 @@ from app.web.pages import (
     lanes,
     objects,
     pace,
+    scan,
     timeline,
     why,
 )
@@ -182,6 +183,10 @@ class Pages:
         frame = await framing.frame(self.answers, asked, "attempts", links.subject(key), key)
         return attempts.page(frame, answer, key)
 
+    async def _scan(self, asked: Asked) -> bytes:
+        sightings = await self.answers.scan(asked)
+        return scan.page(await framing.frame(self.answers, asked, "scan"), sightings)
+
     async def _pace(self, asked: Asked) -> bytes:
         answer, wanted = await self.answers.pace(asked), lanes_wanted(asked)
         parameters = {"namespace": wanted.namespace, "name": wanted.name}
@@ -241,6 +246,7 @@ _PARTS: dict[str, _Make] = {
     PROPOSAL: Pages._blast,
     "compare": Pages._compare,
     "pace": Pages._pace,
+    "scan": Pages._scan,
     "find": Pages._find,
     "lanes": Pages._lanes,
     "map": Pages._map,

@@ -42,6 +42,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         object_versions_max=settings.object_versions_max,
         lanes=LaneBounds(lanes_max=settings.lanes_max, shapes_max=settings.lanes_shapes_max),
         map=MapBounds(devices_max=settings.map_devices_max),
+        scan_events_max=settings.scan_events_max,
         attempts_max=settings.attempts_max,
         pace=PaceBounds(pods_max=settings.pace_pods_max),
         live=LiveBounds(

@@ -1,0 +1,172 @@
+"""`redra findings`, `redra map`: what the pages of these names show, in a terminal."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.analysis.device_map import DeviceMap, MappedPool
+    from app.analysis.findings.report import Findings
+
+HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")]
+HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
+AtOption = Annotated[
+    str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
+]
+
+_SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
+"""One sign for each state of a device."""
+
+SHOWN_MAX = 60
+"""Devices of one row of signs."""
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("findings")(findings)
+    root.command("map")(device_map)
+
+
+def findings(
+    named: HistoryArgument = "",
+    history: HistoryOption = "",
+    at: AtOption = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Say what is wrong in a history, ranked: waiting pods, stuck claims, pools, invariants.
+
+    What is printed under a finding is what `redra why` takes. Exit code 1 when there is one.
+    """
+    import msgspec
+
+    from app.analysis.findings.report import Findings
+
+    answer = _ask(named, history, "findings", at, data)
+    shown = msgspec.json.decode(answer, type=Findings)
+    if output is Output.JSON:
+        console.say_json(msgspec.json.decode(answer))
+    else:
+        for line in findings_lines(shown):
+            console.say(line)
+    if shown.items:
+        raise typer.Exit(1)
+
+
+def device_map(
+    pool: Annotated[
+        str, typer.Argument(metavar="[POOL]", help="Just pools whose name holds this.")
+    ] = "",
+    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    driver: Annotated[str, typer.Option(help="Just pools of this driver.")] = "",
+    node: Annotated[str, typer.Option(help="Just pools of this node.")] = "",
+    at: AtOption = "",
+    devices: Annotated[bool, typer.Option(help="List each device with its holders.")] = False,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Draw who holds what: pools by node, a sign for each device, counters with what is used.
+
+    # is held, . free, x impossible because a counter has too little left, ! tainted, ? in a pool
+    that cannot be used. Partitions of one physical device stand together.
+    """
+    import msgspec
+
+    from app.analysis.device_map import DeviceMap
+
+    answer = _ask("", history, "map", at, data, driver=driver, pool=pool, node=node)
+    if output is Output.JSON:
+        console.say_json(msgspec.json.decode(answer))
+        return
+    for line in map_lines(msgspec.json.decode(answer, type=DeviceMap), with_devices=devices):
+        console.say(line)
+
+
+def _ask(
+    named: str, history: str, part: str, at: str, data: "Path | None", **parameters: str
+) -> bytes:
+    from app.bootstrap import process_settings, stores
+    from app.bootstrap.answers import served
+
+    settings = process_settings.settings(data=data)
+    place = console.history_of(named, history)
+
+    async def ask() -> bytes:
+        async with stores.open_store(settings) as store:
+            return await served.get(store, settings, place, part, at, **parameters)
+
+    return console.run(ask)
+
+
+def findings_lines(answer: "Findings") -> list[str]:
+    """The findings as lines: severity and sentence, then count, revisions and objects."""
+    if not answer.items:
+        return [f"nothing is wrong up to revision {answer.revision}"]
+    lines: list[str] = []
+    for item in answer.items:
+        lines.append(f"{item.severity.value}: {item.text}")
+        facts = [f"{item.count} in all"] if item.count else []
+        if item.count and item.present != item.count:
+            facts.append(f"{item.present} now" if item.present else "over")
+        if item.first:
+            until = f" to {item.last}" if item.last != item.first else ""
+            facts.append(f"revision {item.first}{until}")
+        if facts:
+            lines.append(f"  {', '.join(facts)}")
+        for one in item.objects:
+            place = f"{one.name} -n {one.namespace}" if one.namespace else one.name
+            lines.append(f"  {one.resource}/{place} --at {one.revision}")
+        if item.objects and item.count > len(item.objects):
+            lines.append(f"  and {item.count - len(item.objects)} more")
+    if answer.omitted:
+        lines.append(f"{answer.omitted} findings of less weight are left out")
+    return lines
+
+
+def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
+    """The pools as lines, below their node."""
+    if not answer.pools:
+        return ["no pool fits"]
+    lines: list[str] = []
+    node: str | None = None
+    for pool in answer.pools:
+        if pool.node != node:
+            node = pool.node
+            lines.append(f"node {node}" if node else "devices that several nodes reach")
+        lines += _pool_lines(pool, with_devices=with_devices)
+    if answer.omitted:
+        lines.append(f"{answer.omitted} more pools: name a pool, --driver or --node")
+    return lines
+
+
+def _pool_lines(pool: "MappedPool", *, with_devices: bool) -> list[str]:
+    counts: dict[str, int] = {}
+    rows: dict[tuple[str, ...], str] = {}
+    for device in pool.devices:
+        counts[device.state] = counts.get(device.state, 0) + 1
+        rows[device.sets] = rows.get(device.sets, "") + _SIGNS[device.state]
+    summary = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no devices"
+    state = "" if pool.state == "usable" else f" {pool.state}: {pool.problem}".rstrip(": ")
+    lines = [f"  {pool.driver}/{pool.pool}{state}  {summary}"]
+    for sets, signs in rows.items():
+        name = f"{', '.join(sets)}: " if sets and len(rows) > 1 else ""
+        for first in range(0, len(signs), SHOWN_MAX):
+            lines.append(f"    {name}{signs[first : first + SHOWN_MAX]}")
+            name = " " * len(name)
+    for counter in pool.counters:
+        if counter.share:
+            share = f"{counter.used} of {counter.total} used"
+            lines.append(f"    counter {counter.set}/{counter.counter}: {share}")
+    if with_devices:
+        for device in pool.devices:
+            notes = [*(f"held by {one}" for one in device.holders)]
+            notes += [f"taint {one}" for one in device.taints]
+            notes += [f"too little left of {one}" for one in device.lacks]
+            lines.append(f"    {device.name}: {'; '.join((device.state, *notes))}")
+    return lines

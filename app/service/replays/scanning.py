@@ -1,0 +1,38 @@
+"""A history looked at for the incidents of the gallery."""
+
+from dataclasses import replace
+
+from anyio import lowlevel
+
+from app.analysis.scan.scanning import Scan
+from app.analysis.scan.sightings import Sighting
+from app.domain.controllers import registry
+from app.domain.log import HistoryInfo, Revision
+from app.domain.objects import profile as profiles
+from app.ports import EventLog
+from app.service.replays.verifying import switches_of
+
+PAGE = 5_000
+"""Events that are read at once."""
+
+TURN = 100
+"""Events that are looked at before others may run."""
+
+
+async def scan(log: EventLog, info: HistoryInfo, until: Revision) -> list[Sighting]:
+    """What the history shows up to a revision."""
+    profile = profiles.from_settings(info.settings)
+    quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
+    # What the release is known to do wrong is what is looked for.
+    switches = replace(switches_of(profile, quirks), distinct_by_last=False, rules_unseen=False)
+    scanning = Scan(switches)
+    after = Revision(0)
+    while after < until:
+        events = await log.read(info.id, after=after, limit=PAGE, until=until)
+        if not events:
+            break
+        for first in range(0, len(events), TURN):
+            scanning.follow(events[first : first + TURN])
+            await lowlevel.checkpoint()
+        after = events[-1].revision
+    return scanning.found()
