@@ -355,6 +355,9 @@ class Settings:
     live_pace_seconds: float = setting(
         1.0, gt=0, description="Shortest time between two changes of such a page"
     )
+    pace_scanned_max: int = setting(
+        2_000, ge=1, description="Pods whose start is looked at for one answer, the last ones"
+    )
     report_objects_max: int = setting(
         40, ge=0, description="Objects whose reasons and versions a report holds"
     )

@@ -37,6 +37,7 @@ PARTS = (
     "",
     "lanes",
     "map",
+    "pace",
     "timeline",
     "timeline?kind=PodScheduled",
     "timeline?text=nothing-says-this",

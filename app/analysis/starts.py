@@ -27,9 +27,13 @@ _IN_USE = frozenset((spans.RUNNING, spans.FINISHED))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceBounds:
-    """An answer tells of `pods_max` pods, the slowest ones, and of `stretches` of time."""
+    """An answer tells of `pods_max` pods, the slowest ones, and of `stretches` of time.
+
+    It looks at the `scanned_max` names of pods that came last.
+    """
 
     pods_max: int = 30
+    scanned_max: int = 2_000
     stretches: int = 12
 
 
@@ -85,7 +89,8 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
     """How quickly pods started, up to a revision.
 
     `pods` are the slowest ones, those that still wait before others of the same time; `omitted`
-    counts the rest of `count`.
+    counts the rest of `count`. `older` counts the names of pods that came before those that were
+    looked at.
     """
 
     history: str
@@ -97,6 +102,25 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
     stretches: tuple[PaceStretch, ...]
     pods: tuple[PodStart, ...]
     omitted: int = 0
+    older: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A start in instants; `steps` are those that were done, with their ends."""
+
+    key: ObjectKey
+    created: spans.Moment
+    steps: tuple[tuple[str, spans.Moment], ...]
+    waits_for: str
+    length: int
+
+    def lengths(self) -> Iterator[tuple[str, int]]:
+        """How long each step took."""
+        before = self.created
+        for step, moment in self.steps:
+            yield step, max(0, moment[1] - before[1])
+            before = moment
 
 
 def of(
@@ -110,13 +134,19 @@ def of(
     bounds: PaceBounds = PaceBounds(),
 ) -> StartPace:
     """The pace of the pods of a namespace whose name holds `name`; empty: of all."""
+    keys = [
+        key
+        for key in chronicle.spans.began.get(api_resources.PODS, ())
+        if namespace in ("", key.namespace)
+        and name in key.name
+        and chronicle.spans.lanes[key][0].begin[0] <= until
+    ]
     starts = [
         start
-        for key in chronicle.spans.began.get(api_resources.PODS, ())
-        if namespace in ("", key.namespace) and name in key.name
+        for key in keys[-bounds.scanned_max :]
         for start in _starts(chronicle, key, until, now)
     ]
-    slowest = sorted(starts, key=lambda one: (-one.seconds, not one.waits_for, one.revision))
+    slowest = sorted(starts, key=lambda one: (-one.length, not one.waits_for, one.created))
     return StartPace(
         history=history,
         revision=until,
@@ -125,8 +155,9 @@ def of(
         waiting=sum(bool(one.waits_for) for one in starts),
         steps=tuple(_paces(starts)),
         stretches=tuple(_stretches(starts, bounds.stretches)),
-        pods=tuple(slowest[: bounds.pods_max]),
+        pods=tuple(_shown(one) for one in slowest[: bounds.pods_max]),
         omitted=max(0, len(starts) - bounds.pods_max),
+        older=max(0, len(keys) - bounds.scanned_max),
     )
 
 
@@ -140,7 +171,7 @@ def percentile(sorted_values: Sequence[float], share: float) -> float:
 
 def _starts(
     chronicle: Chronicle, key: ObjectKey, until: Revision, now: Instant
-) -> Iterator[PodStart]:
+) -> Iterator[_Start]:
     for life in _lives(spans.up_to(chronicle.spans.lanes[key], until)):
         yield _start(chronicle, key, life, until, now)
 
@@ -158,7 +189,7 @@ def _lives(lane: Sequence[Span]) -> Iterator[list[Span]]:
 
 def _start(
     chronicle: Chronicle, key: ObjectKey, life: Sequence[Span], until: Revision, now: Instant
-) -> PodStart:
+) -> _Start:
     created = life[0].begin
     bound = next((span.begin for span in life if span.label), None)
     runs = next((span.begin for span in life if span.state in _IN_USE), None)
@@ -171,32 +202,37 @@ def _start(
     ]
     made = _latest((_since(lane, frozenset(), end[0]) for lane in claims), created)
     devices = _latest((_since(lane, _HAS_DEVICES, end[0]) for lane in claims), created)
-    steps: list[StartStep] = []
+    steps: list[tuple[str, spans.Moment]] = []
     before, waits_for = created, ""
     for step, moment in zip(STEPS, (made, devices, bound, runs), strict=True):
         if moment is None:
             # Deleted before it got so far, it waits no longer.
             waits_for = "" if last is not None else step
             break
-        moment = max(before, moment)
-        steps.append(
+        before = max(before, moment)
+        steps.append((step, before))
+    final = now if waits_for else before[1]
+    return _Start(key, created, tuple(steps), waits_for, max(0, final - created[1]))
+
+
+def _shown(start: _Start) -> PodStart:
+    lengths = dict(start.lengths())
+    return PodStart(
+        namespace=start.key.namespace,
+        name=start.key.name,
+        revision=start.created[0],
+        created=timestamps.micro_text(start.created[1]),
+        seconds=start.length / SECOND,
+        steps=tuple(
             StartStep(
                 name=step,
-                seconds=max(0, moment[1] - before[1]) / SECOND,
+                seconds=lengths[step] / SECOND,
                 ended=timestamps.micro_text(moment[1]),
                 revision=moment[0],
             )
-        )
-        before = moment
-    final = before[1] if not waits_for else now
-    return PodStart(
-        namespace=key.namespace,
-        name=key.name,
-        revision=created[0],
-        created=timestamps.micro_text(created[1]),
-        seconds=max(0, final - created[1]) / SECOND,
-        steps=tuple(steps),
-        waits_for=waits_for,
+            for step, moment in start.steps
+        ),
+        waits_for=start.waits_for,
     )
 
 
@@ -229,9 +265,13 @@ def _latest(moments: Iterable[spans.Moment | None], created: spans.Moment) -> sp
     return latest
 
 
-def _paces(starts: Sequence[PodStart]) -> Iterator[StepPace]:
-    for step in STEPS:
-        seconds = sorted(one.seconds for start in starts for one in start.steps if one.name == step)
+def _paces(starts: Sequence[_Start]) -> Iterator[StepPace]:
+    by_step: dict[str, list[float]] = {step: [] for step in STEPS}
+    for start in starts:
+        for step, length in start.lengths():
+            by_step[step].append(length / SECOND)
+    for step, lengths in by_step.items():
+        seconds = sorted(lengths)
         yield StepPace(
             name=step,
             count=len(seconds),
@@ -242,13 +282,13 @@ def _paces(starts: Sequence[PodStart]) -> Iterator[StepPace]:
         )
 
 
-def _stretches(starts: Sequence[PodStart], count: int) -> Iterator[PaceStretch]:
+def _stretches(starts: Sequence[_Start], count: int) -> Iterator[PaceStretch]:
     """How long binding took, by when it was done, in stretches of equal length."""
     bound = sorted(
-        (timestamps.parse(step.ended), step.revision, sum(one.seconds for one in start.steps[:3]))
+        (moment[1], moment[0], max(0, moment[1] - start.created[1]) / SECOND)
         for start in starts
-        for step in start.steps
-        if step.name == "binding"
+        for step, moment in start.steps
+        if step == "binding"
     )
     if not bound:
         return

@@ -219,6 +219,7 @@ class StartPace(Model):
     stretches: list[dict[str, Any]] = Field(description="Creation to binding over time")
     pods: list[dict[str, Any]] = Field(description="The slowest pods with their steps")
     omitted: int
+    older: int = Field(description="Pods that came before those that were looked at")
 
 
 class Trace(Model):

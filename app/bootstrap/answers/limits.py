@@ -44,7 +44,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         map=MapBounds(devices_max=settings.map_devices_max),
         scan_events_max=settings.scan_events_max,
         attempts_max=settings.attempts_max,
-        pace=PaceBounds(pods_max=settings.pace_pods_max),
+        pace=PaceBounds(pods_max=settings.pace_pods_max, scanned_max=settings.pace_scanned_max),
         live=LiveBounds(
             streams_max=settings.live_streams_max, pace_seconds=settings.live_pace_seconds
         ),

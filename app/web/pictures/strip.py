@@ -9,7 +9,7 @@ from app.domain.log import Revision
 from app.domain.values.timestamps import Instant
 from app.web import svg
 
-STRETCHES = 120
+STRETCHES = 96
 WIDTH, HEIGHT, TOP = 1200.0, 34.0, 8.0
 
 

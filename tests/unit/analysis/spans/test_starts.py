@@ -6,7 +6,7 @@ import pytest
 
 from app.analysis import starts
 from app.analysis.chronicle import Chronicle
-from app.analysis.starts import percentile
+from app.analysis.starts import PaceBounds, percentile
 from app.domain.log import EventType, Revision
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
@@ -106,6 +106,19 @@ def test_steps_are_those_of_the_raw_events(seed):
     for one in answer.pods:
         last = now if one.waits_for else timestamps.parse(one.steps[-1].ended)
         assert one.seconds == (last - timestamps.parse(one.created)) / SECOND
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pods_that_came_last_are_looked_at(seed):
+    chronicle = Chronicle()
+    events = random_starts(seed)
+    chronicle.fold(events)
+    now, until = Instant(events[-1].stamp.time), events[-1].revision
+    names = list(dict.fromkeys(
+        event.key.name for event in events if event.key.resource == "pods"))  # fmt: skip
+    answer = starts.of("h", chronicle, until, now, bounds=PaceBounds(scanned_max=2))
+    assert {one.name for one in answer.pods} == set(names[-2:])
+    assert answer.older == max(0, len(names) - 2)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 99, 100, 101])
