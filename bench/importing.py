@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from app.bootstrap.process_settings import settings
-from app.bootstrap.recordings import Recording, export_history, import_history
+from app.bootstrap.recordings import RecordingFiles, export_history, import_history
 from app.bootstrap.stores import open_store
 from bench.folder import temporary_data
 
@@ -79,7 +79,7 @@ async def measure() -> None:
                 pass
 
             started = time.perf_counter()
-            wanted = Recording(paths=(log,))
+            wanted = RecordingFiles(paths=(log,))
             found = await import_history(store, chosen, wanted, "audit", silent)
             took = time.perf_counter() - started
             print(f"audit log: {found.events} events in {took:.1f} s, {found.events / took:.0f}/s")
@@ -89,7 +89,7 @@ async def measure() -> None:
             took = time.perf_counter() - started
             print(f"export:    {found.events} events in {took:.1f} s, {found.events / took:.0f}/s")
             started = time.perf_counter()
-            await import_history(store, chosen, Recording(paths=(bundle,)), "bundle", silent)
+            await import_history(store, chosen, RecordingFiles(paths=(bundle,)), "bundle", silent)
             took = time.perf_counter() - started
             print(f"bundle:    {found.events} events in {took:.1f} s, {found.events / took:.0f}/s")
 

@@ -27,7 +27,7 @@ from app.domain.objects.write.commands import (
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.replays.reconciling import LoopBounds, Timeline
+from app.service.replays.reconciling import ReconcileBounds, ReplayTimeline
 
 USER = Actor(user="alice", groups=("system:masters",), agent="kubectl/test")
 T0 = timestamps.parse("2026-01-02T03:00:00Z")
@@ -44,7 +44,7 @@ class Cluster:
         seed: int = 1,
         *,
         kubelet: bool = False,
-        bounds: LoopBounds = LoopBounds(),
+        bounds: ReconcileBounds = ReconcileBounds(),
         namespaces: Sequence[str] = ("default",),
         node_ttl: bool = False,
     ) -> None:
@@ -59,7 +59,7 @@ class Cluster:
             options = replace(options, off=options.off | {"kubelet"})
         self._options = options
         self.controllers = self.fresh_controllers()
-        self.line = Timeline(
+        self.line = ReplayTimeline(
             rules=rules_for(profile),
             uids=DerivedUids(seed),
             controllers=self.controllers,

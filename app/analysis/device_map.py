@@ -27,7 +27,7 @@ class MapBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DeviceMapRequest:
     """Which pools are wanted: of a driver, whose name holds `pool`, on a node; empty: all."""
 
     driver: str = ""
@@ -82,7 +82,7 @@ class DeviceMap(msgspec.Struct, frozen=True, kw_only=True):
     omitted: int = 0
 
 
-def of(history: str, views: LiveViews, wanted: Wanted, bounds: MapBounds) -> DeviceMap:
+def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBounds) -> DeviceMap:
     """The map as of the views."""
     inventory = views.inventory
     places = []
@@ -105,7 +105,7 @@ def of(history: str, views: LiveViews, wanted: Wanted, bounds: MapBounds) -> Dev
     return DeviceMap(history=history, revision=views.revision, pools=tuple(mapped), omitted=omitted)
 
 
-def _is_wanted(wanted: Wanted, place: tuple[str, str], node: str) -> bool:
+def _is_wanted(wanted: DeviceMapRequest, place: tuple[str, str], node: str) -> bool:
     driver, pool = place
     return wanted.driver in ("", driver) and wanted.pool in pool and wanted.node in ("", node)
 

@@ -33,21 +33,21 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class DeleteEdit:
     """An object that goes: `KIND/NAME`, or `KIND/NAMESPACE/NAME`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
-    """A merge patch of an object; `name` as for `Delete`."""
+class PatchEdit:
+    """A merge patch of an object; `name` as for `DeleteEdit`."""
 
     name: str
     body: JsonObject
 
 
-Edit: TypeAlias = Apply | Delete | Patch
+Edit: TypeAlias = Apply | DeleteEdit | PatchEdit
 
 
 def commands_of(
@@ -99,10 +99,10 @@ def _command(edit: Edit, reader: ObjectsReader, profile: Profile, options: Write
     match edit:
         case Apply(tree=tree, place=place):
             return _applied(tree, place, reader, profile, options)
-        case Delete(name=name):
+        case DeleteEdit(name=name):
             key, version, _ = _object(name, reader, profile)
             return DeleteObject(key=key, version=version)
-        case Patch(name=name, body=body):
+        case PatchEdit(name=name, body=body):
             key, version, kind = _object(name, reader, profile)
             form = PatchType.STRATEGIC if kind.custom is None else PatchType.MERGE
             return PatchObject(key=key, version=version, type=form, body=body, options=options)

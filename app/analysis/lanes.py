@@ -23,7 +23,7 @@ class LaneBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LanesRequest:
     """Which lanes are wanted: of one namespace, of objects whose name holds `name`; empty: all."""
 
     namespace: str = ""
@@ -102,7 +102,7 @@ def of(
     chronicle: Chronicle,
     until: Revision,
     now: Instant,
-    wanted: Wanted,
+    wanted: LanesRequest,
     visible: Callable[[Entry], bool],
     bounds: LaneBounds = LaneBounds(),
 ) -> Lanes:
@@ -151,7 +151,7 @@ def of(
     )
 
 
-def _meant(chronicle: Chronicle, until: Revision, wanted: Wanted) -> Iterator[ObjectKey]:
+def _meant(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> Iterator[ObjectKey]:
     """Pods, the last ones first, then claims of nobody, then nodes.
 
     A pod is meant also when one of its claims or devices is.

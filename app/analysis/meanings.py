@@ -11,7 +11,7 @@ from typing import Any
 
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.schema.structural import Node, Schemas, Shape, storage_node
+from app.domain.objects.schema.structural import SchemaNode, Schemas, SchemaShape, storage_node
 from app.domain.values import api_groups, quantity, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
@@ -23,13 +23,13 @@ RANDOM = frozenset(("allocationTimestamp", "shareID"))
 _NANO = 10**9
 
 
-def node_of(schemas: Schemas, key: ObjectKey) -> Node | None:
+def node_of(schemas: Schemas, key: ObjectKey) -> SchemaNode | None:
     """The schema of an object's kind as it is stored; None for a kind that is not known."""
     kind = registry.find(key.group, key.resource)
     return None if kind is None else storage_node(schemas, kind)
 
 
-def allocation_node(schemas: Schemas) -> Node | None:
+def allocation_node(schemas: Schemas) -> SchemaNode | None:
     """The schema of `status.allocation` of a ResourceClaim."""
     node = node_of(schemas, ObjectKey(api_groups.RESOURCE, "resourceclaims", "", ""))
     for name in ("status", "allocation"):
@@ -43,17 +43,17 @@ def of_allocation(allocation: JsonView, schemas: Schemas) -> JsonObject:
     return meaning
 
 
-def of(tree: Any, node: Node | None, *, without: Collection[str] = ()) -> Any:
+def of(tree: Any, node: SchemaNode | None, *, without: Collection[str] = ()) -> Any:
     """The meaning of a tree at `node`; without a node only null and empty collections are nothing.
 
     Fields named in `without` are left out wherever an object has them. A quantity becomes its exact
     value in decimal notation, a time its instant in microseconds. What cannot be read as either
     stays as it is written.
     """
-    if node is not None and node.shape is Shape.ANY:
+    if node is not None and node.shape is SchemaShape.ANY:
         return tree
     if isinstance(tree, dict):
-        is_map = node is not None and node.shape is Shape.MAP
+        is_map = node is not None and node.shape is SchemaShape.MAP
         return {
             name: meaning
             for name, value in tree.items()
@@ -63,34 +63,34 @@ def of(tree: Any, node: Node | None, *, without: Collection[str] = ()) -> Any:
             )
         }
     if isinstance(tree, list):
-        items = node.items if node is not None and node.shape is Shape.LIST else None
+        items = node.items if node is not None and node.shape is SchemaShape.LIST else None
         return _ordered([of(item, items, without=without) for item in tree], node)
     if node is None or tree is None:
         return tree
-    if node.shape is Shape.QUANTITY:
+    if node.shape is SchemaShape.QUANTITY:
         return _amount(tree)
-    if node.shape in (Shape.TIME, Shape.MICRO_TIME):
+    if node.shape in (SchemaShape.TIME, SchemaShape.MICRO_TIME):
         return _instant(tree)
     return tree
 
 
-def _is_nothing(meaning: Any, parent: Node | None, name: str) -> bool:
+def _is_nothing(meaning: Any, parent: SchemaNode | None, name: str) -> bool:
     """Whether a field with this value means the same as an absent one."""
     if meaning is None or meaning == []:
         return True
-    if parent is not None and parent.shape is Shape.MAP:
+    if parent is not None and parent.shape is SchemaShape.MAP:
         return False
     node = _child(parent, name)
     if meaning == {}:
         # A struct that is set differs from one that is not: `nodeSelector: {}` selects nothing.
-        return node is None or node.shape is Shape.MAP
+        return node is None or node.shape is SchemaShape.MAP
     is_zero = meaning is False or meaning == "" or (meaning == 0 and meaning is not True)
     return is_zero and node is not None and node.omits_zero
 
 
-def _ordered(items: list[Any], node: Node | None) -> list[Any]:
+def _ordered(items: list[Any], node: SchemaNode | None) -> list[Any]:
     """The items of a set or of a list with keys in the order of these; others as they stand."""
-    if node is None or node.shape is not Shape.LIST:
+    if node is None or node.shape is not SchemaShape.LIST:
         return items
     if node.list_type == "set":
         return sorted(items, key=repr)
@@ -116,9 +116,9 @@ def _instant(value: Any) -> Any:
         return value
 
 
-def _child(node: Node | None, name: str) -> Node | None:
+def _child(node: SchemaNode | None, name: str) -> SchemaNode | None:
     if node is None:
         return None
-    if node.shape is Shape.OBJECT:
+    if node.shape is SchemaShape.OBJECT:
         return node.fields.get(name)
-    return node.items if node.shape is Shape.MAP else None
+    return node.items if node.shape is SchemaShape.MAP else None

@@ -20,7 +20,7 @@ import yaml
 from app.analysis.fleet import generation
 from app.analysis.fleet import incidents as fleet_incidents
 from app.analysis.fleet.generation import Fleet
-from app.analysis.fleet.incidents import Incident, Present
+from app.analysis.fleet.incidents import FleetIncident, Present
 from app.bootstrap.histories import open_histories
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.manifests import read_documents
@@ -144,7 +144,7 @@ async def publish(target: Target, whole: Fleet, say: Say) -> None:
 
 
 async def let_happen(
-    target: Target, whole: Fleet, incidents: Sequence[Incident], speed: float, say: Say
+    target: Target, whole: Fleet, incidents: Sequence[FleetIncident], speed: float, say: Say
 ) -> None:
     """Write each incident at its time; `speed` seconds of the plan pass in one second."""
     start = anyio.current_time()

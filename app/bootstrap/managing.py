@@ -22,7 +22,7 @@ from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import copying, importing
-from app.service.forking import NewFork, Switches
+from app.service.forking import ForkSwitches, NewFork
 from app.service.histories import check_name
 from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
@@ -82,7 +82,7 @@ async def fork(
     new_name: str,
     moment: str,
     *,
-    switches: Switches,
+    switches: ForkSwitches,
     edits: Sequence[Edit],
     until: str | None = None,
     progress: Progress = silent,
@@ -113,9 +113,9 @@ async def fork(
     )
 
 
-def read_switches(profile: str | None, gates: Sequence[str], quirks: Sequence[str]) -> Switches:
+def read_switches(profile: str | None, gates: Sequence[str], quirks: Sequence[str]) -> ForkSwitches:
     """The switches of options. Raises InputError."""
-    return Switches(
+    return ForkSwitches(
         profile=profile or "",
         gates=history_settings.switches(",".join(gates), place="--gate"),
         quirks=history_settings.switches(",".join(quirks).lower(), place="--quirk"),
@@ -127,7 +127,7 @@ def read_edits(
 ) -> list[Edit]:
     """Deletions, patches and the objects of files, in this order. Raises InputError."""
     limits = manifests.limits_of(settings)
-    made: list[Edit] = [edits.Delete(name=name) for name in deletions]
+    made: list[Edit] = [edits.DeleteEdit(name=name) for name in deletions]
     made += [_patch(text, limits) for text in patches]
     for file in files:
         trees = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
@@ -137,14 +137,14 @@ def read_edits(
     return made
 
 
-def _patch(text: str, limits: ImportLimits) -> edits.Patch:
+def _patch(text: str, limits: ImportLimits) -> edits.PatchEdit:
     """The patch of an option: `KIND/NAME=` and YAML or JSON."""
     name, equals, body = text.partition("=")
     place = f"--patch {name}"
     trees = [tree for _, tree in documents.parse(body.encode(), place, limits)] if equals else []
     if len(trees) != 1 or not isinstance(trees[0], dict):
         raise InputError("there is no patch", place=place, cure="write KIND/NAME='{\"spec\": …}'")
-    return edits.Patch(name=name, body=trees[0])
+    return edits.PatchEdit(name=name, body=trees[0])
 
 
 async def find(store: Store, names: tuple[str, ...], *, unfinished: bool) -> list[HistoryInfo]:

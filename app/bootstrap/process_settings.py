@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack, cast
 from app.settings import Settings, read
 
 
-class Options(TypedDict, total=False):
+class CommandOptions(TypedDict, total=False):
     """What commands have options for; None is left to the environment."""
 
     listen: str | None
@@ -26,7 +26,7 @@ _NAMES = {"policy": "policy_file", "compact": "compact_like_etcd"}
 """Settings that have another name than their option."""
 
 
-def settings(**options: Unpack[Options]) -> Settings:
+def settings(**options: Unpack[CommandOptions]) -> Settings:
     """The settings with what the options say. Raises InputError naming a bad one."""
     values: dict[str, Any] = {}
     for option, value in options.items():

@@ -39,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class RecordingFiles:
     """What to import and how; `format` is `auto` or the name of a format."""
 
     paths: tuple[Path, ...]
@@ -80,7 +80,7 @@ class Imported:
 
 
 async def import_history(
-    store: Store, settings: Settings, wanted: Recording, name: str, progress: Progress
+    store: Store, settings: Settings, wanted: RecordingFiles, name: str, progress: Progress
 ) -> Imported:
     """Make the history `name` of a recording. Raises InputError; nothing is appended then."""
     await importing.check_name_is_free(store.log, name)
@@ -136,7 +136,7 @@ async def import_history(
 
 
 def _opened(
-    store: Store, settings: Settings, wanted: Recording
+    store: Store, settings: Settings, wanted: RecordingFiles
 ) -> tuple[RecordedHistory, Settings, list[str]]:
     """The recording, read as the release that it is of; settings with that, and where it is from.
 
@@ -157,7 +157,7 @@ def _opened(
     return source, settings, notes
 
 
-def _read_options(store: Store, settings: Settings, wanted: Recording) -> ReadOptions:
+def _read_options(store: Store, settings: Settings, wanted: RecordingFiles) -> ReadOptions:
     return ReadOptions(
         format=wanted.format,
         at=_instant(wanted.at),

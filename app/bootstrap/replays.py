@@ -11,7 +11,7 @@ from app.bootstrap import history_settings, verifying_processes
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
-from app.bootstrap.recordings import Recording, import_history
+from app.bootstrap.recordings import RecordingFiles, import_history
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
@@ -40,7 +40,7 @@ REPLAYED = "replayed"
 
 async def load_files(store: Store, settings: Settings, paths: tuple[Path, ...]) -> str:
     """Import files into a store in memory; returns the name of the history."""
-    wanted = Recording(paths=paths)
+    wanted = RecordingFiles(paths=paths)
     await import_history(store, settings, wanted, REPLAYED, lambda _done, _total: None)
     return REPLAYED
 

@@ -79,7 +79,7 @@ def allocate(
             shown["findings"] = checking.findings_tree(findings)
             broken += sum(not finding.quirk for finding in findings)
 
-    settings = running.Settings(
+    settings = running.ScenarioSettings(
         compiler=CelCompiler(),
         quirks=_quirks(Quirks, quirk or []),
         variant=None if allocator is AllocatorVariant.AUTO else Variant(allocator.value),

@@ -65,7 +65,7 @@ def import_history(
     for source in sources:
         if not source.exists():
             raise InputError("there is no such file", place=str(source))
-    wanted = recordings.Recording(
+    wanted = recordings.RecordingFiles(
         paths=tuple(sources),
         format=format,
         at=at,

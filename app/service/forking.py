@@ -39,7 +39,7 @@ _PAGE = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Switches:
+class ForkSwitches:
     """What is decided otherwise in a fork; what is not named is as in the parent."""
 
     profile: str = ""
@@ -56,7 +56,7 @@ class NewFork:
     from there.
     """
 
-    switches: Switches = Switches()
+    switches: ForkSwitches = ForkSwitches()
     edits: Sequence[Edit] = ()
     until: Revision | None = None
 
@@ -81,7 +81,7 @@ async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Hea
 
 
 async def settings_of(
-    log: EventLog, parent: HistoryInfo, end: Head, switches: Switches
+    log: EventLog, parent: HistoryInfo, end: Head, switches: ForkSwitches
 ) -> JsonObject:
     """The settings of a fork. Raises InputError for unknown switches.
 
@@ -210,13 +210,13 @@ class Forker:
             progress=self.progress,
         )
         seen = control.switches
-        switches = Switches(
+        switches = ForkSwitches(
             profile=wanted.switches.profile or seen.profile,
             gates={**seen.gates, **wanted.switches.gates},
             quirks={**seen.quirks, **wanted.switches.quirks},
         )
         settings = await settings_of(log, before, end, switches)
-        is_changed = bool(wanted.edits or wanted.switches != Switches())
+        is_changed = bool(wanted.edits or wanted.switches != ForkSwitches())
         async with self._made(parent, name, end, settings, actor) as made:
             head = await log.head(made.id)
             profile = self.rules(made).profile
@@ -272,7 +272,7 @@ class Forker:
 
 async def _with_gates(log: EventLog, info: HistoryInfo, end: Head) -> HistoryInfo:
     """A history with the gate of rules, where it is recorded and held some at `end` or later."""
-    settings = await settings_of(log, info, end, Switches())
+    settings = await settings_of(log, info, end, ForkSwitches())
     after = end.revision
     while recorded_gates.leave_rules_open(info.settings) and (
         page := await log.read(info.id, after=after, limit=_PAGE)

@@ -33,7 +33,7 @@ from app.domain.objects.write.commands import (
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource, WebhookCaller
-from app.service.writing import Outcome
+from app.service.writing import WriteOutcome
 
 _log = logging.getLogger("redra")
 
@@ -66,8 +66,8 @@ class Reviewing:
         command: Command,
         actor: Actor,
         verb: str,
-        send: Callable[[Command, str], Awaitable[Outcome]],
-    ) -> Outcome:
+        send: Callable[[Command, str], Awaitable[WriteOutcome]],
+    ) -> WriteOutcome:
         """Ask, then `send` the command with what was said and the uid that webhooks have seen.
 
         Raises what refuses the write, Conflict for an object that changes all the time.
@@ -87,7 +87,7 @@ class Reviewing:
             except Rejected as refusal:
                 refusal.warnings = (*asking.warnings, *refusal.warnings)
                 raise
-            return Outcome(
+            return WriteOutcome(
                 tree=outcome.tree,
                 event=outcome.event,
                 warnings=(*asking.warnings, *outcome.warnings),

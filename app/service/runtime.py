@@ -38,7 +38,7 @@ from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import Reviewing
 from app.service.watches import Subscription, Watches
-from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
+from app.service.writing import GroupWriter, WriteOutcome, WriterBounds, WriteRequest
 from app.signals import Signal
 
 _SCHEDULER = "scheduling"
@@ -187,15 +187,15 @@ class HistoryRuntime:
         verb: str = "",
         request_id: str = "",
         cause: int = 0,
-    ) -> Outcome:
+    ) -> WriteOutcome:
         """Decide and append one command. Raises Rejected or LogError; then nothing is stored.
 
         Webhooks that want to hear of it are asked first.
         """
 
-        async def send(command: Command, uid: str) -> Outcome:
+        async def send(command: Command, uid: str) -> WriteOutcome:
             request = await self._writer.submit(
-                Request(
+                WriteRequest(
                     commands=(command,),
                     actor=actor,
                     verb=verb,
@@ -234,10 +234,10 @@ class HistoryRuntime:
 
     async def submit_all(
         self, commands: Sequence[Command], *, actor: Actor, request_id: str = "", cause: int = 0
-    ) -> list[Outcome]:
+    ) -> list[WriteOutcome]:
         """Append several commands together or none of them."""
         request = await self._writer.submit(
-            Request(
+            WriteRequest(
                 commands=tuple(commands),
                 actor=actor,
                 verb="",
@@ -254,7 +254,7 @@ class HistoryRuntime:
     ) -> list[Event]:
         """Append a controller's decision and its effects in one step, or refuse the whole plan."""
         request = await self._writer.submit(
-            Request(
+            WriteRequest(
                 commands=commands_of(plan),
                 actor=actor,
                 verb="",

@@ -56,7 +56,7 @@ _log = logging.getLogger("redra")
 _CLOSED = "the server is stopping, or reads the history anew"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class WriteOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a command: the answer's tree (storage version) and its last event.
 
     `event` is None when nothing changed or for a dry run.
@@ -68,9 +68,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     created: bool = False
 
     @staticmethod
-    def of(decided: Decided, events: Sequence[Event]) -> "Outcome":
+    def of(decided: Decided, events: Sequence[Event]) -> "WriteOutcome":
         """The outcome of a command that was decided and gave these events."""
-        return Outcome(
+        return WriteOutcome(
             tree=decided.tree,
             event=events[-1] if events else None,
             warnings=decided.warnings,
@@ -95,7 +95,7 @@ class WriterBounds:
 
 
 @dataclass(slots=True, kw_only=True)
-class Request:
+class WriteRequest:
     """Commands of one caller: appended together or not at all.
 
     `uid` is what a new object gets when others have been told of it already.
@@ -109,7 +109,7 @@ class Request:
     observed: int
     lease: LeaseToken | None
     uid: str = ""
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[WriteOutcome] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     problem: Exception | None = None
     waiter: "asyncio.Future[None] | None" = None
@@ -134,7 +134,7 @@ class _Batch:
     base: Head
     staged: StagedObjects
     time: Instant
-    requests: list[Request] = field(default_factory=list)
+    requests: list[WriteRequest] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
 
@@ -165,7 +165,7 @@ class GroupWriter:
         self._uids = uids
         self._bounds = bounds
         self._commit = commit
-        self._queue: deque[Request] = deque()
+        self._queue: deque[WriteRequest] = deque()
         self._ahead: _Batch | None = None
         self._arrived = asyncio.Event()
         self._is_closed = False
@@ -177,7 +177,7 @@ class GroupWriter:
         """How many requests wait."""
         return len(self._queue) + (0 if self._ahead is None else len(self._ahead.requests))
 
-    async def submit(self, request: Request) -> Request:
+    async def submit(self, request: WriteRequest) -> WriteRequest:
         """Queue a request and wait for its fate; raises what refused it."""
         ahead = self._ahead
         if self._is_closed:
@@ -304,7 +304,9 @@ class GroupWriter:
         for request in batch.requests:
             request.settle()
 
-    async def _settle_failure(self, requests: list[Request], problem: LogError) -> list[Request]:
+    async def _settle_failure(
+        self, requests: list[WriteRequest], problem: LogError
+    ) -> list[WriteRequest]:
         """After a failed append nobody knows whether it was done: look for its events.
 
         An append is stored as a whole. If this one was, what was decided with it is answered. If
@@ -323,7 +325,7 @@ class GroupWriter:
             return []
         events = [event for request in waiting for event in request.events]
         is_stored = bool(events) and all(event.hash in hashes for event in events)
-        left: list[Request] = []
+        left: list[WriteRequest] = []
         for request in waiting:
             if is_stored:
                 request.settle()
@@ -365,7 +367,7 @@ class GroupWriter:
         else:
             self._ahead = None
 
-    def _decide_all(self, requests: list[Request]) -> _Batch:
+    def _decide_all(self, requests: list[WriteRequest]) -> _Batch:
         """Decide every request against the head as known here; the outcome stands in each."""
         now = self._clock.now()
         batch = _Batch(base=self.head, staged=self._stage(), time=now)
@@ -377,7 +379,7 @@ class GroupWriter:
         head = self.head
         return StagedObjects(self._objects(), self._rules.secrets, hash=head.hash, time=head.time)
 
-    def _decide_next(self, batch: _Batch, request: Request, now: Instant) -> None:
+    def _decide_next(self, batch: _Batch, request: WriteRequest, now: Instant) -> None:
         """Decide one more request after those of the batch, and put it there."""
         request.problem, request.events, request.outcomes = None, [], []
         try:
@@ -389,8 +391,8 @@ class GroupWriter:
         batch.time = now
 
     def _decide(
-        self, request: Request, staged: StagedObjects, now: Instant
-    ) -> tuple[list[Event], list[Outcome]]:
+        self, request: WriteRequest, staged: StagedObjects, now: Instant
+    ) -> tuple[list[Event], list[WriteOutcome]]:
         mark = staged.mark()
         stamp = Stamp(
             time=now,
@@ -402,7 +404,7 @@ class GroupWriter:
         )
         bytes_max = self._bounds.object_bytes_max if request.lease is None else None
         events: list[Event] = []
-        outcomes: list[Outcome] = []
+        outcomes: list[WriteOutcome] = []
         try:
             for command in request.commands:
                 decided, made = decide_and_seal(
@@ -414,16 +416,16 @@ class GroupWriter:
                     object_bytes_max=bytes_max,
                 )
                 events.extend(made)
-                outcomes.append(Outcome.of(decided, made))
+                outcomes.append(WriteOutcome.of(decided, made))
         except BaseException:
             staged.restore(mark)
             raise
         return events, outcomes
 
 
-def _drop_stale(batch: list[Request], stale: StaleLease) -> list[Request]:
+def _drop_stale(batch: list[WriteRequest], stale: StaleLease) -> list[WriteRequest]:
     """Fail the requests that came with the stale lease, keep the others."""
-    kept: list[Request] = []
+    kept: list[WriteRequest] = []
     for request in batch:
         lease = request.lease
         if lease is not None and (lease.name, lease.epoch) == (stale.name, stale.epoch):

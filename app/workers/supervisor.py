@@ -20,7 +20,7 @@ from app.domain.errors import InputError
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
 from app.workers.loop import ControllerLoop, LoopBounds
-from app.workers.switches import Switches
+from app.workers.switches import LoopSwitches
 
 RESTART_SECONDS = 1.0
 """The first pause before a controller that failed begins again; it doubles."""
@@ -85,7 +85,7 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
 
 async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
     """Run all loops of a history until cancelled, each while it is switched on."""
-    switches = Switches(runtime)
+    switches = LoopSwitches(runtime)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(switches.watch, setting.bounds.poll_seconds)
         for loop in loops_of(runtime, setting):
@@ -93,7 +93,9 @@ async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
             tasks.start_soon(_run_while_on, loop, runtime, switches, name=name)
 
 
-async def _run_while_on(loop: ControllerLoop, runtime: HistoryRuntime, switches: Switches) -> None:
+async def _run_while_on(
+    loop: ControllerLoop, runtime: HistoryRuntime, switches: LoopSwitches
+) -> None:
     """Run the loop whenever it is switched on; it ends between two writes, as at a shutdown."""
     while True:
         await switches.wait_until(loop.name, is_on=True)

@@ -7,7 +7,7 @@ from app.domain.errors import Expired
 from app.service.runtime import HistoryRuntime
 
 
-class Switches:
+class LoopSwitches:
     """The switches of one history, as its namespace `kube-system` has them.
 
     `watch` keeps them up to date; loops wait for a change by `wait_until`.

@@ -16,7 +16,7 @@ from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.schema import conversion
-from app.domain.objects.schema.decode import Bounds
+from app.domain.objects.schema.decode import DecodeBounds
 from app.domain.objects.write.commands import ImportObject
 from tests.api.serving import serving
 from tests.shared_data import shared_is_present, shared_path
@@ -94,7 +94,7 @@ async def test_fixture_is_the_same_in_json_yaml_and_protobuf(path):
         shared_path(*FIXTURES)
     tree = json.loads(path.read_text())
     version = path.name.split(".")[3]
-    bounds = Bounds()
+    bounds = DecodeBounds()
     found = bodies.decode_object(path.read_bytes(), "application/json", bounds)
     assert found.value == tree
     text = path.with_suffix(".yaml").read_bytes()

@@ -48,6 +48,27 @@ WORDS_MAX = {"found": 7, "told": 2, "asked": 58, "taken": 45}
 """How often names are bound that say nothing of what they hold: class fields, and what is left."""
 
 
+OTHER_TONGUES = (*JUDGES, "app/api/redra/models.py")
+"""Judges have nouns of their own, and the models of an API are named as its documents name them."""
+
+CLASS_NAMES_TWICE_MAX = 94
+"""How many public class names stand for two things or more. A name that a second class needs gets
+the word that tells the two apart; then this becomes less."""
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in sources(*OURS):
+        if name(path).startswith(OTHER_TONGUES):
+            continue
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name(path))
+    twice = {noun: places for noun, places in homes.items() if len(places) > 1}
+    assert {"Verdict", "Answer", "Refusal", "Outcome"}.isdisjoint(twice)
+    assert len(twice) <= CLASS_NAMES_TWICE_MAX, f"{len(twice)} names stand for two things: {twice}"
+
+
 def test_groups_are_named_in_one_module() -> None:
     assert len(GROUPS) > 15
     literal = [

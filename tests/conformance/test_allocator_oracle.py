@@ -33,7 +33,7 @@ def own() -> list[dict]:
 
 
 def answer(scenario: dict, *, quirks: Quirks | None = None, prune: bool = True) -> dict:
-    settings = scenarios.Settings(compiler=COMPILER, quirks=quirks or Quirks(), prune=prune)
+    settings = scenarios.ScenarioSettings(compiler=COMPILER, quirks=quirks or Quirks(), prune=prune)
     return comparable(scenarios.run(scenario, settings))
 
 
@@ -57,7 +57,7 @@ def test_scenario_has_the_recorded_answer(scenario: dict | None) -> None:
 def test_defects_that_decide_are_those_of_the_marks(scenario: dict | None) -> None:
     if scenario is None:
         shared_path(*RANDOM)
-    settings = scenarios.Settings(compiler=COMPILER)
+    settings = scenarios.ScenarioSettings(compiler=COMPILER)
     found = scenarios.marks_that_matter(scenario, settings)
     assert found == sorted(scenario.get("upstreamQuirks", ()))
 

@@ -46,7 +46,7 @@ def test_upstream_case_is_reproduced(name):
         )
     )
     assert program.max_cost == expected.get("maxCost", 0)
-    assert outcome == cel.Outcome(
+    assert outcome == cel.SelectorOutcome(
         match=expected.get("match"),
         error=expected.get("runtimeError"),
         cost=expected.get("actualCost", 0),

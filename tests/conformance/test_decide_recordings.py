@@ -5,9 +5,9 @@ import pytest
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
-from app.analysis.verify.invariants import Kind
+from app.analysis.verify.invariants import ViolationKind
 from app.bootstrap import process_settings, replays, stores
-from app.service.replays.verifying import Outcome
+from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
@@ -216,9 +216,9 @@ async def test_placements_against_unseen_rules_are_listed_as_the_known_mistake_o
     found = [each for each in report.violations if each.rule == "placement-respects-taints"]
     claims = {each.objects[-1].name.partition("-dev-")[0] for each in found}
     assert {"blocked", "n-0", "n-1", "n-2", "n-3"} <= claims
-    assert {each.kind for each in found} == {Kind.KNOWN}
+    assert {each.kind for each in found} == {ViolationKind.KNOWN}
     assert all("(C24)" in each.message for each in found)
-    assert report.outcome is Outcome.VERIFIED
+    assert report.outcome is VerifyOutcome.VERIFIED
 
 
 async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_difference():

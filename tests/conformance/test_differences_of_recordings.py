@@ -10,7 +10,7 @@ from app.analysis.diff.classes import Aspect
 from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
-from app.analysis.edits import Delete
+from app.analysis.edits import DeleteEdit
 from app.bootstrap import replays
 from app.bootstrap.answers import differences
 from app.bootstrap.rules import rules_for
@@ -21,7 +21,7 @@ from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import diffing
 from app.service.diffing import By
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 from app.settings import Settings
 from tests.conformance.recordings import RECORDINGS, WAYS, import_paths
 from tests.conformance.test_decide_recordings import replay
@@ -31,7 +31,7 @@ from tests.shared_data import shared_path
 RULE = "evict-worker-2"
 
 
-def side(name: str, line: Timeline) -> Side:
+def side(name: str, line: ReplayTimeline) -> Side:
     return Side(
         name=name,
         profile=line.rules.profile,
@@ -105,7 +105,7 @@ async def test_pods_are_spared_in_a_fork_without_the_rule() -> None:
     ]
     with_rule = await recording.fork(made)
     recording = await recorded("e-taints")
-    without = await recording.fork(made, Delete(name=f"devicetaintrule/{RULE}"))
+    without = await recording.fork(made, DeleteEdit(name=f"devicetaintrule/{RULE}"))
     for line in (with_rule, without):
         line.advance(Instant(line.now + 600 * SECOND))
     a, b = side("with", with_rule), side("without", without)

@@ -32,7 +32,7 @@ from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 from app.service import importing, recorded_doubts
 from app.service.explaining import Explainer
-from app.service.replays.verifying import Outcome, VerifyReport
+from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
 from tests.shared_data import shared_path
@@ -228,7 +228,7 @@ async def test_verification_of_what_is_incomplete_is_never_whole_and_accuses_nob
 ):
     await altered(tmp_path, alter)
     report = await verified(tmp_path / "audit.jsonl")
-    assert report.outcome is Outcome.PARTLY, report.to_json()
+    assert report.outcome is VerifyOutcome.PARTLY, report.to_json()
     assert content_of(report.doubts) >= expected
     assert report.to_json()["certainty"] == "unsure"
 
@@ -240,7 +240,7 @@ async def test_complete_recording_is_sure(tmp_path):
     assert answer.to_json()["certainty"] == "sure"
     assert uncertainty.lines(answer.doubts) == []
     report = await verified(tmp_path / "audit.jsonl")
-    assert report.outcome is Outcome.VERIFIED
+    assert report.outcome is VerifyOutcome.VERIFIED
     assert content_of(report.doubts) == set()
     before = [event for event in recording.events if event.revision <= recording.views.revision]
     claims = rows_of(ClaimsProjection(), "view_claims", before)

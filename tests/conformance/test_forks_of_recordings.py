@@ -9,7 +9,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
-from app.analysis.edits import Delete, Edit
+from app.analysis.edits import DeleteEdit, Edit
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_of
 from app.domain.controllers import registry
@@ -21,9 +21,9 @@ from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import importing
-from app.service.forking import Forker, NewFork, Switches
+from app.service.forking import Forker, ForkSwitches, NewFork
 from app.service.importing import ImportOptions
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 from app.service.runtime import RuntimeBounds
 from tests.shared_data import shared_path
 
@@ -41,7 +41,9 @@ class Recording:
     async def events(self, info: HistoryInfo) -> list[Event]:
         return await self.log.read(info.id, after=Revision(0), limit=1_000_000)
 
-    async def fork(self, at: int, *edits: Edit, switches: Switches = Switches()) -> Timeline:
+    async def fork(
+        self, at: int, *edits: Edit, switches: ForkSwitches = ForkSwitches()
+    ) -> ReplayTimeline:
         """The timeline of a fork, with everything that happened up to there and the edits."""
         ports = RuntimePorts(
             log=self.log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7)
@@ -52,7 +54,7 @@ class Recording:
         events = await self.events(info)
         assert check_chain(events, hash=genesis_of(info)) == (await self.log.head(info.id)).hash
         profile = profiles.from_settings(info.settings)
-        line = Timeline(
+        line = ReplayTimeline(
             rules=rules_of(info),
             uids=DerivedUids(7),
             start=events[-1].stamp.time,
@@ -87,7 +89,7 @@ async def recorded(name: str, **settings: object) -> Recording:
     return Recording(log, result.history)
 
 
-def running(line: Timeline) -> dict[str, str]:
+def running(line: ReplayTimeline) -> dict[str, str]:
     """The node of each pod that stays somewhere and is not ending, by uid.
 
     Containers that end by themselves end on emulated nodes, too.
@@ -133,7 +135,7 @@ async def test_what_runs_in_a_recording_runs_on_in_its_fork(name: str) -> None:
     assert not [each for each in outcomes(line, at) if each[0] == "eviction"]
 
 
-def outcomes(line: Timeline, since: int) -> list[tuple[str, str, str]]:
+def outcomes(line: ReplayTimeline, since: int) -> list[tuple[str, str, str]]:
     """What controllers have decided after a revision: controller, outcome, subject."""
     return [
         (event.object["controller"], event.object["outcome"], event.object["name"])
@@ -142,7 +144,7 @@ def outcomes(line: Timeline, since: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def evictions(line: Timeline, since: int) -> set[str]:
+def evictions(line: ReplayTimeline, since: int) -> set[str]:
     """Names of pods that the taint manager has evicted after a revision."""
     return {
         str(event.object["involvedObject"]["name"])
@@ -167,7 +169,7 @@ async def test_pods_stay_where_the_rule_that_evicted_them_is_deleted(name: str) 
     with_rule.advance(Instant(with_rule.now + 10 * MINUTE))
     assert evictions(with_rule, made)
     recording = await recorded(name)
-    without = await recording.fork(made, Delete(name=f"devicetaintrule/{rule}"))
+    without = await recording.fork(made, DeleteEdit(name=f"devicetaintrule/{rule}"))
     before = running(without)
     without.advance(Instant(without.now + 10 * MINUTE))
     assert evictions(without, made) == set()

@@ -11,7 +11,7 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.diff.forks import ForkReport
-from app.analysis.edits import Apply, Delete, Edit
+from app.analysis.edits import Apply, DeleteEdit, Edit
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_of
 from app.domain.errors import InputError
@@ -19,7 +19,7 @@ from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.ports import RuntimePorts
 from app.service import diffing, importing
 from app.service.diffing import By, Comparison
-from app.service.forking import Forker, NewFork, Switches
+from app.service.forking import Forker, ForkSwitches, NewFork
 from app.service.importing import ImportOptions
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
@@ -50,7 +50,7 @@ class Recording:
         return await self.log.read(info.id, after=Revision(0), limit=1_000_000)
 
     async def fork(
-        self, at: int, *edits: Edit, switches: Switches = Switches(), until: int = 0
+        self, at: int, *edits: Edit, switches: ForkSwitches = ForkSwitches(), until: int = 0
     ) -> tuple[HistoryInfo, ForkReport]:
         ports = RuntimePorts(
             log=self.log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7)
@@ -102,7 +102,7 @@ async def test_evicted_pods_stay_where_the_rule_is_deleted() -> None:
     events = await recording.events(recording.info)
     rule = "evict-worker-2"
     at = next(event.revision for event in events if event.key.name == rule)
-    info, report = await recording.fork(at, Delete(name=f"devicetaintrule/{rule}"))
+    info, report = await recording.fork(at, DeleteEdit(name=f"devicetaintrule/{rule}"))
     assert report.diff is not None
     classes = {
         each.pair.name.removeprefix("taints/"): [found.value for found in each.classes]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.invariants import InvariantWatch, Kind, Switches
+from app.analysis.verify.invariants import InvariantWatch, Switches, ViolationKind
 from app.domain.log import EventType
 from app.service.recorded_events import IMPORTER
 from tests.conformance import recordings
@@ -71,9 +71,9 @@ async def test_rules_hold_at_every_revision(name, way):
     watch = InvariantWatch(Switches(rules_unseen=name == "e-taints-rules-ignored"))
     for event in imported.events:
         watch.note(event)
-    unknown = [each for each in watch.violations() if each.kind is not Kind.KNOWN]
+    unknown = [each for each in watch.violations() if each.kind is not ViolationKind.KNOWN]
     assert [str(found) for found in unknown] == []
-    assert [str(found) for found in watch.broken() if found.kind is not Kind.KNOWN] == []
+    assert [str(found) for found in watch.broken() if found.kind is not ViolationKind.KNOWN] == []
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

@@ -13,7 +13,7 @@ from app.domain.cel.evaluation import calls
 from app.domain.cel.program import ProgramCache
 from app.domain.cel.values import equality
 from app.ports import Match
-from app.service.replays.verifying import Outcome
+from app.service.replays.verifying import VerifyOutcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 
@@ -106,15 +106,15 @@ async def test_wrong_function_of_the_evaluator_is_noticed(
     monkeypatch.setattr(program, "_shared", ProgramCache())
     report = await _verify(name)
     assert report.opinion.disagreed > 0
-    assert report.outcome is not Outcome.VERIFIED
+    assert report.outcome is not VerifyOutcome.VERIFIED
 
 
 async def test_disagreement_alone_makes_the_outcome_verified_in_part():
     report = await _verify("a-quickstart")
-    assert report.outcome is Outcome.VERIFIED
+    assert report.outcome is VerifyOutcome.VERIFIED
     doubted = replace(report, opinion=replace(report.opinion, disagreed=1))
-    assert (doubted.agrees, doubted.outcome) == (True, Outcome.PARTLY)
+    assert (doubted.agrees, doubted.outcome) == (True, VerifyOutcome.PARTLY)
     unsure = replace(report, opinion=replace(report.opinion, unsaid={"no idea": 1}))
-    assert unsure.outcome is Outcome.PARTLY
+    assert unsure.outcome is VerifyOutcome.PARTLY
     cut = replace(report, opinion=replace(report.opinion, unasked=1))
-    assert cut.outcome is Outcome.PARTLY
+    assert cut.outcome is VerifyOutcome.PARTLY

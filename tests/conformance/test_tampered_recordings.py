@@ -15,7 +15,7 @@ from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
 from app.cli.application import application
 from app.cli.replaying import STATUSES
-from app.service.replays.verifying import Outcome
+from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import tampering
 from tests.shared_data import shared_path
@@ -73,7 +73,10 @@ async def tampered(name, alter, seed, tmp_path):
 @pytest.mark.parametrize("alter", HARMLESS)
 async def test_what_changes_nothing_is_verified(name, alter, tmp_path):
     report, count, told = await tampered(name, alter, 0, tmp_path)
-    assert report.outcome is Outcome.VERIFIED, (told, [str(each) for each in report.violations])
+    assert report.outcome is VerifyOutcome.VERIFIED, (
+        told,
+        [str(each) for each in report.violations],
+    )
     assert report.allocations.total == count, "every allocation is accounted for"
 
 
@@ -83,13 +86,13 @@ async def test_what_no_control_plane_writes_fails(name, alter, rule, seed, tmp_p
     report, _, told = await tampered(name, alter, seed, tmp_path)
     broken = {each.rule for each in report.violations if each.kind.is_failure}
     assert rule in broken, told
-    assert report.outcome is Outcome.FAILED
+    assert report.outcome is VerifyOutcome.FAILED
 
 
 @pytest.mark.parametrize(("name", "seed"), DRAWS)
 async def test_second_binding_of_a_pod_is_never_verified(name, seed, tmp_path):
     report, _, told = await tampered(name, tampering.bind_again, seed, tmp_path)
-    assert report.outcome is not Outcome.VERIFIED, told
+    assert report.outcome is not VerifyOutcome.VERIFIED, told
 
 
 @pytest.mark.parametrize("name", ["a-quickstart", "b-mig-partitions"])
@@ -98,7 +101,7 @@ async def test_log_that_begins_late_accuses_nobody(name, tmp_path):
     lines = tampering.read(shared_path("histories", name, "audit.jsonl.gz"))
     report = await verified(lines[len(lines) // 3 :], tmp_path / "audit.jsonl")
     assert [str(each) for each in report.violations if each.kind.is_failure] == []
-    assert report.outcome is Outcome.PARTLY
+    assert report.outcome is VerifyOutcome.PARTLY
 
 
 def without_rules(lines):
@@ -117,14 +120,14 @@ async def test_counters_that_were_never_enough_are_overdrawn(tmp_path):
     report, *_ = await tampered("b-mig-partitions", tampering.shrink_counters, 0, tmp_path)
     assert "counters-not-overdrawn" in {each.rule for each in report.violations}
     assert report.allocations.counts[ComparisonResult.DIFFERENT] > 0
-    assert report.outcome is Outcome.FAILED
+    assert report.outcome is VerifyOutcome.FAILED
 
 
 @pytest.mark.parametrize(("name", "seed"), DRAWS)
 async def test_an_allocation_without_body_leaves_the_rest_unsure(name, seed, tmp_path):
     """Nothing is invented: neither that all is well, nor that a pod runs without its claims."""
     report, _, told = await tampered(name, tampering.drop_bodies, seed, tmp_path)
-    assert report.outcome is not Outcome.VERIFIED, told
+    assert report.outcome is not VerifyOutcome.VERIFIED, told
     assert [str(each) for each in report.violations if each.kind.is_failure] == [], told
 
 

@@ -251,7 +251,7 @@ def _line(rng, value):
 
 async def _whole_way(rng, paths, keep_going, portal):
     store = stores.memory_store()
-    wanted = importing.Recording(paths=tuple(paths), keep_going=keep_going, with_secrets=True)
+    wanted = importing.RecordingFiles(paths=tuple(paths), keep_going=keep_going, with_secrets=True)
     refusal = await _imported(store, wanted)
     if refusal is not None:
         assert str(refusal).strip(), "a refusal says something"

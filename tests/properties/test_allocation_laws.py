@@ -122,7 +122,7 @@ def shape(inventory: Inventory, node: nodes.Node) -> list:
 @settings(max_examples=250, deadline=None)
 def test_spoilt_input_is_answered_or_refused_in_words(data: st.DataObject) -> None:
     scenario = data.draw(spoilt(data.draw(worlds())))
-    how = scenarios.Settings(compiler=CelCompiler(), variant=Variant.EXPERIMENTAL)
+    how = scenarios.ScenarioSettings(compiler=CelCompiler(), variant=Variant.EXPERIMENTAL)
     place = "none: it was answered"
     try:
         scenarios.run(scenario, how)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from app.adapters import schemas
 from app.domain.objects.custom import checking, schema_types
 from app.domain.objects.schema import definition_schemas, equality
-from app.domain.objects.schema.structural import Node
+from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import field_sets
 from app.domain.values import json_tree
 
@@ -94,7 +94,7 @@ NUMBERED = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-ty
 @example({"type": "object", "properties": {"a": NUMBERED}}, {"a": "text"}, {"a": [1]})
 @example({"type": "object", "properties": {"a": NUMBERED}}, {"a": {"b": 1}}, {"a": {"b": 2}})
 def test_field_sets_of_custom_objects_can_always_be_made(schema, tree, other):
-    node = Node(schemas.load("1.37"), definition_schemas.definition(schema))
+    node = SchemaNode(schemas.load("1.37"), definition_schemas.definition(schema))
     assert field_sets.changes(tree, tree, node) == ({}, {})
     field_sets.changes(tree, other, node)
     fields = field_sets.applied(tree, node)

@@ -35,7 +35,7 @@ from app.domain.objects.write.commands import (
 )
 from app.ports import RuntimePorts
 from app.service.runtime import HistoryRuntime, RuntimeBounds
-from app.service.writing import Outcome, WriterBounds
+from app.service.writing import WriteOutcome, WriterBounds
 from tests.properties.faulty_log import Fault, FaultyLog, Turn
 from tests.unit.service.builders import ALICE, START, namespace, rules
 
@@ -81,7 +81,7 @@ class Told:
     is_plan: bool
     since: int
     until: int = -1
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[WriteOutcome] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     problem: Exception | None = None
 

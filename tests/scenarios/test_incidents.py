@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from app.analysis.incidents import facts
-from app.analysis.incidents.facts import Verdict
+from app.analysis.incidents.facts import FactCheck
 from app.analysis.incidents.incident import Variant
 from app.bootstrap.gallery import exhibits, playing
 
 NAMES = exhibits.names()
 
 
-def failed(verdicts: Sequence[Verdict]) -> list[str]:
+def failed(verdicts: Sequence[FactCheck]) -> list[str]:
     return [f"{each.fact.text}: {each.seen}" for each in verdicts if not each.holds]
 
 

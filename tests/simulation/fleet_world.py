@@ -18,7 +18,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
-from app.service.replays.reconciling import LoopBounds
+from app.service.replays.reconciling import ReconcileBounds
 from tests.cluster import Cluster, check_decisions, group_of
 from tests.simulation import hardware
 from tests.simulation.soundness import Soundness, Unsound
@@ -57,7 +57,7 @@ class FleetWorld:
             version=self.random.choice(["1.36", "1.37", "1.37"]),
             gates={"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True},
         )
-        bounds = LoopBounds(steps_max=PLANS_MAX, jumps_max=JUMPS_MAX)
+        bounds = ReconcileBounds(steps_max=PLANS_MAX, jumps_max=JUMPS_MAX)
         delay = random.Random(f"delay {seed}").choice(DELAYS)
         options = Options(bind_delay=FixedBindDelay(int(delay * SECOND)) if delay else None)
         self.cluster = Cluster(

@@ -7,7 +7,7 @@ import pytest
 
 from app.analysis.blast import compare
 from app.analysis.blast import world as blasting_world
-from app.analysis.blast.compare import Delete, Put
+from app.analysis.blast.compare import ProposedDeletion, Put
 from app.analysis.blast.radius import BlastRadius, Fate, PodFate
 from app.domain.errors import AlreadyExists
 from app.domain.log import HistoryInfo, ObjectKey
@@ -191,7 +191,7 @@ def test_pods_that_were_said_to_be_spared_stay(seed):
     except AlreadyExists:
         pytest.fail("the name is free in every world")
     world.cluster.settle()
-    found = ask(world, Delete(kind="devicetaintrule", name="proposed"))
+    found = ask(world, ProposedDeletion(kind="devicetaintrule", name="proposed"))
     bound, since = bound_pods(world), len(world.cluster.line.events)
     waiting = {pod.name for pod in found.pods if pod.fate is Fate.SPARED}
     world.cluster.delete("devicetaintrules", "proposed")
@@ -210,7 +210,7 @@ def test_devices_are_counted_as_they_are_then(seed):
     tree = random_rule(seed)
     found = ask(world, Put(tree=tree))
     world.cluster.apply(tree)
-    removal = ask(world, Delete(kind="deviceclass", name="gpu"))
+    removal = ask(world, ProposedDeletion(kind="deviceclass", name="gpu"))
     (present,) = removal.classes
     if found.classes:
         assert found.classes[0].after == present.before, f"seed {seed}"

@@ -15,7 +15,7 @@ from app.adapters.clock import SystemClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.diff.report import DiffReport
-from app.analysis.edits import Apply, Edit, Patch
+from app.analysis.edits import Apply, Edit, PatchEdit
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_of
 from app.domain.controllers.quirks import ControllerQuirks
@@ -100,15 +100,15 @@ def edit_of(cluster: Cluster, script: Script, act: Act) -> Edit:
         case "lose":
             kept = [device for device in spec["devices"] if device["name"] != act.name]
             body = {"spec": {"devices": kept, "pool": pool}}
-            return Patch(name=f"resourceslice/n{act.part}-slice", body=body)
+            return PatchEdit(name=f"resourceslice/n{act.part}-slice", body=body)
         case "republish":
-            return Patch(name=f"resourceslice/n{act.part}-slice", body={"spec": {"pool": pool}})
+            return PatchEdit(name=f"resourceslice/n{act.part}-slice", body={"spec": {"pool": pool}})
         case "select":
             expression = f'device.attributes["{DRIVER}"].model == "a"'
             body = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
-            return Patch(name=f"deviceclass/{act.name}", body=body)
+            return PatchEdit(name=f"deviceclass/{act.name}", body=body)
         case "cordon":
-            return Patch(name=f"node/{act.name}", body={"spec": {"unschedulable": True}})
+            return PatchEdit(name=f"node/{act.name}", body={"spec": {"unschedulable": True}})
         case _:
             device, _, effect = act.value.partition(":")
             selector = {"driver": DRIVER, "pool": f"n{act.part}", "device": device}

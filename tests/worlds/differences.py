@@ -128,7 +128,7 @@ def answers(
     on_answer: scenarios.OnAnswer | None = None,
 ) -> JsonObject:
     """What the product says of a scenario."""
-    settings = scenarios.Settings(
+    settings = scenarios.ScenarioSettings(
         compiler=COMPILER,
         quirks=quirks,
         variant=variant,

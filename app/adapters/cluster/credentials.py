@@ -38,7 +38,7 @@ class Login:
     headers: dict[str, str]
 
 
-class Credentials:
+class ClusterCredentials:
     """The credentials of one context. `login` reads them, and again when they were refused."""
 
     def __init__(self, kubeconfig: str, context: str) -> None:
@@ -120,12 +120,12 @@ class Credentials:
 
 
 @asynccontextmanager
-async def open_credentials(kubeconfig: str, context: str = "") -> AsyncIterator[Credentials]:
+async def open_credentials(kubeconfig: str, context: str = "") -> AsyncIterator[ClusterCredentials]:
     """The credentials of a context of a kubeconfig, or of the current one.
 
     Several files stand in one path, as in `KUBECONFIG`.
     """
-    credentials = Credentials(kubeconfig, context)
+    credentials = ClusterCredentials(kubeconfig, context)
     try:
         yield credentials
     finally:

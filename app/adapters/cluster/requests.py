@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
-from app.adapters.cluster.credentials import Credentials, Login
+from app.adapters.cluster.credentials import ClusterCredentials, Login
 from app.adapters.cluster.server_clock import ServerClock
 from app.domain.errors import (
     ClusterUnreachable,
@@ -59,7 +59,9 @@ class RequestBounds:
 class Requests:
     """Asks one cluster. Only GET is there: whoever has this cannot change anything."""
 
-    def __init__(self, credentials: Credentials, clock: Clock, bounds: RequestBounds) -> None:
+    def __init__(
+        self, credentials: ClusterCredentials, clock: Clock, bounds: RequestBounds
+    ) -> None:
         self._credentials = credentials
         self._clock = clock
         self._bounds = bounds

@@ -6,7 +6,7 @@ from app.adapters.history.detection import Format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CatalogueEntry:
     """One format: how it is detected, what it gives and lacks, and a command that makes a file."""
 
     name: str
@@ -22,7 +22,7 @@ _AUDIT = (Format.AUDIT,)
 _MOMENT = "the changes before, who made them; one moment"
 
 ENTRIES = (
-    Entry(
+    CatalogueEntry(
         name="Audit log",
         formats=_AUDIT,
         detected_by="JSON lines or a list with `apiVersion: audit.k8s.io/…`",
@@ -30,7 +30,7 @@ ENTRIES = (
         lacks="what was there before, but for listed kinds; bodies below level `RequestResponse`",
         example="kube-apiserver --audit-log-path=audit.log",
     ),
-    Entry(
+    CatalogueEntry(
         name="Batches of an audit webhook",
         formats=_AUDIT,
         detected_by="`kind: EventList` of `audit.k8s.io`",
@@ -38,7 +38,7 @@ ENTRIES = (
         lacks="as an audit log",
         example="kube-apiserver --audit-webhook-config-file=…",
     ),
-    Entry(
+    CatalogueEntry(
         name="Audit log without bodies",
         formats=_AUDIT,
         detected_by="as an audit log; its events have level `Metadata`",
@@ -46,7 +46,7 @@ ENTRIES = (
         lacks="every object",
         example="the policy of most managed clusters",
     ),
-    Entry(
+    CatalogueEntry(
         name="CloudWatch",
         formats=_AUDIT,
         detected_by="audit events as text in `message`, below `events` or `logEvents`",
@@ -54,7 +54,7 @@ ENTRIES = (
         lacks="what the service cut off",
         example="aws logs filter-log-events --log-group-name /aws/eks/NAME/cluster",
     ),
-    Entry(
+    CatalogueEntry(
         name="CloudWatch subscription",
         formats=_AUDIT,
         detected_by="the same, packed with gzip",
@@ -62,7 +62,7 @@ ENTRIES = (
         lacks="what the service cut off",
         example="a file of the delivery stream",
     ),
-    Entry(
+    CatalogueEntry(
         name="Azure resource logs",
         formats=_AUDIT,
         detected_by="audit events as text in `properties.log`",
@@ -70,7 +70,7 @@ ENTRIES = (
         lacks="what the service cut off",
         example="the container insights-logs-kube-audit",
     ),
-    Entry(
+    CatalogueEntry(
         name="Azure tables",
         formats=_AUDIT,
         detected_by="columns `AuditId`, `Verb`, `ObjectRef` (AKSAudit, AKSAuditAdmin)",
@@ -78,7 +78,7 @@ ENTRIES = (
         lacks="objects that were too big for the table",
         example="az monitor log-analytics query --analytics-query AKSAudit",
     ),
-    Entry(
+    CatalogueEntry(
         name="Google audit log",
         formats=_AUDIT,
         detected_by="`protoPayload` of type `google.cloud.audit.AuditLog`",
@@ -86,7 +86,7 @@ ENTRIES = (
         lacks="groups of users, refused requests in part",
         example="gcloud logging read 'resource.type=k8s_cluster' --format json",
     ),
-    Entry(
+    CatalogueEntry(
         name="Elasticsearch",
         formats=_AUDIT,
         detected_by="audit events anywhere in a hit, also with one field for each path",
@@ -94,7 +94,7 @@ ENTRIES = (
         lacks="what the index does not keep",
         example="the answer of a search",
     ),
-    Entry(
+    CatalogueEntry(
         name="Splunk and other envelopes",
         formats=_AUDIT,
         detected_by="audit events anywhere in a JSON line, as object or as text",
@@ -102,7 +102,7 @@ ENTRIES = (
         lacks="as an audit log",
         example="an export as JSON",
     ),
-    Entry(
+    CatalogueEntry(
         name="Lines of syslog",
         formats=(*_AUDIT, Format.MIXTURE),
         detected_by="audit events in JSON behind other text of a line",
@@ -110,7 +110,7 @@ ENTRIES = (
         lacks="as an audit log",
         example="journalctl -u kube-apiserver",
     ),
-    Entry(
+    CatalogueEntry(
         name="Watch stream",
         formats=(Format.WATCH,),
         detected_by="documents of `type` and `object`",
@@ -118,7 +118,7 @@ ENTRIES = (
         lacks="who made them; times, but for those in objects",
         example="kubectl get pods -A --watch --output-watch-events -o json",
     ),
-    Entry(
+    CatalogueEntry(
         name="Objects as JSON",
         formats=_OBJECTS,
         detected_by="`apiVersion`, `kind` and `metadata`, or a list of such",
@@ -126,7 +126,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="kubectl get pods,resourceclaims,resourceslices -A -o json",
     ),
-    Entry(
+    CatalogueEntry(
         name="Objects as YAML",
         formats=_OBJECTS,
         detected_by="as JSON; in UTF-8, or in UTF-16 with its mark",
@@ -134,7 +134,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="kubectl get pods,nodes -A -o yaml",
     ),
-    Entry(
+    CatalogueEntry(
         name="Several YAML documents",
         formats=_OBJECTS,
         detected_by="as YAML, between lines of `---`",
@@ -142,7 +142,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="kubectl get … -o yaml >> all.yaml",
     ),
-    Entry(
+    CatalogueEntry(
         name="Objects in UTF-16",
         formats=(*_OBJECTS, Format.MIXTURE),
         detected_by="its byte order mark",
@@ -150,7 +150,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="kubectl get pods -o json > pods.json (in PowerShell)",
     ),
-    Entry(
+    CatalogueEntry(
         name="Typed lists",
         formats=_OBJECTS,
         detected_by="a kind that ends in `List`; items need no kind and may be null",
@@ -158,7 +158,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="kubectl get --raw /apis/batch/v1/cronjobs",
     ),
-    Entry(
+    CatalogueEntry(
         name="Text with documents in it",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="JSON at a bracket, YAML at a field of an object",
@@ -166,7 +166,7 @@ ENTRIES = (
         lacks="the text, which is counted; damaged documents, which are named",
         example="script -c 'kubectl get …' notes.txt",
     ),
-    Entry(
+    CatalogueEntry(
         name="Markdown",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="blocks between fences, indented or not",
@@ -174,7 +174,7 @@ ENTRIES = (
         lacks="the text, which is counted",
         example="the text of a bug report",
     ),
-    Entry(
+    CatalogueEntry(
         name="Folder",
         formats=_OBJECTS,
         detected_by="each file by its content",
@@ -182,7 +182,7 @@ ENTRIES = (
         lacks="files in no format, which are named",
         example="redra import bug-4711/ --history bug",
     ),
-    Entry(
+    CatalogueEntry(
         name="Support bundle (troubleshoot.sh)",
         formats=_OBJECTS,
         detected_by="arrays of objects whose kind stands in the name of the folder or file",
@@ -190,7 +190,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="kubectl support-bundle spec.yaml",
     ),
-    Entry(
+    CatalogueEntry(
         name="sonobuoy",
         formats=_OBJECTS,
         detected_by="lists named `GROUP_VERSION_PLURAL.json`",
@@ -198,7 +198,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="sonobuoy retrieve",
     ),
-    Entry(
+    CatalogueEntry(
         name="must-gather",
         formats=_OBJECTS,
         detected_by="its files, in a folder or an archive",
@@ -206,7 +206,7 @@ ENTRIES = (
         lacks=_MOMENT + "; kinds of devices, unless they were asked for",
         example="oc adm must-gather",
     ),
-    Entry(
+    CatalogueEntry(
         name="OpenShift insights",
         formats=_OBJECTS,
         detected_by="its files, one object each",
@@ -214,7 +214,7 @@ ENTRIES = (
         lacks=_MOMENT + "; Events, which are cut to a few fields",
         example="the archive of the insights operator",
     ),
-    Entry(
+    CatalogueEntry(
         name="cluster-info dump, folder",
         formats=_OBJECTS,
         detected_by="its lists; logs of containers are left out",
@@ -222,7 +222,7 @@ ENTRIES = (
         lacks=_MOMENT + "; kinds of devices",
         example="kubectl cluster-info dump -A --output-directory dump",
     ),
-    Entry(
+    CatalogueEntry(
         name="cluster-info dump, stream",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="JSON documents between `==== START logs` and `==== END logs`",
@@ -230,7 +230,7 @@ ENTRIES = (
         lacks=_MOMENT + "; kinds of devices",
         example="kubectl cluster-info dump -A > cluster-info.txt",
     ),
-    Entry(
+    CatalogueEntry(
         name="Velero backup",
         formats=_OBJECTS,
         detected_by="its files, one object each",
@@ -238,7 +238,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="velero backup download NAME",
     ),
-    Entry(
+    CatalogueEntry(
         name="Archives within archives",
         formats=_OBJECTS,
         detected_by="tar and zip; gzip, bzip2, xz and zstandard around them and around files",
@@ -246,7 +246,7 @@ ENTRIES = (
         lacks="what lies deeper than `REDRA_IMPORT_ARCHIVE_DEPTH_MAX`",
         example="redra import bundle.tar.xz --history bug",
     ),
-    Entry(
+    CatalogueEntry(
         name="Archive with unsafe entries",
         formats=_OBJECTS,
         detected_by="names that are absolute or climb out, links",
@@ -254,7 +254,7 @@ ENTRIES = (
         lacks="the unsafe entries, which are named",
         example="an archive that somebody sent",
     ),
-    Entry(
+    CatalogueEntry(
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by="their titles, and the command above them",
@@ -262,7 +262,7 @@ ENTRIES = (
         lacks="everything that a table does not show",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),
-    Entry(
+    CatalogueEntry(
         name="kubectl describe",
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by="`Name:` at the beginning and the fields of its kind",
@@ -271,7 +271,7 @@ ENTRIES = (
         lacks="annotations, managed fields; of pods and nodes everything else",
         example="kubectl describe pod web-1 > described.txt",
     ),
-    Entry(
+    CatalogueEntry(
         name="kwok recording",
         formats=(Format.KWOK,),
         detected_by="`kind: ResourcePatch` of `action.kwok.x-k8s.io`",
@@ -279,7 +279,7 @@ ENTRIES = (
         lacks="resource versions, who made them, the start (`--at`)",
         example="kwokctl snapshot record --path recording.yaml",
     ),
-    Entry(
+    CatalogueEntry(
         name="k8shark capture",
         formats=(Format.KSHRK,),
         detected_by="records with `api_path` and `response_body`, in an archive or as lines",
@@ -287,7 +287,7 @@ ENTRIES = (
         lacks="changes between two lists, who made them",
         example="kshrk capture",
     ),
-    Entry(
+    CatalogueEntry(
         name="Scheduler simulator, record",
         formats=(Format.SIMULATOR_RECORD,),
         detected_by="JSON lines with `time`, `event` and `resource`",
@@ -295,7 +295,7 @@ ENTRIES = (
         lacks="who made them; the last state of what was deleted",
         example="the recorder of kube-scheduler-simulator",
     ),
-    Entry(
+    CatalogueEntry(
         name="Scheduler simulator, export",
         formats=(Format.SIMULATOR_EXPORT,),
         detected_by="arrays by the name of their resource",
@@ -303,7 +303,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="the export of kube-scheduler-simulator",
     ),
-    Entry(
+    CatalogueEntry(
         name="Scheduler snapshot",
         formats=(Format.SCHEDULER_SNAPSHOT,),
         detected_by="`rawObjects`, in a zip archive or not",
@@ -311,7 +311,7 @@ ENTRIES = (
         lacks=_MOMENT,
         example="the snapshot of a batch scheduler",
     ),
-    Entry(
+    CatalogueEntry(
         name="Autoscaler snapshot",
         formats=(Format.SCHEDULER_SNAPSHOT,),
         detected_by="`NodeList`, each node with its pods",
@@ -319,7 +319,7 @@ ENTRIES = (
         lacks=_MOMENT + "; claims and slices",
         example="the debugging snapshot of the cluster autoscaler",
     ),
-    Entry(
+    CatalogueEntry(
         name="SimKube trace",
         formats=(Format.SIMKUBE,),
         detected_by="MessagePack or JSON with `version`, `events`, `config`",
@@ -327,7 +327,7 @@ ENTRIES = (
         lacks="status, uids, resource versions",
         example="skctl export",
     ),
-    Entry(
+    CatalogueEntry(
         name="etcd snapshot",
         formats=(Format.ETCD,),
         detected_by="the pages of its database",
@@ -335,7 +335,7 @@ ENTRIES = (
         lacks="who made them, times; encrypted values",
         example="etcdctl snapshot save snapshot.db",
     ),
-    Entry(
+    CatalogueEntry(
         name="etcd data folder",
         formats=(Format.ETCD,),
         detected_by="the database in `member/snap`",
@@ -343,7 +343,7 @@ ENTRIES = (
         lacks="as an etcd snapshot; writes that stand in the write-ahead log only",
         example="cp -r /var/lib/etcd copy",
     ),
-    Entry(
+    CatalogueEntry(
         name="kine table",
         formats=(Format.KINE,),
         detected_by="a table `kine` in SQLite, or an export with its columns",
@@ -351,7 +351,7 @@ ENTRIES = (
         lacks="who made them, times",
         example="cp /var/lib/rancher/k3s/server/db/state.db .",
     ),
-    Entry(
+    CatalogueEntry(
         name="kube-scheduler log",
         formats=(Format.SCHEDULER_LOG,),
         detected_by="lines of klog",
@@ -359,7 +359,7 @@ ENTRIES = (
         lacks="every object; the year, unless `--at` names it",
         example="kubectl -n kube-system logs kube-scheduler-master-1",
     ),
-    Entry(
+    CatalogueEntry(
         name="Native bundle",
         formats=(Format.BUNDLE,),
         detected_by="a zip archive with `manifest.json` and `events.jsonl`",

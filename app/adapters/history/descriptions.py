@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values.json_tree import JsonObject
 
 _LINE = re.compile(r"^(?P<blank> *)(?P<label>\S.*?):(?:[ \t]+(?P<value>.*?))?[ \t]*$")
@@ -38,7 +38,7 @@ def is_open(line: str) -> bool:
     return line.rstrip().endswith(_OPEN)
 
 
-def read(lines: Sequence[str], node: Node) -> JsonObject:
+def read(lines: Sequence[str], node: SchemaNode) -> JsonObject:
     """The fields of the page whose lines these are, from a kind's own fields on."""
     (tree,) = _Page(lines).items(node, 0, is_list=False)
     return tree
@@ -51,7 +51,7 @@ class _Page:
         self._lines = lines
         self._at = 0
 
-    def items(self, node: Node | None, indent: int, *, is_list: bool) -> list[JsonObject]:
+    def items(self, node: SchemaNode | None, indent: int, *, is_list: bool) -> list[JsonObject]:
         """The objects at a level: one, or the items of a list."""
         items: list[JsonObject] = [{}]
         before = ""
@@ -82,15 +82,15 @@ class _Page:
             self._at += 1
         return "".join(f"\n{line}" for line in rest)
 
-    def _nested(self, node: Node | None, indent: int) -> Any:
-        shape = Shape.ANY if node is None else node.shape
+    def _nested(self, node: SchemaNode | None, indent: int) -> Any:
+        shape = SchemaShape.ANY if node is None else node.shape
         if self._at >= len(self._lines) or not self._is_deeper(indent):
             return _EMPTY[shape]() if shape in _EMPTY else ""
-        if shape is Shape.LIST and node is not None:
-            if node.items.shape in (Shape.OBJECT, Shape.MAP):
+        if shape is SchemaShape.LIST and node is not None:
+            if node.items.shape in (SchemaShape.OBJECT, SchemaShape.MAP):
                 return self.items(node.items, indent, is_list=True)
             return [_scalar(text, node.items) for text in self._texts(indent)]
-        if shape is Shape.ANY and self._line(indent) is None:
+        if shape is SchemaShape.ANY and self._line(indent) is None:
             return list(self._texts(indent))
         return self.items(node, indent, is_list=False)[0]
 
@@ -106,15 +106,20 @@ class _Page:
         return bool(line.strip()) and line.startswith(" " * indent)
 
 
-_EMPTY = {Shape.OBJECT: dict, Shape.MAP: dict, Shape.ANY: dict, Shape.LIST: list}
+_EMPTY = {
+    SchemaShape.OBJECT: dict,
+    SchemaShape.MAP: dict,
+    SchemaShape.ANY: dict,
+    SchemaShape.LIST: list,
+}
 
 
-def _field(node: Node | None, label: str) -> tuple[str, Node | None]:
+def _field(node: SchemaNode | None, label: str) -> tuple[str, SchemaNode | None]:
     """The name that a label stands for, and what it holds where the schema knows."""
     name = _name(label)
-    if node is None or node.shape is Shape.ANY:
+    if node is None or node.shape is SchemaShape.ANY:
         return name, None
-    if node.shape is Shape.MAP:
+    if node.shape is SchemaShape.MAP:
         return name, node.items
     if name not in node.fields:
         # A word such as ID is one word in a label and capitals in a name.
@@ -140,11 +145,11 @@ def _joined(words: list[str]) -> str:
     return first + "".join(others)
 
 
-def _scalar(text: str, node: Node | None) -> Any:
-    shape = Shape.ANY if node is None else node.shape
-    if shape in (Shape.BOOLEAN, Shape.ANY) and text in ("true", "false"):
+def _scalar(text: str, node: SchemaNode | None) -> Any:
+    shape = SchemaShape.ANY if node is None else node.shape
+    if shape in (SchemaShape.BOOLEAN, SchemaShape.ANY) and text in ("true", "false"):
         return text == "true"
     is_number = re.fullmatch(r"-?[0-9]{1,18}", text) is not None
-    if is_number and shape in (Shape.INTEGER, Shape.INT_OR_STRING, Shape.ANY):
+    if is_number and shape in (SchemaShape.INTEGER, SchemaShape.INT_OR_STRING, SchemaShape.ANY):
         return int(text)
     return text

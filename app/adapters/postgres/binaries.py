@@ -31,7 +31,7 @@ class Binaries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ServerIdentity:
     """As whom the server runs: `same`, `namespace` or `user` (see guardian.py)."""
 
     kind: str
@@ -59,16 +59,16 @@ def find(forced: Path | None = None, *, version: int | None = None) -> list[Bina
     return installed
 
 
-def identities() -> list[Identity]:
+def identities() -> list[ServerIdentity]:
     """As whom to try, in order. An ordinary user stays what it is; root must become somebody."""
     if os.geteuid() != 0:
-        return [Identity(kind="same", uid=os.geteuid(), gid=os.getegid(), name="this user")]
+        return [ServerIdentity(kind="same", uid=os.geteuid(), gid=os.getegid(), name="this user")]
     users = [user for name in ("postgres", "nobody") if (user := _user(name)) is not None]
     if not users:
         users = [user for user in pwd.getpwall() if user.pw_uid != 0][:1]
     # Inside the namespace the uid must have a name: initdb looks it up.
     return [
-        Identity(kind=kind, uid=user.pw_uid, gid=user.pw_gid, name=user.pw_name)
+        ServerIdentity(kind=kind, uid=user.pw_uid, gid=user.pw_gid, name=user.pw_name)
         for kind, chosen in (("namespace", users[:1]), ("user", users))
         for user in chosen
     ]

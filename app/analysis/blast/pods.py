@@ -3,7 +3,7 @@
 from app.analysis.blast.radius import Fate, PodFate
 from app.analysis.blast.world import Side, World
 from app.domain.controllers.eviction.state import Place
-from app.domain.controllers.eviction.taints import Eviction, Reason
+from app.domain.controllers.eviction.taints import Eviction, EvictionReason
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import pod_key
 from app.domain.values import json_tree, timestamps
@@ -67,7 +67,7 @@ def _fate(world: World, pod: PodFacts, old: Eviction | None, new: Eviction | Non
     return Fate.NOW if new.time <= world.now else Fate.LATER
 
 
-def _reason_text(reason: Reason) -> str:
+def _reason_text(reason: EvictionReason) -> str:
     if not reason.is_slice:
         return f"rule {reason.rule}"
     return f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"

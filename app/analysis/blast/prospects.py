@@ -16,7 +16,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map impo
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules, attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules, attempt
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.kinds import extended_resources
@@ -50,7 +50,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
 
 
 def placed(
-    rules: Rules, views: DeviceViews, pods: list[PodSpec], now: Instant
+    rules: SchedulerRules, views: DeviceViews, pods: list[PodSpec], now: Instant
 ) -> Mapping[PodPlace, str]:
     """The node that each of these pods would get; those that find none are absent.
 

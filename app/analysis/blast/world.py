@@ -17,11 +17,13 @@ from app.domain.controllers import pods
 from app.domain.controllers import registry as controllers
 from app.domain.controllers.eviction import EvictionReconciler, TaintState
 from app.domain.controllers.eviction.state import Place
-from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, Reason
+from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, EvictionReason
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules as SchedulingRules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
+    SchedulerRules as SchedulingRules,
+)
 from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
@@ -79,7 +81,7 @@ class Side:
     classes: Mapping[str, ClassFilter]
     pods: Mapping[Place, Eviction]
     claims: Mapping[Place, Eviction]
-    taints: Mapping[Place, tuple[Reason, ...]]
+    taints: Mapping[Place, tuple[EvictionReason, ...]]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -23,7 +23,7 @@ TEXT_MAX = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class EndEntry:
     """One subject that is not the same at the end, with both sides in words."""
 
     subject: str
@@ -39,7 +39,7 @@ class EndReport:
     b: Side
     what: str
     same: int
-    entries: tuple[Entry, ...]
+    entries: tuple[EndEntry, ...]
     listed_max: int
 
     @property
@@ -71,7 +71,7 @@ def pods(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[EndReport
     yield
     pairs = matching.pairs(left.all(), right.all())
     entries = [
-        Entry(subject=f"pods/{pair.name}", a=place_text(pair.a), b=place_text(pair.b))
+        EndEntry(subject=f"pods/{pair.name}", a=place_text(pair.a), b=place_text(pair.b))
         for pair in pairs
         if _end(pair.a) != _end(pair.b)
     ]
@@ -96,7 +96,7 @@ def objects(
     yield
     right = _kept(b)
     yield
-    entries: list[Entry] = []
+    entries: list[EndEntry] = []
     same: Counter[bool] = Counter()
     for number, key in enumerate({**left, **right}):
         if number % 512 == 0:
@@ -158,16 +158,16 @@ def _without_uids(tree: Any) -> Any:
     return tree
 
 
-def _entries(key: ObjectKey, mine: Any, other: Any) -> Iterator[Entry]:
+def _entries(key: ObjectKey, mine: Any, other: Any) -> Iterator[EndEntry]:
     if mine is None or other is None:
         there, gone = "exists", "does not exist"
         is_in_a = mine is not None
-        yield Entry(subject=str(key), a=there if is_in_a else gone, b=gone if is_in_a else there)
+        yield EndEntry(subject=str(key), a=there if is_in_a else gone, b=gone if is_in_a else there)
         return
     parts = list(facts.changes(mine, other))
     left = "; ".join(f"{path}={_shown(was)}" for path, was, _ in parts)
     right = "; ".join(f"{path}={_shown(now)}" for path, _, now in parts)
-    yield Entry(subject=str(key), a=left, b=right)
+    yield EndEntry(subject=str(key), a=left, b=right)
 
 
 def _shown(value: Any) -> str:

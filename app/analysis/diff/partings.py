@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
 from app.analysis.explain.trees import NodeReason
-from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import DeviceReason, RequestReason
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
@@ -217,18 +217,18 @@ def _of_device(
     kind = _kind(a) or _kind(b)
     pools = [told[side].pools.get(pool_of(device)) for side in ("a", "b")]
     match kind:
-        case Kind.ALLOCATED | Kind.TAKEN:
+        case CauseKind.ALLOCATED | CauseKind.TAKEN:
             yield from _pods(left.holders, right.holders)
-        case Kind.TAINT if left.taints != right.taints:
+        case CauseKind.TAINT if left.taints != right.taints:
             yield from _taints(told, device, left.taints, right.taints)
-        case Kind.SELECTOR | Kind.SELECTOR_ERROR:
+        case CauseKind.SELECTOR | CauseKind.SELECTOR_ERROR:
             names = {**told["a"].classes, **told["b"].classes}
             for name in names:
                 if told["a"].classes.get(name) != told["b"].classes.get(name):
                     yield ByObject(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
-        case Kind.COUNTERS if pools[0] is not None and pools[1] is not None:
+        case CauseKind.COUNTERS if pools[0] is not None and pools[1] is not None:
             yield from _pods(pools[0].holders, pools[1].holders)
-        case Kind.CAPACITY:
+        case CauseKind.CAPACITY:
             yield from _pods(left.holders, right.holders)
         case _:
             pass
@@ -237,7 +237,7 @@ def _of_device(
     yield BySettings()
 
 
-def _kind(said: _Said | None) -> Kind | None:
+def _kind(said: _Said | None) -> CauseKind | None:
     return None if said is None or said[1].cause is None else said[1].cause.kind
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from app.analysis.views import compiler_of, features_of
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import GATES, Profile
 from app.domain.values.timestamps import SECOND, Instant
@@ -33,9 +33,9 @@ class Side:
     left_out: int = 0
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> SchedulerRules:
         """What its scheduler decides by."""
-        return Rules(
+        return SchedulerRules(
             gates=self.profile,
             features=features_of(self.profile),
             compiler=compiler_of(self.profile),

@@ -15,7 +15,7 @@ from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key as key_of_claim
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.devices import pools, taints
 from app.domain.devices.taints import TaintRule
 from app.domain.errors import InputError
@@ -136,7 +136,9 @@ def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict
     return testimonies
 
 
-def _answer(views: LiveViews, rules: Rules, query: Query, bounds: DiffBounds) -> Steps[Testimony]:
+def _answer(
+    views: LiveViews, rules: SchedulerRules, query: Query, bounds: DiffBounds
+) -> Steps[Testimony]:
     testimony = Testimony(revision=query.revision)
     tree = None if query.pod is None else views.objects.get(query.pod)
     testimony.is_there = tree is not None
@@ -158,7 +160,7 @@ def _answer(views: LiveViews, rules: Rules, query: Query, bounds: DiffBounds) ->
 
 def _ask(
     views: LiveViews,
-    rules: Rules,
+    rules: SchedulerRules,
     tree: JsonObject,
     query: Query,
     bounds: DiffBounds,

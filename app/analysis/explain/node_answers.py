@@ -18,7 +18,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_clai
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVerdict, Verdicts
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
@@ -75,7 +75,7 @@ class NodeAnswer:
         return replace(explained, pools=(*explained.pools, *gone))
 
 
-def indexing(rules: Rules, views: MergingViews) -> Generator[None, None, NodeIndex]:
+def indexing(rules: SchedulerRules, views: MergingViews) -> Generator[None, None, NodeIndex]:
     """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
@@ -92,7 +92,7 @@ def indexing(rules: Rules, views: MergingViews) -> Generator[None, None, NodeInd
     return reconciler.nodes
 
 
-def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
+def before_nodes(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when they are."""
     try:
         claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
@@ -103,7 +103,7 @@ def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
 
 
 def ask_nodes(
-    rules: Rules, views: MergingViews, tree: JsonObject, *, now: Instant, node: str = ""
+    rules: SchedulerRules, views: MergingViews, tree: JsonObject, *, now: Instant, node: str = ""
 ) -> Generator[NodeAnswer | None, None, None]:
     """The answer of each node in the scheduler's order, or of the one named.
 

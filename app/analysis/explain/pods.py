@@ -17,7 +17,7 @@ from app.domain.allocation.reasons.changes import ReleaseClaim
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.controllers.plan import MergingViews
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.errors import NotFound
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -71,7 +71,7 @@ class PodFindings:
 
 
 def waiting(
-    rules: Rules,
+    rules: SchedulerRules,
     views: MergingViews,
     tree: JsonObject,
     bounds: ExplainBounds,

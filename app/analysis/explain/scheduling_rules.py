@@ -2,16 +2,16 @@
 
 from app.analysis.views import features_of
 from app.domain.controllers import registry
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import HistoryInfo
 from app.domain.objects.profile import Profile
 
 
-def of(info: HistoryInfo, profile: Profile, compiler: SelectorCompiler) -> Rules:
+def of(info: HistoryInfo, profile: Profile, compiler: SelectorCompiler) -> SchedulerRules:
     """The rules with which a history's pods are scheduled."""
     options = registry.options_from(info.settings)
-    return Rules(
+    return SchedulerRules(
         gates=profile,
         features=features_of(profile),
         compiler=compiler,

@@ -11,7 +11,7 @@ from app.domain.controllers.scheduling.framework.nodes import NodeInfo
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.values.json_tree import JsonObject
@@ -22,7 +22,13 @@ SHOWN_MAX = 5
 
 
 def told(
-    rules: Rules, views: MergingViews, pod: JsonObject, chosen: str, *, now: Instant, start: int
+    rules: SchedulerRules,
+    views: MergingViews,
+    pod: JsonObject,
+    chosen: str,
+    *,
+    now: Instant,
+    start: int,
 ) -> Generator[None, None, list[Reason]]:
     """The totals of the nodes that fitted, the best first; `views` are those of the decision.
 

@@ -35,7 +35,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class TaintVerdict:
     """One taint of a device against one result of a claim.
 
     `due` is the instant of the eviction where there is one; `issues` took part in it.
@@ -137,21 +137,21 @@ def judge(
     taint: Taint,
     quirks: ControllerQuirks,
     now: Instant,
-) -> Verdict:
+) -> TaintVerdict:
     """What one taint means for the pods of a claim that holds the device."""
     if taint.effect != NO_EXECUTE:
         text = f"pods that have the device go on, the effect is {taint.effect or 'None'}"
-        return Verdict(taint=taint, fate=Fate.SPARED, text=text)
+        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
     if not views.profile.enabled("DRADeviceTaints"):
         text = "nobody is evicted, the gate DRADeviceTaints is off"
-        return Verdict(taint=taint, fate=Fate.SPARED, text=text)
+        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
     rule = views.inventory.rules().get(taint.rule)
     if rule is not None and not rule.selects and quirks.c1:
         text = "nobody is evicted, because a rule without deviceSelector selects nothing there"
-        return Verdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C1", "Q14"))
+        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C1", "Q14"))
     if quirks.c3 and is_extended(views, claim):
         text = "not evicted, because the claim is for an extended resource"
-        return Verdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C3",))
+        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text, issues=("C3",))
     return _tolerated(claim, result, taint, quirks, now)
 
 
@@ -183,7 +183,7 @@ def not_copied(claim: JsonObject, result: DeviceResult) -> list[JsonObject]:
 
 def _tolerated(
     claim: JsonObject, result: DeviceResult, taint: Taint, quirks: ControllerQuirks, now: Instant
-) -> Verdict:
+) -> TaintVerdict:
     read = read_taint({"key": taint.key, "value": taint.value, "timeAdded": taint.time_added})
     due = eviction_time(read, result.tolerations, empty_effect_counts=not quirks.c2)
     matching = [each for each in result.tolerations if evictions.matches(each, read)]
@@ -191,11 +191,11 @@ def _tolerated(
     by = f"request {result.request or 'without name'} ({named})" if matching else ""
     if due is None:
         text = f"tolerated for ever by {by}, so nobody is evicted"
-        return Verdict(taint=taint, fate=Fate.SPARED, text=text)
+        return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
     if due > read.time_added:
         fate = Fate.DUE if due > now else Fate.EVICTED
         text = f"tolerated until {sources.when(due)} by {by}; evicted then"
-        return Verdict(taint=taint, fate=fate, text=text, due=due)
+        return TaintVerdict(taint=taint, fate=fate, text=text, due=due)
     text = "not tolerated, so its pods are evicted"
     issues: tuple[str, ...] = ()
     if due != eviction_time(read, result.tolerations, empty_effect_counts=True):
@@ -205,7 +205,7 @@ def _tolerated(
     if lost:
         shown = " and ".join(toleration_text(each) for each in lost)
         text += f"; {shown} of the request was not copied to the allocation"
-    return Verdict(taint=taint, fate=Fate.EVICTED, text=text, due=due, issues=issues)
+    return TaintVerdict(taint=taint, fate=Fate.EVICTED, text=text, due=due, issues=issues)
 
 
 def _asked(claim: JsonView, name: str) -> Sequence[JsonObject]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.domain.allocation.reasons.causes import NOT_SELECTED, Kind
+from app.domain.allocation.reasons.causes import NOT_SELECTED, CauseKind
 from app.domain.allocation.reasons.explanation import Alike, DeviceReason
 from app.domain.values.json_tree import JsonObject
 
@@ -16,7 +16,9 @@ _ALLOCATED_TO = "allocated to "
 
 _CHOSEN = "chosen"
 
-_NEAR = frozenset((_CHOSEN, "suitable", "note", Kind.CONSTRAINT, Kind.CAPACITY, Kind.COUNTERS))
+_NEAR = frozenset(
+    (_CHOSEN, "suitable", "note", CauseKind.CONSTRAINT, CauseKind.CAPACITY, CauseKind.COUNTERS)
+)
 """What is said of devices that passed all that does not depend on others."""
 
 Key = tuple[str, str]
@@ -68,9 +70,9 @@ class CauseTally:
 
     def _said(self) -> str:
         texts = list(self.texts)
-        if self.key[0] == Kind.ALLOCATED:
+        if self.key[0] == CauseKind.ALLOCATED:
             return self._allocated_to()
-        if self.key[0] == Kind.SELECTOR:
+        if self.key[0] == CauseKind.SELECTOR:
             return f"not selected by {self.key[1]}"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]

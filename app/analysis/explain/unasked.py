@@ -12,7 +12,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, dra, meta
@@ -21,7 +21,7 @@ from app.domain.values.json_tree import JsonObject
 FAILED_CLAIM = "FailedResourceClaimCreation"
 
 
-def cause(views: Views, tree: JsonObject, rules: Rules) -> str:
+def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     """One sentence; empty for a pod about which nodes are asked."""
     if not core.node_name(tree):
         if not pod_spec.is_ours(tree):

@@ -27,7 +27,7 @@ _FAILED = "FailedScheduling"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SchedulerMessage:
     """A message of the recorded scheduler, where it stands, and the event that brought it."""
 
     message: str
@@ -40,7 +40,7 @@ def last(
     pod: JsonView,
     states: Sequence[Event],
     requests: Sequence[Event],
-) -> Verdict | None:
+) -> SchedulerMessage | None:
     """The newest refusal that a recording holds; None when it holds none.
 
     `states` are those of the pod and `requests` what was observed of it, newest first. Without
@@ -51,7 +51,7 @@ def last(
     return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
 
 
-def told(verdict: Verdict, nodes: Sequence[NodeReason]) -> Reason:
+def told(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> Reason:
     """The verdict, and whether the nodes say the same to the pod when they are asked again."""
     event = verdict.event
     at = f" at {sources.when(event.stamp.time)}" if _has_time(event) else ""
@@ -64,7 +64,7 @@ def told(verdict: Verdict, nodes: Sequence[NodeReason]) -> Reason:
     )
 
 
-def to_json(verdict: Verdict, nodes: Sequence[NodeReason]) -> JsonObject:
+def to_json(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> JsonObject:
     """The verdict for machines; `agrees` is null when no node was asked."""
     return {
         "message": verdict.message,
@@ -74,13 +74,13 @@ def to_json(verdict: Verdict, nodes: Sequence[NodeReason]) -> JsonObject:
     }
 
 
-def _condition(pod: JsonView, states: Sequence[Event]) -> Iterator[Verdict]:
+def _condition(pod: JsonView, states: Sequence[Event]) -> Iterator[SchedulerMessage]:
     message = _refusal(pod)
     if message:
         event = sources.since(states, lambda tree: _refusal(tree) == message)
         event = event or next((each for each in states), None)
         if event is not None:
-            yield Verdict(message, "condition PodScheduled", event)
+            yield SchedulerMessage(message, "condition PodScheduled", event)
 
 
 def _refusal(pod: JsonView) -> str:
@@ -90,7 +90,7 @@ def _refusal(pod: JsonView) -> str:
     return ""
 
 
-def _said(objects: ObjectsProjection, pod: JsonView) -> Iterator[Verdict]:
+def _said(objects: ObjectsProjection, pod: JsonView) -> Iterator[SchedulerMessage]:
     name, uid = meta.name(pod), meta.uid(pod)
     for event in objects.events(*api_resources.EVENTS, meta.namespace(pod)):
         if not event.key.name.startswith(f"{name}."):
@@ -98,15 +98,15 @@ def _said(objects: ObjectsProjection, pod: JsonView) -> Iterator[Verdict]:
         said = core.event_object(event.object)
         is_same = said.subject.name == name and said.subject.uid in ("", uid)
         if said.reason == _FAILED and is_same and said.text:
-            yield Verdict(said.text, f"Event {_FAILED}", event)
+            yield SchedulerMessage(said.text, f"Event {_FAILED}", event)
 
 
-def _logged(requests: Sequence[Event]) -> Iterator[Verdict]:
+def _logged(requests: Sequence[Event]) -> Iterator[SchedulerMessage]:
     for event in requests:
         is_request = event.type is EventType.REQUEST_OBSERVED
         if is_request and json_tree.text(event.object, "verb") == REFUSED:
             message = json_tree.text(event.object, "message")
-            yield Verdict(_without_head(message), "its log", event)
+            yield SchedulerMessage(_without_head(message), "its log", event)
             return
 
 
@@ -125,13 +125,13 @@ def _detail(nodes: Sequence[NodeReason]) -> str:
     return messages.counted(Counter(node.text for node in nodes if node.text))
 
 
-def _agrees(verdict: Verdict, nodes: Sequence[NodeReason]) -> bool:
+def _agrees(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> bool:
     if any(not node.text for node in nodes):
         return False
     return verdict.message.startswith(messages.unfit(len(nodes), _detail(nodes), ()))
 
 
-def _compared(verdict: Verdict, nodes: Sequence[NodeReason]) -> str:
+def _compared(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> str:
     if _agrees(verdict, nodes):
         return "asked again, the nodes say the same"
     fits = sum(not node.text for node in nodes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, Kind, Severity, Subject
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources
@@ -38,7 +38,7 @@ def stuck(views: LiveViews) -> Iterator[Finding]:
         count = len(claims)
         noun = "1 claim" if count == 1 else f"{count} claims"
         yield Finding(
-            kind=Kind.STUCK_CLAIMS,
+            kind=FindingKind.STUCK_CLAIMS,
             severity=_SEVERITY[cause],
             text=f"{noun}: {cause}",
             count=count,

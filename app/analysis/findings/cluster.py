@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, Kind, Severity, Subject
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.verify.invariants import RULES, Violation
-from app.analysis.verify.invariants import Kind as Gravity
+from app.analysis.verify.invariants import ViolationKind as Gravity
 from app.analysis.views import LiveViews
 from app.domain.devices.pools import PoolState
 from app.domain.log import ObjectKey, Revision
@@ -13,11 +13,11 @@ from app.domain.log.doubts import Affects, Doubt
 from app.domain.values import api_resources
 
 _OF_GRAVITY = {
-    Gravity.BROKEN: (Kind.BROKEN_INVARIANT, Severity.ERROR),
-    Gravity.LATE: (Kind.BROKEN_INVARIANT, Severity.ERROR),
-    Gravity.OUTSIDE: (Kind.BROKEN_INVARIANT, Severity.WARNING),
-    Gravity.KNOWN: (Kind.KNOWN_ISSUE, Severity.WARNING),
-    Gravity.UNSURE: (Kind.DOUBTED_INVARIANT, Severity.NOTICE),
+    Gravity.BROKEN: (FindingKind.BROKEN_INVARIANT, Severity.ERROR),
+    Gravity.LATE: (FindingKind.BROKEN_INVARIANT, Severity.ERROR),
+    Gravity.OUTSIDE: (FindingKind.BROKEN_INVARIANT, Severity.WARNING),
+    Gravity.KNOWN: (FindingKind.KNOWN_ISSUE, Severity.WARNING),
+    Gravity.UNSURE: (FindingKind.DOUBTED_INVARIANT, Severity.NOTICE),
 }
 _QUALIFIED = {
     Gravity.LATE: " (restored late)",
@@ -47,7 +47,7 @@ def pools(views: LiveViews) -> Iterator[Finding]:
         count = len(keys)
         noun = "1 pool is" if count == 1 else f"{count} pools are"
         yield Finding(
-            kind=Kind.UNUSABLE_POOLS,
+            kind=FindingKind.UNUSABLE_POOLS,
             severity=Severity.ERROR if state is PoolState.INVALID else Severity.WARNING,
             text=f"{noun} {state.value}" + (f": {problem}" if problem else ""),
             count=count,
@@ -89,7 +89,7 @@ def unreadable(views: LiveViews) -> Iterator[Finding]:
         event = views.objects.event(key)
         revision = event.revision if event is not None else Revision(0)
         yield Finding(
-            kind=Kind.UNREADABLE_OBJECTS,
+            kind=FindingKind.UNREADABLE_OBJECTS,
             severity=Severity.WARNING,
             text=f"{key} cannot be read: {problem}",
             count=1,
@@ -106,7 +106,7 @@ def losses(recorded: Sequence[Doubt], until: Revision) -> Iterator[Finding]:
         about = doubt.kind.removesuffix(".resource.k8s.io") or "all kinds"
         is_content = doubt.affects is Affects.CONTENT
         yield Finding(
-            kind=Kind.LOSSES,
+            kind=FindingKind.LOSSES,
             severity=Severity.WARNING if is_content else Severity.NOTICE,
             text=f"the recording of {about} is incomplete: {doubt.text}",
             count=doubt.count,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, Kind, Severity, Subject
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
@@ -57,7 +57,7 @@ def waiting(
     for cause, group in groups.items():
         still = present.get(cause, 0)
         yield Finding(
-            kind=Kind.WAITING_PODS,
+            kind=FindingKind.WAITING_PODS,
             severity=Severity.ERROR if still else Severity.WARNING,
             text=_waiting_text(len(group.pods), still, cause),
             count=len(group.pods),
@@ -77,7 +77,7 @@ def evicted(chronicle: Chronicle, views: LiveViews, until: Revision) -> Iterator
         there = sum(views.objects.event(pod) is not None for pod in group.pods)
         count = len(group.pods)
         yield Finding(
-            kind=Kind.EVICTED_PODS,
+            kind=FindingKind.EVICTED_PODS,
             severity=Severity.WARNING,
             text=f"{_pods(count)} {'was' if count == 1 else 'were'} evicted: {text}",
             count=count,

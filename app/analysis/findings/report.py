@@ -11,7 +11,7 @@ OBJECTS_SHOWN_MAX = 5
 """Objects that a finding names; its count is exact."""
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """What a finding is about, in the order in which findings of equal severity are shown."""
 
     BROKEN_INVARIANT = "BrokenInvariant"
@@ -66,7 +66,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     are the revisions between which it shows, 0 where that is not known. `objects` are the newest.
     """
 
-    kind: Kind
+    kind: FindingKind
     severity: Severity
     text: str
     count: int
@@ -91,7 +91,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SEVERITIES = tuple(Severity)
-_KINDS = tuple(Kind)
+_KINDS = tuple(FindingKind)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:

@@ -35,7 +35,7 @@ INCIDENTS_MAX = 100_000
 _NUMBERS = 2**64
 
 
-class Kind(StrEnum):
+class IncidentKind(StrEnum):
     """What happens."""
 
     TAINT = "device tainted"
@@ -47,24 +47,24 @@ class Kind(StrEnum):
 
 
 _END_OF = {
-    Kind.TAINT: Kind.UNTAINT,
-    Kind.LOSE_DRIVER: Kind.RETURN_DRIVER,
-    Kind.LOSE_NODE: Kind.RETURN_NODE,
+    IncidentKind.TAINT: IncidentKind.UNTAINT,
+    IncidentKind.LOSE_DRIVER: IncidentKind.RETURN_DRIVER,
+    IncidentKind.LOSE_NODE: IncidentKind.RETURN_NODE,
 }
 
 _ROWS = {
-    "deviceTaints": Kind.TAINT,
-    "driverLosses": Kind.LOSE_DRIVER,
-    "nodeLosses": Kind.LOSE_NODE,
+    "deviceTaints": IncidentKind.TAINT,
+    "driverLosses": IncidentKind.LOSE_DRIVER,
+    "nodeLosses": IncidentKind.LOSE_NODE,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
+class FleetIncident:
     """One thing at one time, in seconds after the start. `name` ties its begin to its end."""
 
     at_seconds: float
-    kind: Kind
+    kind: IncidentKind
     name: str
     node: str = ""
     driver: str = ""
@@ -105,7 +105,7 @@ class Present:
         ]
 
 
-def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[Incident, ...]:
+def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[FleetIncident, ...]:
     """All incidents of a plan in the order of time. Raises InputError for a bad plan."""
     seconds = _number(tree, "hours", 1.0) * 3600
     unknown = sorted(set(tree) - set(_ROWS) - {"hours"})
@@ -113,7 +113,7 @@ def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[Incident, ...]:
         raise InputError(
             f"{unknown[0]!r} is not known", place="--plan", cure=f"use {', '.join(_ROWS)}"
         )
-    planned: list[Incident] = []
+    planned: list[FleetIncident] = []
     for row, kind in _ROWS.items():
         rate = _number(json_tree.mapping(tree, row), "perHour", 0.0)
         if rate * seconds / 3600 > INCIDENTS_MAX:
@@ -124,24 +124,24 @@ def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[Incident, ...]:
     return tuple(sorted(planned, key=lambda incident: (incident.at_seconds, incident.name)))
 
 
-def commands(incident: Incident, whole: Fleet, present: Present) -> list[Command]:
+def commands(incident: FleetIncident, whole: Fleet, present: Present) -> list[Command]:
     """What an incident writes, given what exists."""
     node = ObjectKey(*api_resources.NODES, "", incident.node)
     match incident.kind:
-        case Kind.TAINT:
+        case IncidentKind.TAINT:
             return [_taint(incident)]
-        case Kind.UNTAINT:
+        case IncidentKind.UNTAINT:
             key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", incident.name)
             return [DeleteObject(key=key, version="v1beta2")]
-        case Kind.LOSE_DRIVER:
+        case IncidentKind.LOSE_DRIVER:
             return [_lost(node, incident.driver)] if incident.node in present.nodes else []
-        case Kind.RETURN_DRIVER:
+        case IncidentKind.RETURN_DRIVER:
             if incident.node not in present.nodes:
                 return []
             return [_lost(node, None), *_published(incident.node, whole, present)]
-        case Kind.LOSE_NODE:
+        case IncidentKind.LOSE_NODE:
             return [DeleteObject(key=node)] if incident.node in present.nodes else []
-        case Kind.RETURN_NODE:
+        case IncidentKind.RETURN_NODE:
             if incident.node in present.nodes:
                 return []
             return [
@@ -151,16 +151,16 @@ def commands(incident: Incident, whole: Fleet, present: Present) -> list[Command
             ]
 
 
-def follow_up(incident: Incident, whole: Fleet, present: Present) -> list[Command]:
+def follow_up(incident: FleetIncident, whole: Fleet, present: Present) -> list[Command]:
     """What must be written after the first writes have been seen: slices of a returned node."""
-    if incident.kind is Kind.RETURN_NODE and incident.node in present.nodes:
+    if incident.kind is IncidentKind.RETURN_NODE and incident.node in present.nodes:
         return _published(incident.node, whole, present)
     return []
 
 
 def _of_kind(
-    whole: Fleet, kind: Kind, settings: JsonView, rate: float, seconds: float, seed: str
-) -> Iterator[Incident]:
+    whole: Fleet, kind: IncidentKind, settings: JsonView, rate: float, seconds: float, seed: str
+) -> Iterator[FleetIncident]:
     draws = _draws(seed)
     lasts = _number(settings, "minutes", 30.0) * 60
     at = 0.0
@@ -174,20 +174,20 @@ def _of_kind(
         devices = pool.devices
         device = devices[int(next(draws) * len(devices))]
         node = pool.nodes[int(next(draws) * len(pool.nodes))]
-        is_node = kind is Kind.LOSE_NODE
-        begin = Incident(
+        is_node = kind is IncidentKind.LOSE_NODE
+        begin = FleetIncident(
             at_seconds=round(at, 3),
             kind=kind,
             name=f"{whole.profile}-{seed.split('/')[0]}-{number}",
             node=node,
             driver="" if is_node else pool.driver,
-            pool=pool.name if kind is Kind.TAINT else "",
-            device=device if kind is Kind.TAINT else "",
+            pool=pool.name if kind is IncidentKind.TAINT else "",
+            device=device if kind is IncidentKind.TAINT else "",
             key=json_tree.text(settings, "key") or "redra.dev/unhealthy",
             effect=json_tree.text(settings, "effect") or "NoExecute",
         )
         yield begin
-        yield Incident(
+        yield FleetIncident(
             at_seconds=round(at + lasts, 3),
             kind=_END_OF[kind],
             name=begin.name,
@@ -208,7 +208,7 @@ def _draws(seed: str) -> Iterator[float]:
         counter += 1
 
 
-def _taint(incident: Incident) -> CreateObject:
+def _taint(incident: FleetIncident) -> CreateObject:
     selector = {"driver": incident.driver, "pool": incident.pool, "device": incident.device}
     tree: JsonObject = {
         "apiVersion": "resource.k8s.io/v1beta2",

@@ -24,7 +24,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class FactCheck:
     """A fact, and whether it came about; `seen` is what was there instead."""
 
     fact: Fact
@@ -32,12 +32,12 @@ class Verdict:
     seen: str = ""
 
 
-def judge(facts: Iterable[Fact], played: Played) -> list[Verdict]:
+def judge(facts: Iterable[Fact], played: Played) -> list[FactCheck]:
     """Each fact with its verdict."""
     return [_judge(fact, played) for fact in facts]
 
 
-def _judge(fact: Fact, played: Played) -> Verdict:
+def _judge(fact: Fact, played: Played) -> FactCheck:
     seen: list[str] = []
     if fact.pod or fact.claim:
         _object(fact, played, seen)
@@ -51,7 +51,7 @@ def _judge(fact: Fact, played: Played) -> Verdict:
         rules = violated(played.events)
         if fact.violated not in rules:
             seen.append(f"violated: {sorted(rules)}")
-    return Verdict(fact=fact, holds=not seen, seen="; ".join(seen))
+    return FactCheck(fact=fact, holds=not seen, seen="; ".join(seen))
 
 
 def violated(events: Iterable[Event]) -> set[str]:

@@ -95,7 +95,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return f"{subject} {' and '.join(said)}".strip()
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class IncidentCluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cluster in which the steps are made, as the settings of a history say it."""
 
     profile: str = "1.37"
@@ -126,13 +126,13 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     upstream: str = ""
     fixed: str = ""
     repair: str = ""
-    cluster: Cluster = Cluster()
-    repaired: Cluster | None = None
+    cluster: IncidentCluster = IncidentCluster()
+    repaired: IncidentCluster | None = None
     steps: list[Step] = []
     finding: list[Fact] = []
     instead: list[Fact] = []
 
-    def cluster_of(self, variant: Variant) -> Cluster:
+    def cluster_of(self, variant: Variant) -> IncidentCluster:
         """The cluster of a variant."""
         if variant is Variant.REPAIRED and self.repaired is not None:
             return self.repaired

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from app.analysis.lint.findings import Finding, Place, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
 from app.analysis.lint.subjects import PublishedPool, Subjects
 from app.domain.devices.model import Device
 from app.domain.values import quantity
 
-SET_MISSING = Rule(
+SET_MISSING = LintRule(
     id="counter-set-missing",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -19,7 +19,7 @@ SET_MISSING = Rule(
     cure="Declare the set in spec.sharedCounters of a slice of the same pool and generation.",
     reference="docs/parity/allocator.md 2.5",
 )
-COUNTER_MISSING = Rule(
+COUNTER_MISSING = LintRule(
     id="counter-missing",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -28,7 +28,7 @@ COUNTER_MISSING = Rule(
     cure="Add the counter to the set, or correct its name in the device.",
     reference="docs/parity/allocator.md 2.5",
 )
-SET_UNUSED = Rule(
+SET_UNUSED = LintRule(
     id="counter-set-unused",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -37,7 +37,7 @@ SET_UNUSED = Rule(
     cure="Let the devices consume from the set, or leave the set out.",
     reference="docs/parity/allocator.md 7",
 )
-COUNTER_UNUSED = Rule(
+COUNTER_UNUSED = LintRule(
     id="counter-unused",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -45,7 +45,7 @@ COUNTER_UNUSED = Rule(
     cure="Let the devices that need it consume it, or leave it out.",
     reference="docs/parity/allocator.md 7",
 )
-DRAWS_TOO_MUCH = Rule(
+DRAWS_TOO_MUCH = LintRule(
     id="device-never-fits",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -53,7 +53,7 @@ DRAWS_TOO_MUCH = Rule(
     cure="Correct the amount in consumesCounters, or the value of the counter.",
     reference="docs/parity/allocator.md 7",
 )
-OVERLAP = Rule(
+OVERLAP = LintRule(
     id="partitions-overlap",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -62,7 +62,7 @@ OVERLAP = Rule(
     cure="None is needed where the devices are parts of one another.",
     reference="docs/parity/allocator.md 7; KEP-4815",
 )
-NEVER_BIND = Rule(
+NEVER_BIND = LintRule(
     id="counters-never-bind",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -87,7 +87,7 @@ class _Declared(NamedTuple):
     counters: Mapping[str, int]
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all pools that have counters."""
     for pool in subjects.pools:
         sets = _sets(pool)
@@ -109,7 +109,7 @@ def _sets(pool: PublishedPool) -> dict[str, _Declared]:
 
 def _device(
     pool: PublishedPool, device: Device, place: Place, sets: Mapping[str, _Declared]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     for index, (name, consumed) in enumerate(device.consumes):
         at = replace(place, field=f"{place.field}.consumesCounters[{index}]")
         declared = sets.get(name)
@@ -132,7 +132,7 @@ def _device(
                 )
 
 
-def _consumers(pool: PublishedPool, sets: Mapping[str, _Declared]) -> Iterator[Finding]:
+def _consumers(pool: PublishedPool, sets: Mapping[str, _Declared]) -> Iterator[LintFinding]:
     drawn: dict[str, Counter[str]] = {name: Counter() for name in sets}
     consumers: Counter[str] = Counter()
     used: set[tuple[str, str]] = set()

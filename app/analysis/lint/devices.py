@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.analysis.lint.findings import Finding, Place, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
 from app.analysis.lint.subjects import PublishedPool, PublishedSlice, Subjects
 from app.domain.devices.model import Device
 from app.domain.values.json_tree import JsonView
 
-TYPE_DIFFERS = Rule(
+TYPE_DIFFERS = LintRule(
     id="attribute-type-differs",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -18,7 +18,7 @@ TYPE_DIFFERS = Rule(
     cure="Publish the attribute with one type; give another meaning another name.",
     reference="docs/parity/allocator.md 5.1, 6.1",
 )
-SHADOWED = Rule(
+SHADOWED = LintRule(
     id="attribute-shadowed",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -27,7 +27,7 @@ SHADOWED = Rule(
     cure="Publish it by one of the two names.",
     reference="docs/parity/allocator.md 16 (Q19)",
 )
-STANDARD_NAME = Rule(
+STANDARD_NAME = LintRule(
     id="attribute-not-standard",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -36,7 +36,7 @@ STANDARD_NAME = Rule(
     cure="Publish the attribute under the domain resource.kubernetes.io as well.",
     reference="KEP-4381, standard device attributes; KEP-6072",
 )
-ONE_TWICE = Rule(
+ONE_TWICE = LintRule(
     id="device-published-twice",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -45,7 +45,7 @@ ONE_TWICE = Rule(
     cure="Let both consume the counters of the hardware, or correct the uuid.",
     reference="KEP-4815; docs/parity/allocator.md 7",
 )
-NEGATIVE = Rule(
+NEGATIVE = LintRule(
     id="capacity-negative",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -53,7 +53,7 @@ NEGATIVE = Rule(
     cure="Publish zero, or leave the capacity out.",
     reference="docs/parity/objects.md 7.4",
 )
-SHARED_COUNTERS = Rule(
+SHARED_COUNTERS = LintRule(
     id="shared-device-without-capacity",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -85,7 +85,7 @@ class _Attribute(NamedTuple):
     place: Place
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all devices of the newest generations."""
     types: dict[tuple[str, str], _Attribute] = {}
     reported: set[tuple[str, str]] = set()
@@ -119,7 +119,7 @@ def _types(
     path: str,
     types: dict[tuple[str, str], _Attribute],
     told: set[tuple[str, str]],
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     driver = device.id[0]
     for name, value in published_attributes(device).items():
         key = driver, qualified(driver, name)
@@ -138,7 +138,7 @@ def _types(
 
 def _names(
     published: PublishedSlice, device: Device, path: str, told: set[tuple[str, str]]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     driver, attributes = device.id[0], published_attributes(device)
     for part, names in (("attributes", attributes), ("capacity", device.capacity)):
         for name in names:
@@ -157,7 +157,7 @@ def _names(
             yield STANDARD_NAME.at(_attribute(published, path, name), f"{full} is missing")
 
 
-def _amounts(published: PublishedSlice, device: Device, path: str) -> Iterator[Finding]:
+def _amounts(published: PublishedSlice, device: Device, path: str) -> Iterator[LintFinding]:
     for name, capacity in device.capacity.items():
         if capacity.value.nanos < 0:
             place = published.subject.at(f"{path}.capacity[{name}].value")
@@ -166,7 +166,7 @@ def _amounts(published: PublishedSlice, device: Device, path: str) -> Iterator[F
         yield SHARED_COUNTERS.at(published.subject.at(path), f"{device.id[2]} has no capacity")
 
 
-def _identities(pool: PublishedPool) -> Iterator[Finding]:
+def _identities(pool: PublishedPool) -> Iterator[LintFinding]:
     owners: dict[str, tuple[Device, Place]] = {}
     later: list[tuple[str, Device, Place]] = []
     for published, device, path in pool.devices():

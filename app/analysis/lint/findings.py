@@ -58,10 +58,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LintFinding:
     """A broken rule: where, why, and what to do."""
 
-    rule: "Rule"
+    rule: "LintRule"
     place: Place
     message: str
     related: tuple[Place, ...] = ()
@@ -84,7 +84,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class LintRule:
     """What must hold. `means` says what follows where it does not, `reference` where that is from.
 
     `reads` names the kinds that the rule looks at.
@@ -97,9 +97,9 @@ class Rule:
     cure: str
     reference: str
 
-    def at(self, place: Place, message: str, related: Iterable[Place] = ()) -> Finding:
+    def at(self, place: Place, message: str, related: Iterable[Place] = ()) -> LintFinding:
         """The rule is broken there."""
-        return Finding(rule=self, place=place, message=message, related=tuple(related))
+        return LintFinding(rule=self, place=place, message=message, related=tuple(related))
 
 
 RELATED_MAX = 8

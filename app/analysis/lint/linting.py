@@ -17,7 +17,7 @@ from app.analysis.lint import (
     sizes,
     taints,
 )
-from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.selectors import Choices
 from app.analysis.lint.subjects import Subject, Subjects
 from app.domain.errors import InputError
@@ -47,7 +47,7 @@ RULES = {rule.id: rule for family in FAMILIES.values() for rule in family}
 class LintReport:
     """The findings, the gravest first, and how many objects were looked at."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     objects: int
 
     def counts(self) -> dict[Severity, int]:
@@ -70,13 +70,13 @@ class LintReport:
 
 def admit(
     written: Iterable[Subject], rules: Rules, now: Instant
-) -> tuple[list[Subject], list[Finding]]:
+) -> tuple[list[Subject], list[LintFinding]]:
     """Manifests as a server would store them, and why it would refuse them.
 
     Slices that are refused are left out: nobody sees their devices.
     """
     subjects: list[Subject] = []
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     for each in written:
         admitted, problems = objects.admit(each, rules, now)
         findings += problems
@@ -87,7 +87,7 @@ def admit(
 
 
 def lint(
-    subjects: Subjects, *, before: Iterable[Finding] = (), ignored: Collection[str] = ()
+    subjects: Subjects, *, before: Iterable[LintFinding] = (), ignored: Collection[str] = ()
 ) -> LintReport:
     """What all rules say of the subjects; `before` are findings made while they were read."""
     choices = Choices(subjects=subjects)
@@ -117,7 +117,7 @@ def check_rules(names: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def rules_of(findings: Iterable[Finding]) -> tuple[Rule, ...]:
+def rules_of(findings: Iterable[LintFinding]) -> tuple[LintRule, ...]:
     """The rules of findings, each once, in the order of the reference page."""
     used = {finding.rule.id for finding in findings}
     return tuple(rule for rule in RULES.values() if rule.id in used)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.subjects import PublishedSlice, Subjects
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 
-MISSING = Rule(
+MISSING = LintRule(
     id="node-missing",
     severity=Severity.WARNING,
     reads="ResourceSlice, Node",
@@ -15,7 +15,7 @@ MISSING = Rule(
     cure="Correct the name, or delete the slice; let the Node own it.",
     reference="docs/parity/allocator.md 2.1",
 )
-SELECTS_NONE = Rule(
+SELECTS_NONE = LintRule(
     id="node-selector-matches-nothing",
     severity=Severity.WARNING,
     reads="ResourceSlice, Node",
@@ -23,7 +23,7 @@ SELECTS_NONE = Rule(
     cure="Correct the labels in the selector, or label the nodes.",
     reference="docs/parity/allocator.md 2.1",
 )
-ALIKE = Rule(
+ALIKE = LintRule(
     id="device-nodes-alike",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -35,7 +35,7 @@ ALIKE = Rule(
 RULES = (MISSING, SELECTS_NONE, ALIKE)
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all slices of the newest generations."""
     nodes = {node.name: node for node in subjects.nodes}
     for pool in subjects.pools:
@@ -58,7 +58,7 @@ def _choices(published: PublishedSlice) -> Iterator[tuple[NodeChoice, str]]:
 
 def _choice(
     published: PublishedSlice, choice: NodeChoice, path: str, nodes: dict[str, Node]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     if choice.name:
         if choice.name not in nodes:
             message = f"there is no node {choice.name}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.subjects import Subject, Subjects
 from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
@@ -19,7 +19,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-INVALID = Rule(
+INVALID = LintRule(
     id="object-invalid",
     severity=Severity.ERROR,
     reads="all kinds of resource.k8s.io, Node",
@@ -28,7 +28,7 @@ INVALID = Rule(
     cure="Correct the field as the message says.",
     reference="docs/parity/objects.md 3 to 10",
 )
-UNKNOWN_FIELD = Rule(
+UNKNOWN_FIELD = LintRule(
     id="field-unknown",
     severity=Severity.WARNING,
     reads="all kinds of resource.k8s.io, Node",
@@ -37,7 +37,7 @@ UNKNOWN_FIELD = Rule(
     cure="Write the field as the object's apiVersion has it, or write the apiVersion that has it.",
     reference="docs/parity/objects.md 12 and 13",
 )
-SELECTOR_INVALID = Rule(
+SELECTOR_INVALID = LintRule(
     id="selector-invalid",
     severity=Severity.ERROR,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlicePatch",
@@ -45,7 +45,7 @@ SELECTOR_INVALID = Rule(
     cure="Try the expression with `redra cel`; it shows where compilation fails.",
     reference="docs/parity/allocator.md 11.1",
 )
-SELECTOR_TOO_COSTLY = Rule(
+SELECTOR_TOO_COSTLY = LintRule(
     id="selector-too-costly",
     severity=Severity.ERROR,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlicePatch",
@@ -54,7 +54,7 @@ SELECTOR_TOO_COSTLY = Rule(
     cure="Avoid nested loops over attributes; compare single attributes instead.",
     reference="docs/parity/allocator.md 11.6",
 )
-DUPLICATE = Rule(
+DUPLICATE = LintRule(
     id="object-duplicate",
     severity=Severity.WARNING,
     reads="all kinds",
@@ -69,7 +69,7 @@ EXPRESSION = ".cel.expression"
 _WARN = WriteOptions(field_validation=FieldValidation.WARN)
 
 
-def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[Finding]]:
+def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[LintFinding]]:
     """The object as the API server would store it, and why it would not.
 
     An object that cannot be converted comes back as it is.
@@ -98,13 +98,13 @@ def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[F
     return admitted, [*notes, *_refusals(admitted, kind, rules, now)]
 
 
-def _refusals(subject: Subject, kind: Kind, rules: Rules, now: Instant) -> Iterator[Finding]:
+def _refusals(subject: Subject, kind: Kind, rules: Rules, now: Instant) -> Iterator[LintFinding]:
     context = rules.context(UnknownCluster(), now)
     for error in rules.validate_create(kind, subject.tree, context):
         yield _rule_of(error).at(subject.at(error.path), error.text)
 
 
-def _rule_of(error: FieldError) -> Rule:
+def _rule_of(error: FieldError) -> LintRule:
     if error.path.endswith(EXPRESSION):
         if error.type is FieldErrorType.FORBIDDEN:
             return SELECTOR_TOO_COSTLY
@@ -137,7 +137,7 @@ def _quoted(text: str) -> str:
     return parts[1] if len(parts) > 2 else ""
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """Names that stand for two objects of the sources."""
     first: dict[ObjectKey, Subject] = {}
     for subject in subjects.objects:

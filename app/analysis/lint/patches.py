@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import Finding, Place, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
 from app.analysis.lint.subjects import Subject, Subjects
 from app.domain.devices import compiling, patches
 from app.domain.devices.patches import SlicePatch
 from app.domain.errors import InputError
 from app.domain.values.fields import meta
 
-FAILS = Rule(
+FAILS = LintRule(
     id="patch-selector-fails",
     severity=Severity.ERROR,
     reads="ResourceSlicePatch, DeviceClass, ResourceSlice",
@@ -18,7 +18,7 @@ FAILS = Rule(
     cure="Check the driver first and use has() or optional chaining with orValue().",
     reference="docs/parity/objects.md 9; KEP-5027",
 )
-IDLE = Rule(
+IDLE = LintRule(
     id="patch-matches-nothing",
     severity=Severity.WARNING,
     reads="ResourceSlicePatch, DeviceClass, ResourceSlice",
@@ -27,7 +27,7 @@ IDLE = Rule(
     cure="Compare the names and selectors of the filter with the slices, and the priorities.",
     reference="docs/parity/objects.md 9; KEP-5027",
 )
-TIE = Rule(
+TIE = LintRule(
     id="patch-priority-tie",
     severity=Severity.WARNING,
     reads="ResourceSlicePatch, ResourceSlice",
@@ -39,7 +39,7 @@ TIE = Rule(
 RULES = (FAILS, IDLE, TIE)
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all patches."""
     by_name = {
         meta.name(each.tree): (each, compiled)
@@ -72,7 +72,7 @@ def _compiled(subject: Subject, subjects: Subjects) -> SlicePatch | None:
 
 def _ties(
     by_name: dict[str, tuple[Subject, SlicePatch]], subjects: Subjects, failed: set[str]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     reported: set[frozenset[str]] = set()
     ordered = list(by_name.items())
     for position, (name, (subject, patch)) in enumerate(ordered):

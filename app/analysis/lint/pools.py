@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import RELATED_MAX, Finding, Place, Rule, Severity
+from app.analysis.lint.findings import RELATED_MAX, LintFinding, LintRule, Place, Severity
 from app.analysis.lint.subjects import PublishedPool, Subjects
 from app.domain.devices.model import Slice
 
-INCOMPLETE = Rule(
+INCOMPLETE = LintRule(
     id="pool-incomplete",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -15,7 +15,7 @@ INCOMPLETE = Rule(
     cure="Publish the missing slices, or set spec.pool.resourceSliceCount to their number.",
     reference="docs/parity/allocator.md 2.4",
 )
-OVERFULL = Rule(
+OVERFULL = LintRule(
     id="pool-overfull",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -24,7 +24,7 @@ OVERFULL = Rule(
     cure="Set spec.pool.resourceSliceCount in all slices to their number, with a new generation.",
     reference="docs/parity/allocator.md 2.4",
 )
-COUNTS_DIFFER = Rule(
+COUNTS_DIFFER = LintRule(
     id="pool-counts-differ",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -33,7 +33,7 @@ COUNTS_DIFFER = Rule(
     cure="Write the same spec.pool.resourceSliceCount into all slices of a generation.",
     reference="docs/parity/allocator.md 2.4",
 )
-OBSOLETE = Rule(
+OBSOLETE = LintRule(
     id="slice-obsolete",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -42,7 +42,7 @@ OBSOLETE = Rule(
     cure="Delete the slice, or publish it again with the newest generation.",
     reference="docs/parity/allocator.md 2.3, 16 (Q12, Q13)",
 )
-DEVICE_DUPLICATE = Rule(
+DEVICE_DUPLICATE = LintRule(
     id="device-name-duplicate",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -51,7 +51,7 @@ DEVICE_DUPLICATE = Rule(
     cure="Give the devices of a pool different names; only within one slice does the API check.",
     reference="docs/parity/allocator.md 2.5",
 )
-SET_DUPLICATE = Rule(
+SET_DUPLICATE = LintRule(
     id="counter-set-duplicate",
     severity=Severity.ERROR,
     reads="ResourceSlice",
@@ -60,7 +60,7 @@ SET_DUPLICATE = Rule(
     cure="Declare each counter set in one slice of the pool.",
     reference="docs/parity/allocator.md 2.5",
 )
-NODE_MIX = Rule(
+NODE_MIX = LintRule(
     id="pool-node-mix",
     severity=Severity.WARNING,
     reads="ResourceSlice",
@@ -73,7 +73,7 @@ NODE_MIX = Rule(
 RULES = (INCOMPLETE, OVERFULL, COUNTS_DIFFER, OBSOLETE, DEVICE_DUPLICATE, SET_DUPLICATE, NODE_MIX)
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all pools."""
     for pool in subjects.pools:
         yield from _count(pool)
@@ -90,7 +90,7 @@ def check(subjects: Subjects) -> Iterator[Finding]:
         yield from _nodes(pool)
 
 
-def _count(pool: PublishedPool) -> Iterator[Finding]:
+def _count(pool: PublishedPool) -> Iterator[LintFinding]:
     first, *others = pool.slices
     there, path = len(pool.slices), "spec.pool.resourceSliceCount"
     announced = first.slice.slice_count
@@ -112,7 +112,7 @@ def _count(pool: PublishedPool) -> Iterator[Finding]:
         )
 
 
-def _device_names(pool: PublishedPool) -> Iterator[Finding]:
+def _device_names(pool: PublishedPool) -> Iterator[LintFinding]:
     if len(pool.slices) == 1:
         return
     first: dict[str, tuple[str, Place]] = {}
@@ -124,7 +124,7 @@ def _device_names(pool: PublishedPool) -> Iterator[Finding]:
             yield DEVICE_DUPLICATE.at(place, f"{name} is also a device of another slice", other[1:])
 
 
-def _set_names(pool: PublishedPool) -> Iterator[Finding]:
+def _set_names(pool: PublishedPool) -> Iterator[LintFinding]:
     first: dict[str, tuple[str, Place]] = {}
     for published in pool.slices:
         for index, (name, _) in enumerate(published.slice.counter_sets):
@@ -134,7 +134,7 @@ def _set_names(pool: PublishedPool) -> Iterator[Finding]:
                 yield SET_DUPLICATE.at(place, f"{name} is also declared elsewhere", other[1:])
 
 
-def _nodes(pool: PublishedPool) -> Iterator[Finding]:
+def _nodes(pool: PublishedPool) -> Iterator[LintFinding]:
     # A slice of counters is for the nodes of all devices that draw on them.
     first, *others = [each for each in pool.slices if each.slice.devices] or pool.slices
     for published in others:

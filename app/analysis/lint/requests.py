@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis.lint.devices import qualified
-from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.selectors import Choices, of_ask
 from app.analysis.lint.subjects import Ask, Claim, Subjects
 from app.domain.allocation.requests import DEVICES_MAX
@@ -11,7 +11,7 @@ from app.domain.devices.model import Device
 from app.domain.values import quantity
 from app.domain.values.quantity import QuantityError
 
-TOO_MANY = Rule(
+TOO_MANY = LintRule(
     id="claim-asks-for-too-many",
     severity=Severity.ERROR,
     reads="ResourceClaim, ResourceClaimTemplate",
@@ -20,7 +20,7 @@ TOO_MANY = Rule(
     cure="Ask for fewer devices, or spread them over several claims.",
     reference="docs/parity/allocator.md 3",
 )
-EXCEEDS = Rule(
+EXCEEDS = LintRule(
     id="request-exceeds-devices",
     severity=Severity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
@@ -28,7 +28,7 @@ EXCEEDS = Rule(
     cure="Ask for fewer devices, or publish more.",
     reference="docs/parity/allocator.md 4",
 )
-CAPACITY = Rule(
+CAPACITY = LintRule(
     id="capacity-never-enough",
     severity=Severity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
@@ -37,7 +37,7 @@ CAPACITY = Rule(
     cure="Correct the name (with the domain that the slices publish) or the amount.",
     reference="docs/parity/allocator.md 8.2",
 )
-CONSTRAINT = Rule(
+CONSTRAINT = LintRule(
     id="constraint-never-holds",
     severity=Severity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
@@ -49,7 +49,7 @@ CONSTRAINT = Rule(
 RULES = (TOO_MANY, EXCEEDS, CAPACITY, CONSTRAINT)
 
 
-def check(subjects: Subjects, choices: Choices) -> Iterator[Finding]:
+def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
     """All rules on all claims and templates."""
     for claim in subjects.claims:
         yield from _sum(claim)
@@ -61,7 +61,7 @@ def check(subjects: Subjects, choices: Choices) -> Iterator[Finding]:
         yield from _constraints(claim, choices)
 
 
-def _sum(claim: Claim) -> Iterator[Finding]:
+def _sum(claim: Claim) -> Iterator[LintFinding]:
     smallest: dict[str, int] = {}
     for ask in claim.asks():
         smallest[ask.main] = min(ask.wanted, smallest.get(ask.main, ask.wanted))
@@ -71,7 +71,7 @@ def _sum(claim: Claim) -> Iterator[Finding]:
         yield TOO_MANY.at(place, f"{total} devices are asked for, {DEVICES_MAX} is the most")
 
 
-def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[Finding]:
+def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
     if ask.wanted <= len(devices) or any(device.allow_multiple for device in devices):
         return
     place = ask.owner.at(f"{ask.path}.count")
@@ -80,7 +80,7 @@ def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[Finding]:
     )
 
 
-def _capacity(ask: Ask, devices: Sequence[Device]) -> Iterator[Finding]:
+def _capacity(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
     for name, value in ask.form.capacity.requests.items():
         try:
             wanted = quantity.from_json(value).nanos
@@ -99,7 +99,7 @@ def _capacity(ask: Ask, devices: Sequence[Device]) -> Iterator[Finding]:
             )
 
 
-def _constraints(claim: Claim, choices: Choices) -> Iterator[Finding]:
+def _constraints(claim: Claim, choices: Choices) -> Iterator[LintFinding]:
     for index, constraint in enumerate(claim.form.constraints):
         name = constraint.match_attribute or constraint.distinct_attribute
         field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"

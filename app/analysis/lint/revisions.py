@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from app.analysis.lint.devices import published_attributes, qualified, type_of
-from app.analysis.lint.findings import Finding, Place, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
 from app.analysis.lint.subjects import Subject
 from app.domain.devices import compiling, pools
 from app.domain.devices.model import Slice
@@ -13,7 +13,7 @@ from app.domain.values.fields import meta
 from app.domain.values.fields.dra import PoolId
 from app.domain.values.timestamps import SECOND, Instant
 
-JUMP = Rule(
+JUMP = LintRule(
     id="generation-jump",
     severity=Severity.WARNING,
     reads="ResourceSlice over time",
@@ -22,7 +22,7 @@ JUMP = Rule(
     cure="Raise the generation by one with each change of the pool, from one writer.",
     reference="docs/parity/allocator.md 2.3",
 )
-BACK = Rule(
+BACK = LintRule(
     id="generation-back",
     severity=Severity.ERROR,
     reads="ResourceSlice over time",
@@ -31,7 +31,7 @@ BACK = Rule(
     cure="Keep the generation over restarts of the driver, or read it from the slices there.",
     reference="docs/parity/allocator.md 2.3",
 )
-SPELLS = Rule(
+SPELLS = LintRule(
     id="pool-incomplete-for",
     severity=Severity.NOTE,
     reads="ResourceSlice over time",
@@ -40,7 +40,7 @@ SPELLS = Rule(
     cure="Write the slices of a generation quickly after one another, the largest change first.",
     reference="docs/parity/allocator.md 2.4",
 )
-TYPE_CHANGED = Rule(
+TYPE_CHANGED = LintRule(
     id="attribute-type-changed",
     severity=Severity.WARNING,
     reads="ResourceSlice over time",
@@ -97,7 +97,7 @@ class PoolsOverTime:
     """Looks at every change of a slice, in order; `findings` has what was broken on the way."""
 
     _pools: dict[PoolId, _PoolOverTime] = field(default_factory=dict)
-    _findings: list[Finding] = field(default_factory=list)
+    _findings: list[LintFinding] = field(default_factory=list)
     _told: set[tuple[str, str]] = field(default_factory=set)
     _now: Instant = Instant(0)
 
@@ -125,7 +125,7 @@ class PoolsOverTime:
             if pool.slices.pop(name, None) is not None:
                 pool.note(now, subject.at())
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[LintFinding]:
         """What was broken, and for each pool how long it was incomplete."""
         yield from self._findings
         for pool in self._pools.values():
@@ -166,7 +166,7 @@ def _types_of(tree: Mapping[str, object], driver: str) -> dict[str, str]:
     return {qualified(driver, name): type_of(value) for name, value in items}
 
 
-def _spells(pool: _PoolOverTime) -> Finding:
+def _spells(pool: _PoolOverTime) -> LintFinding:
     longest = max(pool.spells, key=lambda spell: spell.seconds)
     total = sum(spell.seconds for spell in pool.spells)
     times = "once" if len(pool.spells) == 1 else f"{len(pool.spells)} times"

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.subjects import Ask, Subject, Subjects, class_selectors, expressions
 from app.domain import cel
 from app.domain.devices.device_selectors import SelectorCompileError
 from app.domain.devices.model import Device
 
-FAILS = Rule(
+FAILS = LintRule(
     id="selector-fails",
     severity=Severity.ERROR,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice",
@@ -19,7 +19,7 @@ FAILS = Rule(
     "`redra cel --slices FILE` shows where it fails.",
     reference="docs/parity/allocator.md 5.1, 16 (Q16)",
 )
-CLASS_EMPTY = Rule(
+CLASS_EMPTY = LintRule(
     id="class-matches-nothing",
     severity=Severity.WARNING,
     reads="DeviceClass, ResourceSlice",
@@ -28,7 +28,7 @@ CLASS_EMPTY = Rule(
     cure="Compare driver, names and values in the selectors with what the slices publish.",
     reference="docs/parity/allocator.md 5.1",
 )
-MATCHES_NOTHING = Rule(
+MATCHES_NOTHING = LintRule(
     id="selector-matches-nothing",
     severity=Severity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, DeviceClass, ResourceSlice",
@@ -38,7 +38,7 @@ MATCHES_NOTHING = Rule(
     "without domain belongs to the driver's name.",
     reference="docs/parity/allocator.md 5.1",
 )
-CLASS_MISSING = Rule(
+CLASS_MISSING = LintRule(
     id="class-missing",
     severity=Severity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate, DeviceClass",
@@ -47,7 +47,7 @@ CLASS_MISSING = Rule(
     cure="Correct the name, or create the class.",
     reference="docs/parity/allocator.md 3",
 )
-COSTLY = Rule(
+COSTLY = LintRule(
     id="selector-costly",
     severity=Severity.WARNING,
     reads="DeviceClass, ResourceClaim, ResourceClaimTemplate",
@@ -56,7 +56,7 @@ COSTLY = Rule(
     cure="Compare single attributes instead of going through all of them.",
     reference="docs/parity/allocator.md 11.6",
 )
-ALTERNATIVE = Rule(
+ALTERNATIVE = LintRule(
     id="alternative-never-taken",
     severity=Severity.NOTE,
     reads="ResourceClaim, ResourceClaimTemplate, ResourceSlice",
@@ -142,7 +142,7 @@ class Choices:
         return Choice(devices=kept, failure=failure)
 
 
-def check(subjects: Subjects, choices: Choices) -> Iterator[Finding]:
+def check(subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
     """All rules on all classes and requests."""
     for subject in subjects.of_kind("DeviceClass"):
         texts = class_selectors(subject)
@@ -154,7 +154,7 @@ def check(subjects: Subjects, choices: Choices) -> Iterator[Finding]:
         yield from _ask(ask, subjects, choices)
 
 
-def _class(subject: Subject, choices: Choices) -> Iterator[Finding]:
+def _class(subject: Subject, choices: Choices) -> Iterator[LintFinding]:
     name = subject.tree["metadata"]["name"]
     choice = choices.of_class(name)
     if choice is None or not choice.compiles:
@@ -167,7 +167,7 @@ def _class(subject: Subject, choices: Choices) -> Iterator[Finding]:
         yield CLASS_EMPTY.at(place, f"none of {count} devices matches")
 
 
-def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[Finding]:
+def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
     name = ask.form.device_class_name
     if name not in subjects.classes:
         if subjects.classes and name:
@@ -188,17 +188,17 @@ def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[Finding]:
         )
 
 
-def of_ask(ask: Ask, rule: Rule) -> Rule:
+def of_ask(ask: Ask, rule: LintRule) -> LintRule:
     """The rule, or for an alternative that it is never taken."""
     return ALTERNATIVE if ask.is_alternative else rule
 
 
-def _failed(subject: Subject, path: str, failure: _Failure) -> Finding:
+def _failed(subject: Subject, path: str, failure: _Failure) -> LintFinding:
     place = subject.at(f"{path}.selectors[{failure.index}].cel.expression")
     return FAILS.at(place, f"on device {failure.device.text}: {failure.error}")
 
 
-def _costs(subject: Subject, path: str, texts: Sequence[str]) -> Iterator[Finding]:
+def _costs(subject: Subject, path: str, texts: Sequence[str]) -> Iterator[LintFinding]:
     for index, text in enumerate(texts):
         try:
             cost = cel.compile_expression(text).max_cost

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.analysis.lint.devices import published_attributes
-from app.analysis.lint.findings import Finding, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.subjects import PublishedSlice, Subject, Subjects
 from app.domain.devices.model import Device
 from app.domain.objects.validation.devices import slices as limits
 from app.domain.values.fields import meta
 
-NEAR_COUNT = Rule(
+NEAR_COUNT = LintRule(
     id="count-near-limit",
     severity=Severity.NOTE,
     reads="ResourceSlice, ResourceClaim, ResourceClaimTemplate",
@@ -19,7 +19,7 @@ NEAR_COUNT = Rule(
     cure="Split the object before it grows, such as devices over several slices of the pool.",
     reference="docs/parity/objects.md 10",
 )
-NEAR_TEXT = Rule(
+NEAR_TEXT = LintRule(
     id="text-near-limit",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -28,7 +28,7 @@ NEAR_TEXT = Rule(
     cure="Shorten it, or make it of parts whose length is bounded.",
     reference="docs/parity/objects.md 2.1, 7.3",
 )
-OLDER_RELEASE = Rule(
+OLDER_RELEASE = LintRule(
     id="refused-by-older-release",
     severity=Severity.NOTE,
     reads="ResourceSlice",
@@ -62,7 +62,7 @@ class _Size:
     what: str
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all slices and claims."""
     for pool in subjects.pools:
         for published in pool.slices:
@@ -80,7 +80,7 @@ def check(subjects: Subjects) -> Iterator[Finding]:
         yield from _near(claim.subject, NEAR_COUNT, iter(sizes))
 
 
-def _near(subject: Subject, rule: Rule, sizes: Iterator[_Size]) -> Iterator[Finding]:
+def _near(subject: Subject, rule: LintRule, sizes: Iterator[_Size]) -> Iterator[LintFinding]:
     part, whole = NEAR
     reported: set[str] = set()
     for each in sizes:
@@ -152,7 +152,7 @@ def _size(path: str, text: str, limit: int, what: str) -> _Size:
     return _Size(path=path, size=len(text.encode()), limit=limit, what=what)
 
 
-def _older(published: PublishedSlice) -> Iterator[Finding]:
+def _older(published: PublishedSlice) -> Iterator[LintFinding]:
     for device, path in published.devices():
         own = sum(1 for taint in device.taints if not taint.rule)
         if own > OLD_TAINTS_MAX:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import Finding, Place, Rule, Severity
+from app.analysis.lint.findings import LintFinding, LintRule, Place, Severity
 from app.analysis.lint.subjects import Subject, Subjects
 from app.domain.devices import taints
 from app.domain.devices.model import Taint, Toleration
 from app.domain.devices.taints import BLOCKING_EFFECTS
 
-UNTOLERATED = Rule(
+UNTOLERATED = LintRule(
     id="taint-untolerated",
     severity=Severity.NOTE,
     reads="ResourceSlice, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate",
@@ -16,7 +16,7 @@ UNTOLERATED = Rule(
     cure="None is needed for taints of broken devices; otherwise add the toleration to requests.",
     reference="docs/parity/allocator.md 9",
 )
-NO_EFFECT = Rule(
+NO_EFFECT = LintRule(
     id="toleration-without-effect",
     severity=Severity.WARNING,
     reads="ResourceClaim, ResourceClaimTemplate",
@@ -25,7 +25,7 @@ NO_EFFECT = Rule(
     cure="Write one toleration with effect NoSchedule and one with effect NoExecute.",
     reference="docs/parity/controllers.md 1.3, 9 (C2)",
 )
-EVERYTHING = Rule(
+EVERYTHING = LintRule(
     id="rule-selects-everything",
     severity=Severity.ERROR,
     reads="DeviceTaintRule",
@@ -34,7 +34,7 @@ EVERYTHING = Rule(
     cure="Name a driver, pool or device; try the rule with `redra blast -f FILE` before.",
     reference="docs/parity/objects.md 8; KEP-5055",
 )
-NO_SELECTOR = Rule(
+NO_SELECTOR = LintRule(
     id="rule-without-selector",
     severity=Severity.WARNING,
     reads="DeviceTaintRule",
@@ -43,7 +43,7 @@ NO_SELECTOR = Rule(
     cure="Name a driver, pool or device.",
     reference="docs/parity/controllers.md 9 (C1); docs/parity/allocator.md 16 (Q14)",
 )
-RULE_IDLE = Rule(
+RULE_IDLE = LintRule(
     id="rule-selects-nothing",
     severity=Severity.WARNING,
     reads="DeviceTaintRule, ResourceSlice",
@@ -55,7 +55,7 @@ RULE_IDLE = Rule(
 RULES = (UNTOLERATED, NO_EFFECT, EVERYTHING, NO_SELECTOR, RULE_IDLE)
 
 
-def check(subjects: Subjects) -> Iterator[Finding]:
+def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all slices, taint rules and requests."""
     for subject in subjects.of_kind("DeviceTaintRule"):
         yield from _rule(subject, subjects)
@@ -71,7 +71,7 @@ def check(subjects: Subjects) -> Iterator[Finding]:
         yield from _untolerated(subjects, tolerations)
 
 
-def _rule(subject: Subject, subjects: Subjects) -> Iterator[Finding]:
+def _rule(subject: Subject, subjects: Subjects) -> Iterator[LintFinding]:
     rule = taints.rule_of(subject.tree)
     blocks = rule.taint.effect in BLOCKING_EFFECTS
     if not rule.selects:
@@ -90,7 +90,7 @@ def _rule(subject: Subject, subjects: Subjects) -> Iterator[Finding]:
         yield RULE_IDLE.at(place, f"it selects none of {len(devices)} devices")
 
 
-def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[Finding]:
+def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[LintFinding]:
     first: dict[tuple[str, str, str], Place] = {}
     counts: dict[tuple[str, str, str], int] = {}
     rules = {each.tree["metadata"]["name"]: each for each in subjects.of_kind("DeviceTaintRule")}

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from app.analysis.lint.findings import Finding, Place
+from app.analysis.lint.findings import LintFinding, Place
 from app.analysis.lint.linting import RULES, LintReport
 from app.domain.values.json_tree import JsonObject
 
@@ -65,7 +65,7 @@ def sarif(report: LintReport) -> JsonObject:
     }
 
 
-def _result(finding: Finding, numbers: dict[str, int]) -> JsonObject:
+def _result(finding: LintFinding, numbers: dict[str, int]) -> JsonObject:
     result: JsonObject = {
         "ruleId": finding.rule.id,
         "ruleIndex": numbers[finding.rule.id],

@@ -29,7 +29,7 @@ from app.analysis.replay.classes import Reason
 from app.analysis.replay.report import DecideDifference
 from app.analysis.replay.variants import Switches
 from app.analysis.verify.invariants.placements import Switches as RuleSwitches
-from app.analysis.verify.invariants.violations import RULES, Kind, Violation
+from app.analysis.verify.invariants.violations import RULES, Violation, ViolationKind
 from app.analysis.verify.invariants.watch import InvariantWatch
 from app.domain.allocation.reasons.summary import SUITABLE
 from app.domain.errors import InputError
@@ -44,7 +44,13 @@ _ABOUT_DEVICES = ("claim", "device")
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
-_GRAVITY = (Kind.BROKEN, Kind.LATE, Kind.KNOWN, Kind.OUTSIDE, Kind.UNSURE)
+_GRAVITY = (
+    ViolationKind.BROKEN,
+    ViolationKind.LATE,
+    ViolationKind.KNOWN,
+    ViolationKind.OUTSIDE,
+    ViolationKind.UNSURE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +85,7 @@ class Violated:
     """An invariant does not hold; empty `rule` and `kind` stand for any failure."""
 
     rule: str = ""
-    kind: Kind | None = None
+    kind: ViolationKind | None = None
 
     @property
     def text(self) -> str:
@@ -92,7 +98,7 @@ class Violated:
         if not violations:
             return None
         first = violations[0]
-        until = first.begin.time if first.kind is not Kind.LATE else None
+        until = first.begin.time if first.kind is not ViolationKind.LATE else None
         return Sighting(objects=first.objects, at=until, text=str(first))
 
     def settled(self, trial: Trial) -> "Violated":

@@ -14,7 +14,7 @@ from app.analysis.replay.writers import is_announcement
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
-from app.domain.objects.schema.structural import Node, Schemas
+from app.domain.objects.schema.structural import SchemaNode, Schemas
 from app.domain.values import condition_types, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -312,7 +312,7 @@ def subject_of(tree: JsonView) -> str:
     return json_tree.text(tree, about, "uid")
 
 
-def content_of(tree: JsonView, node: Node | None) -> str:
+def content_of(tree: JsonView, node: SchemaNode | None) -> str:
     """What an object is made with, as canonical JSON: all but its identity, status and times."""
     content = masked(meanings.of(tree, node))
     if not isinstance(content, dict):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from app.analysis.scan.sightings import Certainty, Sightings
-from app.analysis.verify.invariants import Kind, Violation
+from app.analysis.verify.invariants import Violation, ViolationKind
 from app.domain.values import api_resources
 
 DEVICE_TWICE = "device-in-two-claims"
@@ -19,7 +19,7 @@ def see(
 ) -> None:
     """Take what the invariants found; `drivers` are those that have counters, by name of a pool."""
     for violation in violations:
-        if violation.kind is Kind.UNSURE or violation.kind is Kind.OUTSIDE:
+        if violation.kind is ViolationKind.UNSURE or violation.kind is ViolationKind.OUTSIDE:
             continue
         incident, certainty = _incident(violation, drivers)
         if incident:

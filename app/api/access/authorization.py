@@ -21,7 +21,7 @@ from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.access import defaults, escalation, rules
 from app.domain.objects.access.escalation import GiverRights
-from app.domain.objects.access.rules import Binding, Book, Decision, Grants, Question
+from app.domain.objects.access.rules import AccessDecision, Binding, Book, Grants, Question
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.write.commands import PatchType
@@ -61,7 +61,7 @@ class _Rights:
     grants: Bounded[tuple[str, tuple[str, ...]], Grants] = field(
         default_factory=lambda: Bounded(_REMEMBERED_MAX)
     )
-    decisions: Bounded[tuple[str, tuple[str, ...], Question], Decision] = field(
+    decisions: Bounded[tuple[str, tuple[str, ...], Question], AccessDecision] = field(
         default_factory=lambda: Bounded(_REMEMBERED_MAX)
     )
 
@@ -90,7 +90,7 @@ class Authorizer:
             grants = rights.grants[place] = rights.book.grants(*place)
         return grants
 
-    def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> Decision:
+    def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> AccessDecision:
         """Whether somebody may do one thing in a history."""
         if self._setting.is_open:
             return self._open.decide(question)

@@ -7,7 +7,7 @@ from app.domain.errors import BadRequest, TooLarge, UnsupportedMediaType
 from app.domain.objects import registry
 from app.domain.objects.protobuf import fields
 from app.domain.objects.schema import decode
-from app.domain.objects.schema.decode import Bounds, Decoded
+from app.domain.objects.schema.decode import DecodeBounds, Decoded
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import protobuf
 from app.domain.values.json_tree import JsonObject
@@ -25,7 +25,7 @@ def media_type(request: Request) -> str:
 
 
 def decode_object(
-    text: bytes, content_type: str, bounds: Bounds, *, kind: str = "", is_custom: bool = False
+    text: bytes, content_type: str, bounds: DecodeBounds, *, kind: str = "", is_custom: bool = False
 ) -> Decoded:
     """One object in the form that the content type names; custom ones are not read as protobuf.
 
@@ -47,7 +47,7 @@ def decode_object(
     )
 
 
-def decode_protobuf(text: bytes, bounds: Bounds, *, kind: str = "") -> JsonObject:
+def decode_protobuf(text: bytes, bounds: DecodeBounds, *, kind: str = "") -> JsonObject:
     """The JSON form of a protobuf body, with apiVersion and kind."""
     if len(text) > bounds.bytes_max:
         raise TooLarge(f"the body has {len(text)} bytes; at most {bounds.bytes_max} are accepted")
@@ -89,7 +89,7 @@ def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
 
 
 def decode_patch(
-    text: bytes, patch: PatchType, bounds: Bounds, *, operations_max: int
+    text: bytes, patch: PatchType, bounds: DecodeBounds, *, operations_max: int
 ) -> tuple[JsonObject | list[JsonObject], tuple[str, ...]]:
     """The body of a patch and what was wrong with its keys. Raises BadRequest or TooLarge."""
     if patch is PatchType.JSON:

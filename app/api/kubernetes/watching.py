@@ -82,7 +82,7 @@ class _Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _WatchRequest:
     """What one watch follows, and for how long."""
 
     timeline: Timeline
@@ -148,7 +148,7 @@ class Watching:
         seconds = bounds.seconds_min + spread * (bounds.seconds_max - bounds.seconds_min)
         if options.timeout_seconds:
             seconds = float(options.timeout_seconds)
-        request = _Request(
+        request = _WatchRequest(
             timeline=timeline,
             target=target,
             selection=selection,
@@ -176,7 +176,7 @@ class _Watch:
     content that can change: an object that stops matching is told as DELETED with that state.
     """
 
-    def __init__(self, request: _Request, shared: _Shared) -> None:
+    def __init__(self, request: _WatchRequest, shared: _Shared) -> None:
         selection, target = request.selection, request.target
         self._timeline = request.timeline
         self._target = target

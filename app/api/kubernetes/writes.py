@@ -31,7 +31,7 @@ from app.domain.objects.write.commands import (
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
-from app.service.writing import Outcome
+from app.service.writing import WriteOutcome
 
 _RETURNED_WHEN_DELETED = frozenset(
     {
@@ -113,7 +113,7 @@ class Writes:
         outcome = await self.submit_patch(call, subresource)
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
-    async def submit_patch(self, call: Call, subresource: str) -> Outcome:
+    async def submit_patch(self, call: Call, subresource: str) -> WriteOutcome:
         """Read the patch in the body and apply it."""
         patch = bodies.patch_type(call.request, is_custom=call.kind.custom is not None)
         options = _judged(parameters.write_options(call.request, patch=patch, action="Patch"), call)
@@ -188,7 +188,7 @@ class Writes:
         )
         return decoded.value, decoded.problems
 
-    def outcome(self, call: Call, outcome: Outcome, *, status: int) -> Response:
+    def outcome(self, call: Call, outcome: WriteOutcome, *, status: int) -> Response:
         """The answer to a write: the object as it is now, with warnings."""
         form = negotiation.choose(call.request.header(b"accept"))
         event, tree = outcome.event, outcome.tree
@@ -217,7 +217,7 @@ class Writes:
         except RedraError as problem:
             problems.append(problem)
 
-    async def submit(self, call: Call, command: Any, verb: str) -> Outcome:
+    async def submit(self, call: Call, command: Any, verb: str) -> WriteOutcome:
         """Have a command decided for who asks. Raises Rejected."""
         if call.requester is not None:
             options = replace(command.options, requester=call.requester)
@@ -261,7 +261,7 @@ class Writes:
             metadata["namespace"] = path.namespace
         return metadata
 
-    def _deleted(self, call: Call, outcome: Outcome) -> Response:
+    def _deleted(self, call: Call, outcome: WriteOutcome) -> Response:
         kind, event = call.kind, outcome.event
         tree = outcome.tree if outcome.tree is not None else {}
         survives = bool(meta.deletion_timestamp(tree))

@@ -377,18 +377,18 @@ def filter_of(asked: Asked) -> Filter:
     )
 
 
-def lanes_wanted(asked: Asked) -> lane_picture.Wanted:
+def lanes_wanted(asked: Asked) -> lane_picture.LanesRequest:
     """Which lanes the parameters name."""
     request = asked.request
-    return lane_picture.Wanted(
+    return lane_picture.LanesRequest(
         namespace=request.parameter("namespace"), name=request.parameter("name")
     )
 
 
-def pools_wanted(asked: Asked) -> device_map.Wanted:
+def pools_wanted(asked: Asked) -> device_map.DeviceMapRequest:
     """Which pools the parameters name."""
     request = asked.request
-    return device_map.Wanted(
+    return device_map.DeviceMapRequest(
         driver=request.parameter("driver"),
         pool=request.parameter("pool"),
         node=request.parameter("node"),

@@ -13,7 +13,7 @@ from app.domain.errors import BadRequest, Conflict, Forbidden, NotFound, Revisio
 from app.domain.log import Actor, HistoryInfo, Tombstone
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
-from app.service.forking import MadeFork, NewFork, Switches
+from app.service.forking import ForkSwitches, MadeFork, NewFork
 from app.service.histories import DEFAULT_HISTORY, Histories
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -81,8 +81,8 @@ class ManagingApi:
         """What the body asks for. Raises NotFound, RevisionTooLarge, InputError."""
         if wanted.until and wanted.inputs == "none":
             raise BadRequest("until is about recorded inputs, and none go on")
-        made: list[edits.Edit] = [edits.Delete(name=each) for each in wanted.delete]
-        made += [edits.Patch(name=place, body=body) for place, body in wanted.patch.items()]
+        made: list[edits.Edit] = [edits.DeleteEdit(name=each) for each in wanted.delete]
+        made += [edits.PatchEdit(name=place, body=body) for place, body in wanted.patch.items()]
         made += edits.read_manifests((f"apply[{n}]", each) for n, each in enumerate(wanted.apply))
         until = None
         if wanted.inputs == "recorded":
@@ -91,7 +91,7 @@ class ManagingApi:
             until = head.revision
             if wanted.until:
                 until = await self._histories.revision(info, wanted.until)
-        switches = Switches(
+        switches = ForkSwitches(
             profile=wanted.profile,
             gates=wanted.gates,
             quirks={quirk.lower(): is_on for quirk, is_on in wanted.quirks.items()},

@@ -10,7 +10,7 @@ from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.trace_events import TraceBounds
-from app.domain.objects.schema.decode import Bounds
+from app.domain.objects.schema.decode import DecodeBounds
 from app.web.pages.report import ReportBounds
 
 
@@ -94,8 +94,8 @@ class ApiLimits:
     live: LiveBounds = LiveBounds()
 
     @property
-    def body(self) -> Bounds:
+    def body(self) -> DecodeBounds:
         """What decoding one body may cost."""
-        return Bounds(
+        return DecodeBounds(
             bytes_max=self.body_bytes_max, depth_max=self.depth_max, values_max=self.values_max
         )

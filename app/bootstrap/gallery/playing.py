@@ -2,7 +2,7 @@
 
 from app.adapters.uids import DerivedUids
 from app.analysis.incidents import facts
-from app.analysis.incidents.facts import Played, Verdict
+from app.analysis.incidents.facts import FactCheck, Played
 from app.analysis.incidents.incident import Incident, Variant
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_for
@@ -10,7 +10,7 @@ from app.domain.controllers import registry
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
 from app.service.replays import incidents
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 
 SEED = 1
 START = timestamps.parse("2026-01-02T03:00:00Z")
@@ -21,15 +21,15 @@ def play(incident: Incident, variant: Variant) -> Played:
     return incidents.play(incident, variant, _timeline(incident, variant))
 
 
-def judge(incident: Incident, variant: Variant) -> list[Verdict]:
+def judge(incident: Incident, variant: Variant) -> list[FactCheck]:
     """The facts of a variant after it was played."""
     return facts.judge(incident.facts_of(variant), play(incident, variant))
 
 
-def _timeline(incident: Incident, variant: Variant) -> Timeline:
+def _timeline(incident: Incident, variant: Variant) -> ReplayTimeline:
     settings = incident.cluster_of(variant).settings()
     profile = profiles.from_settings(settings)
-    return Timeline(
+    return ReplayTimeline(
         rules=rules_for(profile),
         uids=DerivedUids(SEED),
         controllers=registry.controllers(

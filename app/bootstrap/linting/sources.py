@@ -10,7 +10,7 @@ from app.adapters.history.field_lines import FieldLines
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
 from app.analysis.lint import linting
-from app.analysis.lint.findings import Finding, Place
+from app.analysis.lint.findings import LintFinding, Place
 from app.analysis.lint.linting import LintReport
 from app.analysis.lint.revisions import PoolsOverTime
 from app.analysis.lint.subjects import TOLD, Subject, Subjects
@@ -44,7 +44,7 @@ class _Sources:
     limits: ImportLimits
     written: list[Subject] = field(default_factory=list)
     subjects: list[Subject] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     prefixes: dict[tuple[str, int, str], str] = field(default_factory=dict)
 
     @property

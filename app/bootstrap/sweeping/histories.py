@@ -21,7 +21,7 @@ from app.domain.values import timestamps
 from app.domain.values.fields import meta
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import exporting
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 from app.settings import Settings
 
 MANAGER = "redra-sweep"
@@ -67,7 +67,7 @@ async def _fleet(fleet: Fleet, settings: Settings, folder: Path) -> bytes:
     """Nodes, devices and manifests written one after the other; nobody decides."""
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
-    line = Timeline(rules=rules_for(profile), uids=DerivedUids(fleet.seed), start=START)
+    line = ReplayTimeline(rules=rules_for(profile), uids=DerivedUids(fleet.seed), start=START)
     whole = generation.build(fleets.read_profile(fleet.profile), fleet.nodes, fleet.seed)
     commands: list[Command] = [_namespace()]
     commands += [generation.class_command(tree) for tree in whole.classes]
@@ -96,12 +96,12 @@ def _namespace() -> CreateObject:
     return CreateObject(key=key, version="v1", tree=tree)
 
 
-def _uid(line: Timeline, node: str) -> str:
+def _uid(line: ReplayTimeline, node: str) -> str:
     tree = line.views.objects.get(generation.node_command({"metadata": {"name": node}}).key)
     return "" if tree is None else meta.uid(tree)
 
 
-async def _stored(line: Timeline, chosen: dict[str, object], fleet: Fleet) -> bytes:
+async def _stored(line: ReplayTimeline, chosen: dict[str, object], fleet: Fleet) -> bytes:
     store = memory_store()
     beginning = chain.genesis(seed=fleet.seed, settings=chosen, created=START)
     info = await store.log.create_history(

@@ -9,7 +9,7 @@ from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 
 if TYPE_CHECKING:
-    from app.analysis.incidents.facts import Verdict
+    from app.analysis.incidents.facts import FactCheck
     from app.analysis.scan.sightings import Sighting
 
 group = typer.Typer(
@@ -108,7 +108,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _row(name: str, variant: str, verdict: "Verdict") -> dict[str, object]:
+def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
     return {
         "incident": name,
         "variant": variant,

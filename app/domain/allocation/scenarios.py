@@ -41,7 +41,7 @@ OnAnswer = Callable[[Case, Answer, JsonObject], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ScenarioSettings:
     """How scenarios are run. `timer` gives seconds; `variant` None means chosen by the gates."""
 
     compiler: SelectorCompiler
@@ -65,7 +65,7 @@ class _World:
     classes: Mapping[str, JsonObject]
     inventory: Inventory
     state: AllocatedState
-    settings: Settings
+    settings: ScenarioSettings
     share_ids: Iterator[str]
     steps: int = 0
     seconds: float = 0.0
@@ -105,7 +105,7 @@ class _World:
         )
 
 
-def run(scenario: JsonView, settings: Settings) -> JsonObject:
+def run(scenario: JsonView, settings: ScenarioSettings) -> JsonObject:
     """The answers to one scenario.
 
     `steps` counts search steps over all nodes, `elapsedMs` the time spent allocating. Raises
@@ -128,7 +128,7 @@ def run(scenario: JsonView, settings: Settings) -> JsonObject:
     return output
 
 
-def marks_that_matter(scenario: JsonView, settings: Settings) -> list[str]:
+def marks_that_matter(scenario: JsonView, settings: ScenarioSettings) -> list[str]:
     """The defects of upstream on which the answers hinge, by mark, in order of the marks.
 
     Each is repaired alone and the scenario is run again; steps and times are not compared.
@@ -206,7 +206,7 @@ def _ask(
     return answer, shown
 
 
-def _world(given: JsonView, settings: Settings) -> _World:
+def _world(given: JsonView, settings: ScenarioSettings) -> _World:
     gates = _object(given.get("features", {}) or {}, "input.features")
     for name, value in gates.items():
         if not isinstance(value, bool):

@@ -36,7 +36,7 @@ class Observer(Protocol):
         ...
 
 
-class Signal(Enum):
+class StepEnd(Enum):
     """How a step ends."""
 
     SUCCESS = auto()
@@ -68,7 +68,7 @@ class _Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SearchOutcome:
     """What a search found: the takes per claim, or None, and its effort in steps."""
 
     results: tuple[tuple[Taken, ...], ...] | None
@@ -89,7 +89,7 @@ def run(
     prune: bool = True,
     steps_max: int = STEPS_MAX,
     observer: Observer | None = None,
-) -> Outcome:
+) -> SearchOutcome:
     """The first solution in search order.
 
     Raises AttemptAborted with upstream's text, and StepsExhausted at the bound of steps.
@@ -119,23 +119,23 @@ class Search:
         self._stack: list[_Choice] = []
         self._permutes = problem.variant is Variant.STABLE
 
-    def run(self) -> Outcome:
+    def run(self) -> SearchOutcome:
         """Search from the start."""
         signal = self._enter(0, 0, 0)
-        while signal is not Signal.SUCCESS and self._stack:
+        while signal is not StepEnd.SUCCESS and self._stack:
             signal = self._resume(self._stack[-1], signal)
         results = None
-        if signal is Signal.SUCCESS:
+        if signal is StepEnd.SUCCESS:
             results = tuple(tuple(taken) for taken in self._usage.results)
-        return Outcome(results=results, steps=self._steps)
+        return SearchOutcome(results=results, steps=self._steps)
 
-    def _enter(self, claim: int, request: int, number: int) -> Signal | None:
+    def _enter(self, claim: int, request: int, number: int) -> StepEnd | None:
         """Go as deep as no choice is needed; None when a choice point was pushed."""
         rows = self._problem.rows
         while True:
             self._count()
             if claim == len(rows):
-                return Signal.SUCCESS
+                return StepEnd.SUCCESS
             if request == len(rows[claim]):
                 self._stack.append(_Choice(kind=_Kind.CLAIM, claim=claim, request=request))
                 claim, request, number = claim + 1, 0, 0
@@ -155,16 +155,16 @@ class Search:
 
     def _enter_row(
         self, row: Row, claim: int, request: int, number: int, start: int = 0
-    ) -> "Signal | _Next | None":
+    ) -> "StepEnd | _Next | None":
         """One device of a row; _NEXT_REQUEST when the row has all its devices."""
         if row.takes_all and not row.listed:
             if row.postponed:
                 raise AttemptAborted(row.postponed)
-            return Signal.FAIL
+            return StepEnd.FAIL
         if number >= row.count:
             return _NEXT_REQUEST
         if len(self._usage.results[claim]) + row.count - number > DEVICES_MAX:
-            return Signal.LIMIT
+            return StepEnd.LIMIT
         if row.takes_all:
             self._stack.append(
                 _Choice(kind=_Kind.LIST, claim=claim, request=request, row=row, number=number)
@@ -184,17 +184,17 @@ class Search:
         if self._pruner is not None:
             prepared = self._pruner.prepare(row, number, pending)
             if prepared is None:
-                return Signal.FAIL
+                return StepEnd.FAIL
             choice.pending, choice.key = prepared
         self._stack.append(choice)
         return None
 
-    def _resume(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+    def _resume(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
         """Continue at a choice point; `signal` is None when it was just made."""
         match choice.kind:
             case _Kind.CLAIM:
                 self._stack.pop()
-                return Signal.FAIL
+                return StepEnd.FAIL
             case _Kind.ALTERNATIVES:
                 return self._next_alternative(choice, signal)
             case _Kind.LIST:
@@ -202,14 +202,14 @@ class Search:
             case _Kind.DEVICE:
                 return self._next_device(choice, signal)
 
-    def _next_alternative(self, choice: _Choice, signal: Signal | None) -> Signal | None:
-        if signal is not Signal.LIMIT:
+    def _next_alternative(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
+        if signal is not StepEnd.LIMIT:
             choice.only_limit = False
         alternatives = self._problem.rows[choice.claim][choice.request]
         choice.number += 1
         if choice.number == len(alternatives):
             self._stack.pop()
-            return Signal.LIMIT if choice.only_limit else Signal.FAIL
+            return StepEnd.LIMIT if choice.only_limit else StepEnd.FAIL
         if choice.books is not None:
             self._usage.restore(choice.books)
         self._count()
@@ -217,7 +217,7 @@ class Search:
         entered = self._enter_row(row, choice.claim, choice.request, 0)
         return self._deeper(entered, choice.claim, choice.request)
 
-    def _list(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+    def _list(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
         """Mode All: the next device of the list, which is tried once."""
         row = choice.row
         assert row is not None
@@ -231,20 +231,20 @@ class Search:
             if self._observer is not None:
                 self._observer.stuck(row, choice.number, self._usage)
             self._stack.pop()
-            return Signal.FAIL
+            return StepEnd.FAIL
         choice.taken = taken
         self._count()
         entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1)
         return self._deeper(entered, choice.claim, choice.request)
 
-    def _next_device(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+    def _next_device(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
         """Count mode: take the next device that can be taken and go deeper."""
         row = choice.row
         assert row is not None
         usage = self._usage
         if choice.taken is not None:
             usage.undo(choice.taken)
-            if signal is Signal.LIMIT:
+            if signal is StepEnd.LIMIT:
                 self._stack.pop()
                 return signal
             if self._pruner is not None:
@@ -280,12 +280,14 @@ class Search:
             self._observer.stuck(row, choice.number, usage)
         if self._pruner is not None:
             self._pruner.failed(row, choice.key)
-        return Signal.FAIL
+        return StepEnd.FAIL
 
-    def _deeper(self, entered: "Signal | _Next | None", claim: int, request: int) -> Signal | None:
+    def _deeper(
+        self, entered: "StepEnd | _Next | None", claim: int, request: int
+    ) -> StepEnd | None:
         if entered is _NEXT_REQUEST:
             return self._enter(claim, request + 1, 0)
-        assert entered is None or isinstance(entered, Signal)
+        assert entered is None or isinstance(entered, StepEnd)
         return entered
 
     def _count(self) -> None:

@@ -17,7 +17,7 @@ from app.domain.cel.device import DeviceInput, is_plain
 from app.domain.cel.environment import STORED, Environment, new_environment
 from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
 from app.domain.cel.masks import DeviceTable, Mask, mask
-from app.domain.cel.program import Outcome, Program, ProgramCache, compile_expression
+from app.domain.cel.program import Program, ProgramCache, SelectorOutcome, compile_expression
 from app.domain.cel.syntax.issues import CompileError
 from app.domain.cel.trace import Trace, TraceStep, trace
 
@@ -31,9 +31,9 @@ __all__ = [
     "DeviceTable",
     "Environment",
     "Mask",
-    "Outcome",
     "Program",
     "ProgramCache",
+    "SelectorOutcome",
     "Trace",
     "TraceStep",
     "check_admission",

@@ -13,7 +13,7 @@ from app.domain.cel.device import DeviceInput
 from app.domain.cel.evaluation import reads
 from app.domain.cel.evaluation.reads import Read
 from app.domain.cel.limits import COST_LIMIT
-from app.domain.cel.program import Outcome, Program
+from app.domain.cel.program import Program, SelectorOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,9 @@ class Mask:
     count: int
     matching: int
     failing: int
-    groups: tuple[tuple[int, Outcome], ...]
+    groups: tuple[tuple[int, SelectorOutcome], ...]
 
-    def outcome(self, index: int) -> Outcome:
+    def outcome(self, index: int) -> SelectorOutcome:
         """The outcome for one device."""
         bit = 1 << index
         for bits, outcome in self.groups:
@@ -33,9 +33,9 @@ class Mask:
                 return outcome
         raise IndexError(index)
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[SelectorOutcome]:
         """The outcome of each device, in their order."""
-        by_device: dict[int, Outcome] = {}
+        by_device: dict[int, SelectorOutcome] = {}
         for bits, outcome in self.groups:
             while bits:
                 lowest = bits & -bits
@@ -88,7 +88,7 @@ class DeviceTable:
         return known
 
     def _evaluate(self, program: Program, cost_limit: int, hint: bool) -> Mask:
-        groups: list[tuple[int, Outcome]] = []
+        groups: list[tuple[int, SelectorOutcome]] = []
         matching = failing = 0
         for first, bits in self.groups(program.reads):
             outcome = program.evaluate(self.devices[first], cost_limit=cost_limit, hint=hint)

@@ -40,7 +40,7 @@ _ESCAPES: Final = {"_": "__underscores__", ".": "__dot__", "-": "__dash__", "/":
 _ESCAPED = re.compile(r"__|[./-]")
 
 
-class Rule:
+class ObjectRule:
     """A compiled rule; immutable, may be shared."""
 
     __slots__ = ("_code", "_slots")
@@ -60,7 +60,7 @@ class Rule:
 
 
 @lru_cache(maxsize=RULES_KEPT_MAX)
-def compile_rule(expression: str) -> Rule | str:
+def compile_rule(expression: str) -> ObjectRule | str:
     """The rule, or why it cannot be compiled."""
     try:
         parsed = parser.parse(expression)
@@ -73,7 +73,7 @@ def compile_rule(expression: str) -> Rule | str:
         return problem.text
     except RecursionError:
         return f"expression recursion limit exceeded: {DEPTH_MAX}"
-    return Rule(code, compiler.slots)
+    return ObjectRule(code, compiler.slots)
 
 
 def problem_of(expression: str) -> str:

@@ -34,7 +34,7 @@ HINT: Final = (
 """What the allocator appends to errors about missing keys. Parity: allocator.md 11.2."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class SelectorOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What an expression says of a device: `match`, or else `error`; and the run-time cost."""
 
     match: bool | None
@@ -77,18 +77,18 @@ class Program:
 
     def evaluate(
         self, device: DeviceInput, *, cost_limit: int = COST_LIMIT, hint: bool = False
-    ) -> Outcome:
+    ) -> SelectorOutcome:
         """The answer for one device. With `hint`, errors about missing keys carry advice.
 
         An attribute that cannot be converted fails every expression (allocator.md 11.2).
         """
         match, cost = self.run(device.value, cost_limit)
         if match is True or match is False:
-            return Outcome(match=match, error=None, cost=cost)
+            return SelectorOutcome(match=match, error=None, cost=cost)
         error = error_text(match)
         if hint and "no such key:" in error and HINT not in error:
             error += HINT
-        return Outcome(match=None, error=error, cost=cost)
+        return SelectorOutcome(match=None, error=error, cost=cost)
 
     def run(self, device: DeviceValue, cost_limit: int = COST_LIMIT) -> tuple[Value, int]:
         """The value for a converted device, perhaps an error, and the cost."""

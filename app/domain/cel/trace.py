@@ -11,7 +11,7 @@ from app.domain.cel.device import DeviceInput, DeviceValue
 from app.domain.cel.evaluation.closures import Compiler
 from app.domain.cel.evaluation.state import Code, Evaluation
 from app.domain.cel.limits import COST_LIMIT
-from app.domain.cel.program import Outcome, Program
+from app.domain.cel.program import Program, SelectorOutcome
 from app.domain.cel.syntax.tree import Call, Literal, Node, Select
 from app.domain.cel.values.value import (
     Budget,
@@ -56,7 +56,7 @@ class Trace:
     `origin` is the smallest part from which the error of the outcome came.
     """
 
-    outcome: Outcome
+    outcome: SelectorOutcome
     steps: tuple[TraceStep, ...]
     origin: TraceStep | None
 

@@ -48,7 +48,11 @@ from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
 )
 from app.domain.controllers.scheduling.framework import tie_breaks
 from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, Rules, TieBreak
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
+    BindDelay,
+    SchedulerRules,
+    TieBreak,
+)
 from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.controllers.volume_protection import VolumeProtectionReconciler
 from app.domain.controllers.workloads import (
@@ -108,7 +112,7 @@ class _Setting:
 
 def _scheduling(setting: _Setting) -> Reconciler:
     return SchedulingReconciler(
-        Rules(
+        SchedulerRules(
             gates=setting.profile,
             features=setting.features,
             compiler=setting.compiler,

@@ -11,7 +11,7 @@ from app.analysis.explain import sources
 from app.analysis.explain.pods import ExplainBounds, Steps
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -41,7 +41,7 @@ class Evidence:
     info: HistoryInfo
     views: LiveViews
     views_at: ViewsAt
-    rules: Rules
+    rules: SchedulerRules
     bounds: ExplainBounds = ExplainBounds()
     blast_bounds: BlastBounds = BlastBounds()
     reads_events: bool = True

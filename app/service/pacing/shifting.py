@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -64,30 +64,30 @@ class TimeMap:
         return Instant(self._shown[place] + int(distance / rate))
 
 
-def shifted(node: Node, tree: JsonObject, times: TimeMap) -> JsonObject:
+def shifted(node: SchemaNode, tree: JsonObject, times: TimeMap) -> JsonObject:
     """The object with every time that its schema knows moved to when it is shown."""
     moved: JsonObject = _shifted(node, tree, times)
     return moved
 
 
-def _shifted(node: Node | None, value: Any, times: TimeMap) -> Any:
+def _shifted(node: SchemaNode | None, value: Any, times: TimeMap) -> Any:
     if node is None:
         return value
     if isinstance(value, dict):
         return {name: _shifted(_child(node, name), each, times) for name, each in value.items()}
     if isinstance(value, list):
-        items = node.items if node.shape is Shape.LIST else None
+        items = node.items if node.shape is SchemaShape.LIST else None
         return value if items is None else _shifted_list(items, value, times)
-    is_time = node.shape in (Shape.TIME, Shape.MICRO_TIME) or node.format == "date-time"
+    is_time = node.shape in (SchemaShape.TIME, SchemaShape.MICRO_TIME) or node.format == "date-time"
     return _moved(value, times) if is_time and isinstance(value, str) else value
 
 
-def _shifted_list(items: Node, values: Sequence[Any], times: TimeMap) -> list[Any]:
+def _shifted_list(items: SchemaNode, values: Sequence[Any], times: TimeMap) -> list[Any]:
     return [_shifted(items, each, times) for each in values]
 
 
-def _child(node: Node, name: str) -> Node | None:
-    return node.items if node.shape is Shape.MAP else node.fields.get(name)
+def _child(node: SchemaNode, name: str) -> SchemaNode | None:
+    return node.items if node.shape is SchemaShape.MAP else node.fields.get(name)
 
 
 def _moved(text: str, times: TimeMap) -> str:

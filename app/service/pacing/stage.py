@@ -21,7 +21,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import forking, making
-from app.service.forking import Switches
+from app.service.forking import ForkSwitches
 from projections.objects import ObjectsProjection
 
 SUFFIX = "~paced"
@@ -49,7 +49,7 @@ def name_of(history: str) -> str:
 async def make(log: EventLog, parent: HistoryInfo, begin: Target, created: Instant) -> HistoryInfo:
     """Make the history of a replay that begins at a revision of the recording."""
     end = await forking.end_at(log, parent, begin.revision)
-    settings = await forking.settings_of(log, parent, end, Switches())
+    settings = await forking.settings_of(log, parent, end, ForkSwitches())
     fork = partial(
         forking.make_fork,
         log,

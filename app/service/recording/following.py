@@ -37,7 +37,7 @@ from app.domain.log.sightings import ServedKind, Sighting
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
 from app.service.recording.known import KnownObjects, Name, deletion
-from app.service.recording.window import Entry, Window
+from app.service.recording.window import Window, WindowEntry
 
 BACKLOG_AFTER = 5 * SECOND
 """When nothing came for so long, a watch begins with changes that are older than their arrival."""
@@ -254,7 +254,7 @@ class Follower:
     async def _put(self, record: Record | None, version: str) -> None:
         if record is not None and not self._shares_counter:
             record = replace(record, losses=join_losses(record.losses, (Loss.NO_RV,)))
-        entry = Entry(kind=self.kind.name, record=record, version=version)
+        entry = WindowEntry(kind=self.kind.name, record=record, version=version)
         await self._window.put(entry, version=version if self._shares_counter else "")
 
     def _lose(self, reason: str) -> None:
@@ -271,7 +271,7 @@ class Follower:
         self._position, self._reason = "", self._reason or str(problem)
 
     async def _lost(self, text: str) -> None:
-        entry = Entry(kind=self.kind.name, record=self._gap(text), is_lost=True)
+        entry = WindowEntry(kind=self.kind.name, record=self._gap(text), is_lost=True)
         await self._window.put(entry)
 
     async def _list(self) -> None:
@@ -298,7 +298,9 @@ class Follower:
         self._is_listed, self._has_gap = True, False
         self._whole.set()
         self._pause = self._bounds.pause_seconds
-        await self._window.put(Entry(kind=self.kind.name, version=page.version, is_listed=True))
+        await self._window.put(
+            WindowEntry(kind=self.kind.name, version=page.version, is_listed=True)
+        )
 
     async def _compare(self, sighting: Sighting, listed: set[Name]) -> None:
         record = sighting.record
@@ -330,7 +332,7 @@ class Follower:
             await self._show(deletion(key, last, LIST, self._now()))
 
     async def _show(self, record: Record) -> None:
-        await self._window.put(Entry(kind=self.kind.name, record=record))
+        await self._window.put(WindowEntry(kind=self.kind.name, record=record))
 
     def _gap(self, message: str, key: ObjectKey | None = None) -> Record:
         return gap(self._source.name, key or self.kind.key, message, self._now())

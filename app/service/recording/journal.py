@@ -19,7 +19,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import Clock, EventLog
 from app.service.recorded_events import Sealer, import_draft, record_draft
-from app.service.recording.window import Entry
+from app.service.recording.window import WindowEntry
 
 RECORDING, STOPPED, FINISHED = "recording", "stopped", "finished"
 """Phases of a recording in its reports: it goes on, it was stopped, it was one snapshot."""
@@ -91,9 +91,11 @@ class Journal:
 
     async def add(self, records: Sequence[Record]) -> None:
         """Append records as they are, without a report."""
-        await self.write([Entry(kind="", record=record) for record in records], may_report=False)
+        await self.write(
+            [WindowEntry(kind="", record=record) for record in records], may_report=False
+        )
 
-    async def write(self, entries: Sequence[Entry], *, may_report: bool = True) -> None:
+    async def write(self, entries: Sequence[WindowEntry], *, may_report: bool = True) -> None:
         """Append what entries hold; with a report where one is wanted, or due."""
         progress, sealer = self.progress, self._sealer()
         events: list[Event] = []

@@ -38,7 +38,7 @@ from app.service.recording.journal import (
 )
 from app.service.recording.known import KnownObjects
 from app.service.recording.snapshot import Probed, SnapshotBounds
-from app.service.recording.window import Entry, Window, WindowBounds
+from app.service.recording.window import Window, WindowBounds, WindowEntry
 
 _LEASE = "recording"
 _STOP_SECONDS = 10.0
@@ -289,7 +289,7 @@ class Recorder:
             return
         self._offset = offset
         now = Instant(self._ports.clock.now() + offset)
-        await self._window.put(Entry(kind="", record=_clock_gap(self._source, now)))
+        await self._window.put(WindowEntry(kind="", record=_clock_gap(self._source, now)))
 
     @asynccontextmanager
     async def _leading(self) -> AsyncIterator[LeaseToken]:

@@ -38,7 +38,7 @@ class WindowBounds:
 
 
 @dataclass(slots=True, kw_only=True)
-class Entry:
+class WindowEntry:
     """Something that one kind shows: a record, or without one that the kind has come so far.
 
     `version` is the position from which the kind goes on once the entry is stored; `is_lost` says
@@ -58,7 +58,7 @@ class Entry:
 class _Place:
     order: str
     number: int
-    entry: Entry = field(compare=False)
+    entry: WindowEntry = field(compare=False)
     is_ordered: bool = field(compare=False)
 
 
@@ -74,7 +74,7 @@ class Window:
         self._age = 0
         self._ticked = clock.steady()
         self._heap: list[_Place] = []
-        self._arrivals: deque[Entry] = deque()
+        self._arrivals: deque[WindowEntry] = deque()
         self._reached: dict[str, str] = {}
         self._newest = ""
         self._given = comparable_version(given)
@@ -109,7 +109,7 @@ class Window:
             known.pop(kind, None)
         self._wake()
 
-    async def put(self, entry: Entry, *, version: str = "") -> None:
+    async def put(self, entry: WindowEntry, *, version: str = "") -> None:
         """Take an entry in; `version` is its place in the common counter, empty: where it arrives.
 
         Waits while the window is full.
@@ -128,7 +128,7 @@ class Window:
         self._arrivals.append(entry)
         self._wake()
 
-    async def take(self, limit: int) -> list[Entry]:
+    async def take(self, limit: int) -> list[WindowEntry]:
         """The next entries in order, once there are some; empty when the window is closed."""
         while not self._is_closed:
             entries = self._due(limit)
@@ -138,7 +138,7 @@ class Window:
                 await self._wait()
         return []
 
-    def stored(self, entries: Sequence[Entry]) -> None:
+    def stored(self, entries: Sequence[WindowEntry]) -> None:
         """What was taken is in the log."""
         self._stored += len(entries)
         self._wake()
@@ -154,12 +154,12 @@ class Window:
         self._is_closed = True
         self._wake()
 
-    def _due(self, limit: int) -> list[Entry]:
+    def _due(self, limit: int) -> list[WindowEntry]:
         # Of a kind that was not followed yet nobody knows how far it has come.
         is_known = self._away.keys() <= self._reached.keys()
         floor = min(self._reached.values(), default="") if is_known else ""
         over = self._over()
-        entries: list[Entry] = []
+        entries: list[WindowEntry] = []
         while self._heap and len(entries) < limit:
             while self._arrivals and self._arrivals[0].is_out:
                 self._arrivals.popleft()

@@ -8,14 +8,14 @@ from app.domain.errors import InputError, Rejected
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, PatchObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 
 ACTOR = Actor(user="redra:incidents", groups=("system:masters",), agent="redra-incidents")
 MANAGER = "redra-incidents"
 NAMESPACE = "default"
 
 
-def play(incident: Incident, variant: Variant, line: Timeline) -> Played:
+def play(incident: Incident, variant: Variant, line: ReplayTimeline) -> Played:
     """The history of a variant. Raises InputError for a step that cannot be understood.
 
     What the API refuses is part of the history: steps go on after a refusal.
@@ -34,7 +34,7 @@ def play(incident: Incident, variant: Variant, line: Timeline) -> Played:
     return Played(objects=line.views.objects, events=line.events, refusals=refusals)
 
 
-def _step(step: Step, line: Timeline, refusals: list[str]) -> None:
+def _step(step: Step, line: ReplayTimeline, refusals: list[str]) -> None:
     if step.wait:
         line.advance(Instant(line.now + int(step.wait * SECOND)))
         return
@@ -52,11 +52,11 @@ def _step(step: Step, line: Timeline, refusals: list[str]) -> None:
 
 def _edits(step: Step) -> list[Edit]:
     if step.delete:
-        return [edits.Delete(name=step.delete)]
+        return [edits.DeleteEdit(name=step.delete)]
     if step.patch is not None:
-        return [edits.Patch(name=step.of, body=step.patch)]
+        return [edits.PatchEdit(name=step.of, body=step.patch)]
     if step.status is not None:
-        return [edits.Patch(name=step.of, body={"status": step.status})]
+        return [edits.PatchEdit(name=step.of, body={"status": step.status})]
     return [edits.Apply(tree=tree) for tree in step.trees()]
 
 

@@ -31,7 +31,7 @@ _FIRST = Revision(-(2**62))
 _TYPES = frozenset(str(known) for known in EventType)
 
 
-class Settings(StrEnum):
+class SettingsProof(StrEnum):
     """Whether the settings of a history are what its chain begins with."""
 
     ANCHORED = "anchored"
@@ -50,7 +50,7 @@ class Integrity:
     """
 
     head: str
-    settings: Settings
+    settings: SettingsProof
     signed: tuple[Mapping[str, object], ...] = ()
     problems: tuple[str, ...] = ()
     problems_count: int = 0
@@ -96,7 +96,7 @@ class IntegrityCheck:
     info: HistoryInfo
     signed: Sequence[SignedHead] = ()
     trusted: frozenset[str] = frozenset()
-    settings: Settings = Settings.UNKNOWN
+    settings: SettingsProof = SettingsProof.UNKNOWN
     readable_until: Revision | None = None
     revision: Revision = Revision(0)
     hash: bytes = GENESIS
@@ -227,8 +227,8 @@ class IntegrityCheck:
     def _beginning_problem(self, stored: StoredEvent) -> str:
         """Tell from the first event whether the settings are in the chain."""
         for beginning, settings in (
-            (chain.genesis_of(self.info), Settings.ANCHORED),
-            (GENESIS, Settings.UNANCHORED),
+            (chain.genesis_of(self.info), SettingsProof.ANCHORED),
+            (GENESIS, SettingsProof.UNANCHORED),
         ):
             if upcasting.hash_of(stored, beginning) == stored.hash:
                 self.settings = settings
@@ -237,9 +237,9 @@ class IntegrityCheck:
 
     def _check_empty(self, head: Head) -> None:
         if head.hash == chain.genesis_of(self.info):
-            self.settings = Settings.ANCHORED
+            self.settings = SettingsProof.ANCHORED
         elif head.hash == GENESIS:
-            self.settings = Settings.UNANCHORED
+            self.settings = SettingsProof.UNANCHORED
         else:
             self._note("the history is empty, and its head does not follow from its settings")
 

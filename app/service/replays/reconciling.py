@@ -21,11 +21,11 @@ from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
-from app.service.writing import Outcome
+from app.service.writing import WriteOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopBounds:
+class ReconcileBounds:
     """Bounds of the loop.
 
     `steps_max` plans may follow one another at one instant, `jumps_max` jumps of the clock belong
@@ -40,7 +40,7 @@ class LoopStuck(RedraError):
     """The controllers did not come to rest within the bounds; names the last plans."""
 
 
-class Timeline:
+class ReplayTimeline:
     """One history in memory with its views, a virtual clock and controllers.
 
     Invariant: every view has folded exactly the events up to `head.revision`, every controller
@@ -54,7 +54,7 @@ class Timeline:
         uids: UidSource,
         controllers: Sequence[Reconciler] = (),
         start: Instant = Instant(0),
-        bounds: LoopBounds = LoopBounds(),
+        bounds: ReconcileBounds = ReconcileBounds(),
         keep_events: bool = True,
         adapt: Callable[[Sequence[Command]], Sequence[Command]] | None = None,
     ) -> None:
@@ -93,7 +93,9 @@ class Timeline:
             for controller in self._readers.of(event):
                 controller.fold(event, self.views)
 
-    def submit(self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0) -> Outcome:
+    def submit(
+        self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0
+    ) -> WriteOutcome:
         """Decide and append one command from outside. Raises Rejected."""
         _, outcomes = self._append((command,), actor, verb=verb, cause=cause, observed=Revision(0))
         return outcomes[0]
@@ -175,18 +177,18 @@ class Timeline:
         verb: str,
         cause: int,
         observed: Revision,
-    ) -> tuple[list[Event], list[Outcome]]:
+    ) -> tuple[list[Event], list[WriteOutcome]]:
         staged = StagedObjects(self.views.objects, self.rules.secrets, hash=self.head.hash)
         now = Instant(max(self.now, self.head.time))
         stamp = Stamp(time=now, actor=actor, verb=verb, cause=cause, observed=observed)
         events: list[Event] = []
-        outcomes: list[Outcome] = []
+        outcomes: list[WriteOutcome] = []
         for command in commands:
             decided, made = decide_and_seal(
                 command, staged, stamp, self.rules, new_uid=self._uids.uid
             )
             events += made
-            outcomes.append(Outcome.of(decided, made))
+            outcomes.append(WriteOutcome.of(decided, made))
         for event in events:
             self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
             self._fold(event)

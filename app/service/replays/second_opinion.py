@@ -159,7 +159,7 @@ def answer_of(verdict: SelectorResult) -> Match:
     return Match.MATCH if verdict.match else Match.NO_MATCH
 
 
-def answer_of_outcome(outcome: cel.Outcome) -> Match:
+def answer_of_outcome(outcome: cel.SelectorOutcome) -> Match:
     """Our answer, where a selector was evaluated by itself."""
     if outcome.error is not None:
         return Match.ERROR

@@ -23,7 +23,7 @@ from anyio import create_task_group, lowlevel
 from app.analysis.recordings import uncertainty
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.compare import Compared
-from app.analysis.verify.invariants import InvariantWatch, Kind, Switches, Violation
+from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
 from app.analysis.verify.parts import Cut, Deciders, Division, Part, PartFound, PartVerifier
 from app.analysis.verify.reallocate import AllocationIndex
 from app.analysis.verify.redecide import belongs
@@ -83,7 +83,7 @@ class Processes(Protocol):
         ...
 
 
-class Outcome(StrEnum):
+class VerifyOutcome(StrEnum):
     """What a verification came to.
 
     `VERIFIED`: everything was compared and agrees. `PARTLY`: what could be compared agrees, and
@@ -113,7 +113,7 @@ class VerifyReport:
     revision: Revision
     events: int
     chain: Integrity
-    violations_counts: Mapping[Kind, int]
+    violations_counts: Mapping[ViolationKind, int]
     violations: tuple[Violation, ...]
     decisions: Compared
     effects: Compared
@@ -138,14 +138,18 @@ class VerifyReport:
         )
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> VerifyOutcome:
         """Verified, in part, or failed."""
         if not self.agrees:
-            return Outcome.FAILED
+            return VerifyOutcome.FAILED
         is_whole = all(compared.is_complete for compared in self._compared)
-        is_sure = not self.violations_counts.get(Kind.UNSURE, 0) and doubts.is_sure(self.doubts)
+        is_sure = not self.violations_counts.get(ViolationKind.UNSURE, 0) and doubts.is_sure(
+            self.doubts
+        )
         is_shared = self.opinion is None or self.opinion.is_complete
-        return Outcome.VERIFIED if is_whole and is_sure and is_shared else Outcome.PARTLY
+        return (
+            VerifyOutcome.VERIFIED if is_whole and is_sure and is_shared else VerifyOutcome.PARTLY
+        )
 
     @property
     def _compared(self) -> tuple[Compared, ...]:
@@ -162,7 +166,9 @@ class VerifyReport:
             "chain": self.chain.to_json(),
             "invariants": {
                 "violations": self.violations_count,
-                "kinds": {kind.value: self.violations_counts.get(kind, 0) for kind in Kind},
+                "kinds": {
+                    kind.value: self.violations_counts.get(kind, 0) for kind in ViolationKind
+                },
                 "examples": [violation.to_json() for violation in self.violations],
             },
             "decisions": self.decisions.to_json(),

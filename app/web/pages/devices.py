@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from app.analysis.device_map import DeviceMap, MappedPool, Wanted
+from app.analysis.device_map import DeviceMap, DeviceMapRequest, MappedPool
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.web.frame import Frame, render
@@ -11,7 +11,7 @@ from app.web.pictures import devices as picture
 EVERYWHERE = "devices that several nodes reach"
 
 
-def page(frame: Frame, answer: DeviceMap, wanted: Wanted) -> bytes:
+def page(frame: Frame, answer: DeviceMap, wanted: DeviceMapRequest) -> bytes:
     """The page."""
     nodes = [
         {

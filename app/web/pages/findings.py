@@ -1,19 +1,19 @@
 """The landing page of a history: what is wrong, ranked."""
 
-from app.analysis.findings.report import Findings, Kind, Severity
+from app.analysis.findings.report import FindingKind, Findings, Severity
 from app.domain.values import api_resources
 from app.web.frame import Frame, render
 
 KINDS = {
-    Kind.BROKEN_INVARIANT: "invariant",
-    Kind.WAITING_PODS: "waiting pods",
-    Kind.STUCK_CLAIMS: "stuck claims",
-    Kind.EVICTED_PODS: "evicted pods",
-    Kind.UNUSABLE_POOLS: "pools",
-    Kind.KNOWN_ISSUE: "known issue",
-    Kind.UNREADABLE_OBJECTS: "unreadable objects",
-    Kind.DOUBTED_INVARIANT: "doubted invariant",
-    Kind.LOSSES: "losses of the recording",
+    FindingKind.BROKEN_INVARIANT: "invariant",
+    FindingKind.WAITING_PODS: "waiting pods",
+    FindingKind.STUCK_CLAIMS: "stuck claims",
+    FindingKind.EVICTED_PODS: "evicted pods",
+    FindingKind.UNUSABLE_POOLS: "pools",
+    FindingKind.KNOWN_ISSUE: "known issue",
+    FindingKind.UNREADABLE_OBJECTS: "unreadable objects",
+    FindingKind.DOUBTED_INVARIANT: "doubted invariant",
+    FindingKind.LOSSES: "losses of the recording",
 }
 
 EXPLAINED = frozenset(

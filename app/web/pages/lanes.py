@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from app.analysis.lanes import Lane, Lanes, State, Wanted
+from app.analysis.lanes import Lane, Lanes, LanesRequest, State
 from app.analysis.spans import DEVICES
 from app.web.frame import Frame, render
 from app.web.pictures import lanes as picture
 
 
-def page(frame: Frame, answer: Lanes, wanted: Wanted) -> bytes:
+def page(frame: Frame, answer: Lanes, wanted: LanesRequest) -> bytes:
     """The page."""
 
     def to_object(lane: Lane, revision: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.analysis.lanes import Wanted
+from app.analysis.lanes import LanesRequest
 from app.analysis.starts import STEPS, PaceStretch, PodStart, StartPace
 from app.web import svg
 from app.web.frame import Frame, render
@@ -21,7 +21,7 @@ WIDTH, BAR = 520.0, 14.0
 COLUMNS, HEIGHT = 900.0, 120.0
 
 
-def page(frame: Frame, answer: StartPace, wanted: Wanted) -> bytes:
+def page(frame: Frame, answer: StartPace, wanted: LanesRequest) -> bytes:
     """The page."""
     longest = max((one.seconds for one in answer.pods), default=0.0)
     return render(

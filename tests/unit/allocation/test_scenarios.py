@@ -15,7 +15,7 @@ from tests.worlds.builders import (
     resource_slice,
 )
 
-SETTINGS = scenarios.Settings(compiler=COMPILER)
+SETTINGS = scenarios.ScenarioSettings(compiler=COMPILER)
 
 
 def scenario(**fields: object) -> dict:
@@ -41,7 +41,7 @@ def test_answer_has_a_result_per_node_and_the_steps() -> None:
 
 def test_time_is_the_callers() -> None:
     ticks = iter(range(100))
-    settings = scenarios.Settings(compiler=COMPILER, timer=lambda: float(next(ticks)))
+    settings = scenarios.ScenarioSettings(compiler=COMPILER, timer=lambda: float(next(ticks)))
     assert scenarios.run(scenario(), settings)["elapsedMs"] == 1000.0
 
 

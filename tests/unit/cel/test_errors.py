@@ -258,7 +258,7 @@ def test_hint_is_added_once_and_only_for_missing_keys():
 )  # fmt: skip
 def test_one_bad_attribute_fails_every_expression(attributes, capacity, error):
     device = cel.DeviceInput(driver="d", attributes=attributes, capacity=capacity)
-    assert evaluate("true", device) == cel.Outcome(match=None, error=error, cost=0)
+    assert evaluate("true", device) == cel.SelectorOutcome(match=None, error=error, cost=0)
 
 
 def test_name_with_the_drivers_domain_wins_over_the_short_one():

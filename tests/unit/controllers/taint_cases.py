@@ -19,7 +19,7 @@ from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 from tests.cluster import DRIVER, T0, USER, group_of
 
 ORDERS_MAX = 720
@@ -97,10 +97,10 @@ def run(phases: list[list[Change] | Wait]) -> Seen:
     return tell(phases)[1]
 
 
-def tell(phases: list[list[Change] | Wait]) -> tuple[Timeline, Seen]:
+def tell(phases: list[list[Change] | Wait]) -> tuple[ReplayTimeline, Seen]:
     """Tell the phases to the two controllers alone, then let 4,000 s pass."""
     evictions = EvictionReconciler()
-    line = Timeline(
+    line = ReplayTimeline(
         rules=rules_for(Profile()),
         uids=DerivedUids(1),
         controllers=(RuleStatusReconciler(), evictions),
@@ -127,7 +127,7 @@ def tell(phases: list[list[Change] | Wait]) -> tuple[Timeline, Seen]:
     return line, _seen(line, claims)
 
 
-def _import(line: Timeline, operation: str, tree: JsonObject) -> ImportObject:
+def _import(line: ReplayTimeline, operation: str, tree: JsonObject) -> ImportObject:
     resource = {
         "Pod": "pods",
         "ResourceClaim": "resourceclaims",
@@ -145,7 +145,7 @@ def _import(line: Timeline, operation: str, tree: JsonObject) -> ImportObject:
     )
 
 
-def _seen(line: Timeline, claims: dict[str, tuple[int, int]]) -> Seen:
+def _seen(line: ReplayTimeline, claims: dict[str, tuple[int, int]]) -> Seen:
     deleted: dict[str, int] = {}
     said: dict[str, list[str]] = {}
     pending = set()

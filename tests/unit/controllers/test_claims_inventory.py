@@ -14,7 +14,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 from tests.cluster import DRIVER, T0, USER, group_of
 from tests.shared_data import REPOSITORY
 
@@ -371,9 +371,9 @@ def test_every_row_of_the_table_is_here():
     assert missing == []
 
 
-def told(row: Row) -> Timeline:
+def told(row: Row) -> ReplayTimeline:
     """A log with the row's objects and nobody to work on them."""
-    line = Timeline(rules=rules_for(Profile(gates=row.gates)), uids=DerivedUids(1), start=T0)
+    line = ReplayTimeline(rules=rules_for(Profile(gates=row.gates)), uids=DerivedUids(1), start=T0)
     labels = {ADMIN: "true"} if row.label else {}
     metadata = {"name": "default", "labels": labels}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
@@ -396,13 +396,13 @@ def anonymous(text: str) -> str:
     return MADE.sub("<made>", text)
 
 
-def names_of(line: Timeline) -> str:
+def names_of(line: ReplayTimeline) -> str:
     tree = line.views.objects.get(ObjectKey("", "pods", "default", "pod")) or {}
     found = json_tree.objects(tree, "status", "resourceClaimStatuses")
     return ",".join(anonymous(status["resourceClaimName"]) for status in found)
 
 
-def state_of(line: Timeline) -> str:
+def state_of(line: ReplayTimeline) -> str:
     """Claim `c` in words; empty when it does not exist."""
     key = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
     tree = line.views.objects.get(key)

@@ -5,7 +5,7 @@ import pytest
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.framework import image_locality
-from app.domain.controllers.scheduling.framework.image_locality import ImageIndex, Wanted
+from app.domain.controllers.scheduling.framework.image_locality import ImageIndex, WantedImages
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
 
@@ -16,8 +16,8 @@ def image(name: str, mebibytes: int) -> JsonObject:
     return {"names": [name], "sizeBytes": mebibytes * MIB}
 
 
-def of(*names: str) -> Wanted:
-    return Wanted(names=names, count=len(names))
+def of(*names: str) -> WantedImages:
+    return WantedImages(names=names, count=len(names))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_image_volumes_add_to_the_sum_and_since_1_37_to_its_bound(counts_volumes
         ],
     }
     wanted = image_locality.wanted_by({"spec": spec}, counts_volumes=counts_volumes)
-    assert wanted == Wanted(names=("init:latest", "app:1", "data:1"), count=count)
+    assert wanted == WantedImages(names=("init:latest", "app:1", "data:1"), count=count)
 
 
 def with_image_on(node: str, **options) -> Cluster:

@@ -241,7 +241,7 @@ def given_up(version: str) -> tuple[cycle.Cycle, NodeIndex]:
     views = made.line.views
     nodes = NodeIndex()
     nodes.put(made.must("nodes", "n1"))
-    rules = cycle.Rules(
+    rules = cycle.SchedulerRules(
         gates=made.profile,
         features=features_of(made.profile),
         compiler=CelCompiler(),

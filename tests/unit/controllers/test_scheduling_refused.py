@@ -1,13 +1,13 @@
 """Plans that the rules refuse, and what others have to do with it."""
 
 from app.domain.values import json_tree
-from app.service.replays.reconciling import LoopBounds
+from app.service.replays.reconciling import ReconcileBounds
 from tests.cluster import DRIVER, Cluster
 
 
 def test_pod_that_is_refused_is_not_tried_for_ever_beside_a_quiet_one():
     """Of one pod the claim cannot be written (C13); another has nothing new to say."""
-    cluster = Cluster(bounds=LoopBounds(steps_max=500))
+    cluster = Cluster(bounds=ReconcileBounds(steps_max=500))
     cluster.device_class("gpu")
     cluster.device_class("none", 'device.driver == "none.example.com"')
     cluster.node()

@@ -136,7 +136,7 @@ async def test_recorded_rules_had_their_gate_on(tmp_path, type_, code, gates, ex
     ]
     store = memory_store()
     settings = process_settings.settings(profile="1.36", gates=[gates] if gates else None)
-    wanted = recordings.Recording(paths=(write_lines(tmp_path / "audit.log", lines),))
+    wanted = recordings.RecordingFiles(paths=(write_lines(tmp_path / "audit.log", lines),))
     await recordings.import_history(store, settings, wanted, "h", lambda _done, _total: None)
     info = await store.log.find_history("h")
     assert info.settings["gates"] == expected

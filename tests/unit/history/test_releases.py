@@ -34,7 +34,7 @@ def static_pod(image, rv=60):
 
 async def imported(folder, lines, profile=None):
     store = memory_store()
-    wanted = recordings.Recording(paths=(write_lines(folder / "audit.log", lines),))
+    wanted = recordings.RecordingFiles(paths=(write_lines(folder / "audit.log", lines),))
     settings = process_settings.settings(profile=profile)
     done = await recordings.import_history(store, settings, wanted, "h", lambda _a, _b: None)
     info = await store.log.find_history("h")

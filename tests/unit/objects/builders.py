@@ -9,7 +9,7 @@ from app.domain.log import Actor, Draft, Event, EventType, ObjectKey, Revision, 
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
-from app.domain.objects.schema.structural import Node, Schemas
+from app.domain.objects.schema.structural import SchemaNode, Schemas
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import (
     Command,
@@ -33,7 +33,7 @@ def release(version: str = "1.37") -> Schemas:
     return schemas.load(version)
 
 
-def node(plural: str, version: str = "v1", group: str = RESOURCE) -> Node:
+def node(plural: str, version: str = "v1", group: str = RESOURCE) -> SchemaNode:
     """The schema of a kind in the newest release."""
     kind = registry.find(group, plural)
     assert kind is not None

@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.errors import BadRequest, Rejected, TooLarge
 from app.domain.objects.schema import decode
-from app.domain.objects.schema.decode import Bounds
+from app.domain.objects.schema.decode import DecodeBounds
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_cannot_be_read_is_refused(
 
 
 def test_bounds_are_parameters() -> None:
-    tight = Bounds(bytes_max=10, depth_max=2, values_max=3)
+    tight = DecodeBounds(bytes_max=10, depth_max=2, values_max=3)
     assert decode.decode_json(b'{"a":[1]}', tight).value == {"a": [1]}
     for text in (b'{"a":[[]]}', b'{"a":1,"b":2}'):
         with pytest.raises(TooLarge):

@@ -9,7 +9,7 @@ from app.adapters import schemas
 from app.domain.errors import InputError
 from app.domain.objects import profile, registry
 from app.domain.objects.schema import prune, structural
-from app.domain.objects.schema.structural import Shape
+from app.domain.objects.schema.structural import SchemaShape
 from tests.shared_data import shared_path
 from tests.unit.objects import builders
 
@@ -62,7 +62,7 @@ def test_fields_agree_with_the_published_documents() -> None:
             if not loaded.has(definition) or "properties" not in body:
                 continue
             node = loaded.root(definition)
-            if node.shape is not Shape.OBJECT:
+            if node.shape is not SchemaShape.OBJECT:
                 continue
             assert set(node.fields) == set(body["properties"]), definition
             assert node.required == set(body.get("required", ())), definition
@@ -90,17 +90,17 @@ def test_what_is_always_shown_exists() -> None:
 @pytest.mark.parametrize(
     ("plural", "group", "path", "shape"),
     [
-        ("pods", "", "spec.containers", Shape.LIST),
-        ("pods", "", "metadata.labels", Shape.MAP),
-        ("pods", "", "metadata.creationTimestamp", Shape.TIME),
-        ("events", "", "eventTime", Shape.MICRO_TIME),
-        ("secrets", "", "data", Shape.MAP),
-        ("services", "", "spec.clusterIP", Shape.STRING),
-        ("resourceslices", "resource.k8s.io", "spec.pool.generation", Shape.INTEGER),
-        ("resourceclaims", "resource.k8s.io", "spec.devices", Shape.OBJECT),
+        ("pods", "", "spec.containers", SchemaShape.LIST),
+        ("pods", "", "metadata.labels", SchemaShape.MAP),
+        ("pods", "", "metadata.creationTimestamp", SchemaShape.TIME),
+        ("events", "", "eventTime", SchemaShape.MICRO_TIME),
+        ("secrets", "", "data", SchemaShape.MAP),
+        ("services", "", "spec.clusterIP", SchemaShape.STRING),
+        ("resourceslices", "resource.k8s.io", "spec.pool.generation", SchemaShape.INTEGER),
+        ("resourceclaims", "resource.k8s.io", "spec.devices", SchemaShape.OBJECT),
     ],
 )
-def test_places_have_their_shape(plural: str, group: str, path: str, shape: Shape) -> None:
+def test_places_have_their_shape(plural: str, group: str, path: str, shape: SchemaShape) -> None:
     found = builders.node(plural, group=group)
     for step in path.split("."):
         found = found.fields[step]
@@ -110,9 +110,9 @@ def test_places_have_their_shape(plural: str, group: str, path: str, shape: Shap
 
 def test_int_or_string_and_quantities_are_known() -> None:
     budget = builders.node("poddisruptionbudgets", group="policy").fields["spec"].fields
-    assert budget["minAvailable"].shape is Shape.INT_OR_STRING
+    assert budget["minAvailable"].shape is SchemaShape.INT_OR_STRING
     capacity = builders.node("nodes", group="").fields["status"].fields["capacity"]
-    assert capacity.items.shape is Shape.QUANTITY
+    assert capacity.items.shape is SchemaShape.QUANTITY
 
 
 def test_types_that_contain_themselves_can_be_read() -> None:

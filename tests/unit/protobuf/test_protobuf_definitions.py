@@ -5,7 +5,7 @@ import struct
 
 from app.api.kubernetes import bodies
 from app.domain.objects.protobuf.fields import MESSAGES
-from app.domain.objects.schema.decode import Bounds
+from app.domain.objects.schema.decode import DecodeBounds
 from tests.api.custom import CRDS, WIDGETS, definition, version, widget
 from tests.api.serving import serving
 from tests.unit.protobuf.wire import envelope, sized, tagged, varint
@@ -87,7 +87,7 @@ def encoded(tree):
 
 def test_every_part_of_a_schema_is_read():
     tree = definition(version(spec=RICH))
-    found = bodies.decode_protobuf(encoded(tree), Bounds())
+    found = bodies.decode_protobuf(encoded(tree), DecodeBounds())
     assert found["spec"] == tree["spec"]
 
 

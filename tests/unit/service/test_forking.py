@@ -13,7 +13,7 @@ from app.adapters.history.formats.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
-from app.analysis.edits import Apply, Delete, Edit, Patch
+from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.bootstrap.rules import rules_of
 from app.domain.errors import AlreadyExists, InputError, Rejected
 from app.domain.log import Event, EventType, HistoryInfo, Revision
@@ -21,7 +21,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import copying, exporting
 from app.service.cluster_clock import ClusterClock
-from app.service.forking import NewFork, Switches
+from app.service.forking import ForkSwitches, NewFork
 from app.service.histories import Histories
 from app.service.replays import integrity
 from app.service.replays.integrity import IntegrityCheck
@@ -41,7 +41,7 @@ class World:
     async def fork(
         self, name: str, moment: str = "", *edits: Edit, source: str = "cluster", **switches: object
     ) -> HistoryInfo:
-        wanted = NewFork(switches=Switches(**switches), edits=edits)
+        wanted = NewFork(switches=ForkSwitches(**switches), edits=edits)
         made = await self.histories.fork(source, name, moment, wanted=wanted, actor=ALICE)
         return made.info
 
@@ -137,8 +137,8 @@ async def test_edits_are_made_in_the_fork_alone() -> None:
         info = await here.fork(
             "fork",
             "5",
-            Delete(name="configmap/a"),
-            Patch(name="cm/default/b", body={"data": {"a": "2"}}),
+            DeleteEdit(name="configmap/a"),
+            PatchEdit(name="cm/default/b", body={"data": {"a": "2"}}),
             Apply(tree=manifest("c", a="3")),
             Apply(tree=manifest("new", a="4")),
         )
@@ -156,21 +156,21 @@ async def test_edits_are_made_in_the_fork_alone() -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (Delete(name="configmap/none"), "does not exist at that moment"),
-        (Delete(name="configmap/other/a"), "but in namespace default"),
-        (Delete(name="configmap"), "write it as configmap/NAMESPACE/NAME"),
-        (Delete(name="node/a/b"), "write it as node/NAME"),
-        (Delete(name="nothing/a"), "there is no kind 'nothing'"),
+        (DeleteEdit(name="configmap/none"), "does not exist at that moment"),
+        (DeleteEdit(name="configmap/other/a"), "but in namespace default"),
+        (DeleteEdit(name="configmap"), "write it as configmap/NAMESPACE/NAME"),
+        (DeleteEdit(name="node/a/b"), "write it as node/NAME"),
+        (DeleteEdit(name="nothing/a"), "there is no kind 'nothing'"),
         (Apply(tree={"kind": "ConfigMap"}, place="f.yaml:1"), "no version"),
         (Apply(tree={"apiVersion": "v1", "kind": "ConfigMap"}, place="f.yaml:1"), "metadata.name"),
         (Apply(tree=manifest("c") | {"extra": 1}), "extra"),
-        (Patch(name="cm/b", body={"data": {"a": 2}}), "data"),
+        (PatchEdit(name="cm/b", body={"data": {"a": 2}}), "data"),
     ],
 )
 async def test_edit_that_is_refused_leaves_no_fork(edit: Edit, said: str) -> None:
     async with world() as here:
         with pytest.raises((InputError, Rejected), match=said):
-            await here.fork("fork", "", Delete(name="configmap/a"), edit)
+            await here.fork("fork", "", DeleteEdit(name="configmap/a"), edit)
         assert await here.names() == ["cluster"]
 
 

@@ -5,7 +5,7 @@ import anyio
 from app.adapters.clock import VirtualClock
 from app.domain.log.records import Loss, Op, Record
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.recording.window import Entry, Window, WindowBounds
+from app.service.recording.window import Window, WindowBounds, WindowEntry
 
 
 class Watches:
@@ -24,7 +24,7 @@ class Watches:
     async def show(self, kind, version, *, is_ordered=True):
         record = Record(source="c", position="watch", op=Op.ADDED, resource=kind,
                         resource_version=str(version))  # fmt: skip
-        entry = Entry(kind=kind, record=record, version=str(version))
+        entry = WindowEntry(kind=kind, record=record, version=str(version))
         await self.window.put(entry, version=str(version) if is_ordered else "")
 
     def out(self):

@@ -27,7 +27,7 @@ from app.service import importing
 from app.service.replays import replaying, verifying
 from app.service.replays.replaying import FoldReport, ReplayBounds
 from app.service.replays.second_opinion import SecondReader
-from app.service.replays.verifying import Outcome, VerifyReport
+from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from projections import all_projections
 from tests.cluster import Cluster
 from tests.shared_data import shared_path
@@ -136,7 +136,7 @@ async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
     assert report.effects.total > decided
     allocated = len(first_allocations(told.line.events))
     assert report.allocations.counts == {ComparisonResult.EFFECT: allocated}
-    assert report.outcome is Outcome.VERIFIED
+    assert report.outcome is VerifyOutcome.VERIFIED
 
 
 def first_allocations(events: Sequence[Event]) -> list[tuple[ObjectKey, Event]]:
@@ -236,7 +236,7 @@ async def test_a_decision_of_an_unknown_controller_is_not_comparable(told: Clust
     assert list(report.decisions.reasons) == [reason]
     assert list(report.decisions.reasons[reason]) == ["system:kube-scheduler"]
     assert "its decision was not made again" in report.effects.reasons
-    assert report.outcome is Outcome.PARTLY
+    assert report.outcome is VerifyOutcome.PARTLY
     assert report.allocations.total == len(first_allocations(told.line.events))
     assert report.allocations.agrees
 
@@ -284,7 +284,7 @@ async def test_another_device_fails_whoever_wrote_it(user: str) -> None:
     report = await verify_events(resealed(events, steal))
     assert report.violations == ()
     assert report.allocations.counts[ComparisonResult.DIFFERENT] == 1
-    assert report.outcome is Outcome.FAILED
+    assert report.outcome is VerifyOutcome.FAILED
 
 
 async def test_a_report_is_json(told: Cluster) -> None:

@@ -9,7 +9,7 @@ from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.service import writing
-from app.service.writing import Request
+from app.service.writing import WriteRequest
 from tests.cluster import Cluster
 from tests.unit.service.builders import ALICE, config_map, rules
 
@@ -93,7 +93,7 @@ def test_object_over_the_bound_may_change_while_it_does_not_grow():
 
 def test_only_requests_of_the_stale_lease_fail():
     requests = [
-        Request(
+        WriteRequest(
             commands=(config_map("x"),),
             actor=ALICE,
             verb="create",

@@ -37,7 +37,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 from tests.unit.objects.test_secret_values import Cipher
 from tests.unit.service.builders import START, namespace, running_history
 
@@ -96,7 +96,7 @@ async def path_of(name: str, rules: Rules) -> AsyncIterator[Path]:
 
             yield Path(lambda: history.views.objects, submit)
         return
-    line = Timeline(rules=rules, uids=DerivedUids(3), start=START)
+    line = ReplayTimeline(rules=rules, uids=DerivedUids(3), start=START)
     line.submit(namespace("default"), actor=AUTHOR)
     if name == "timeline":
 

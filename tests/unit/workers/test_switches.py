@@ -6,7 +6,7 @@ from app.domain.controllers import registry, switching
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.workers import supervisor
-from app.workers.switches import Switches
+from app.workers.switches import LoopSwitches
 from tests.unit.workers.test_workers import (
     USER,
     cluster,
@@ -60,7 +60,7 @@ async def test_switch_that_was_set_before_the_start_holds():
         await make_system_namespace(runtime)
         await annotate(runtime, "scheduling", "no-such-controller")
         assert switching.switched_off(runtime.views.objects) == {"scheduling"}
-        switches = Switches(runtime)
+        switches = LoopSwitches(runtime)
         assert [name for name in registry.NAMES if not switches.is_on(name)] == ["scheduling"]
 
 

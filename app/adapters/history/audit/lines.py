@@ -9,7 +9,7 @@ from app.adapters.history import kinds, times
 from app.adapters.history.audit import event as audit_event
 from app.adapters.history.audit import mapping
 from app.adapters.history.audit.event import AuditEvent, ObjectRef
-from app.adapters.history.audit.mapping import Outcome
+from app.adapters.history.audit.mapping import RequestOutcome
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -85,7 +85,7 @@ def _readable(
     notes: Notes,
     source: str,
     position: str,
-) -> list[tuple[Outcome, ObjectRef, str]]:
+) -> list[tuple[RequestOutcome, ObjectRef, str]]:
     """What the event tells. Raises InputError for a body that cannot be read."""
     try:
         return list(_records(event, state, options, notes, source))
@@ -97,7 +97,7 @@ def _readable(
 
 def _records(
     event: AuditEvent, state: _State, options: ReadOptions, notes: Notes, source: str
-) -> Iterator[tuple[Outcome, ObjectRef, str]]:
+) -> Iterator[tuple[RequestOutcome, ObjectRef, str]]:
     reference = event.object_ref or ObjectRef()
     for outcome in mapping.outcomes(event):
         if outcome.op is Op.GAP:
@@ -119,8 +119,8 @@ def _records(
             yield _baseline(item), reference, source
 
 
-def _baseline(tree: json_tree.JsonObject) -> Outcome:
-    return Outcome(
+def _baseline(tree: json_tree.JsonObject) -> RequestOutcome:
+    return RequestOutcome(
         op=Op.BASELINE,
         namespace=meta.namespace(tree),
         name=meta.name(tree),
@@ -130,7 +130,7 @@ def _baseline(tree: json_tree.JsonObject) -> Outcome:
 
 
 def _placed(
-    found: tuple[Outcome, ObjectRef, str],
+    found: tuple[RequestOutcome, ObjectRef, str],
     event: AuditEvent,
     times: tuple[Instant | None, Instant | None],
     position: str,

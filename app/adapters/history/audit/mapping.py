@@ -34,7 +34,7 @@ _STRATEGIC_MARKS = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RequestOutcome:
     """One thing that a request did.
 
     `is_after` places it after the last known version of its key, because it has no version of its
@@ -55,7 +55,7 @@ class Outcome:
     message: str = ""
 
 
-def outcomes(event: AuditEvent) -> list[Outcome]:
+def outcomes(event: AuditEvent) -> list[RequestOutcome]:
     """The outcomes of one event, in order; empty when it tells of no change."""
     if event.stage == "Panic":
         return [_context(event, "the server panicked")]
@@ -101,9 +101,9 @@ def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:
     return None if items is None else (items, is_complete)
 
 
-def _context(event: AuditEvent, message: str) -> Outcome:
+def _context(event: AuditEvent, message: str) -> RequestOutcome:
     reference = event.object_ref or ObjectRef()
-    return Outcome(
+    return RequestOutcome(
         op=Op.CONTEXT,
         namespace=reference.namespace,
         name=reference.name,
@@ -114,7 +114,7 @@ def _context(event: AuditEvent, message: str) -> Outcome:
     )
 
 
-def _unseen(event: AuditEvent) -> Outcome:
+def _unseen(event: AuditEvent) -> RequestOutcome:
     """A change of which only the key is known."""
     reference = event.object_ref or ObjectRef()
     is_truncated = event.level != "Metadata"
@@ -123,7 +123,7 @@ def _unseen(event: AuditEvent) -> Outcome:
         reason = "a deletion was recorded without its object"
     else:
         reason = "the body was cut" if is_truncated else "the body was not recorded"
-    return Outcome(
+    return RequestOutcome(
         op=Op.GAP,
         namespace=reference.namespace,
         name=reference.name,
@@ -135,7 +135,7 @@ def _unseen(event: AuditEvent) -> Outcome:
     )
 
 
-def _written(event: AuditEvent, tree: JsonObject) -> Outcome:
+def _written(event: AuditEvent, tree: JsonObject) -> RequestOutcome:
     """An update, a patch or a create that was answered with the object."""
     op = Op.ADDED if event.verb == "create" or event.code == 201 else Op.MODIFIED
     if op is Op.MODIFIED and _was_removed_by_write(tree):
@@ -160,9 +160,9 @@ def _was_removed_by_write(tree: JsonView) -> bool:
     )
 
 
-def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> Outcome:
+def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> RequestOutcome:
     if tree.get("kind") == "Status":
-        return Outcome(
+        return RequestOutcome(
             op=Op.DELETED,
             namespace=reference.namespace,
             name=reference.name,
@@ -183,12 +183,12 @@ def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> Outco
     return _about(Op.DELETED, tree, losses=losses)
 
 
-def _collection(event: AuditEvent, reference: ObjectRef) -> list[Outcome]:
+def _collection(event: AuditEvent, reference: ObjectRef) -> list[RequestOutcome]:
     response = as_object(event.response())
     items = kinds.list_items(response) if response is not None else None
     if items is None:
         return [
-            Outcome(
+            RequestOutcome(
                 op=Op.GAP,
                 namespace=reference.namespace,
                 losses=(Loss.GAP,),
@@ -200,7 +200,7 @@ def _collection(event: AuditEvent, reference: ObjectRef) -> list[Outcome]:
     return [outcome for item in items if (outcome := _collected(item, reference)) is not None]
 
 
-def _collected(tree: JsonObject, reference: ObjectRef) -> Outcome | None:
+def _collected(tree: JsonObject, reference: ObjectRef) -> RequestOutcome | None:
     """What deletecollection did to one object, shown as it was before."""
     metadata = meta.metadata(tree)
     if metadata.get("deletionTimestamp"):
@@ -232,14 +232,14 @@ def _has_grace(pod: JsonView) -> bool:
 
 def _created_subresource(
     event: AuditEvent, reference: ObjectRef, response: JsonObject | None
-) -> list[Outcome]:
+) -> list[RequestOutcome]:
     if reference.subresource == "binding":
         return [_bound(event, reference)]
     if reference.subresource == "eviction":
         request = as_object(event.request()) or {}
         grace = json_tree.integer(request, "deleteOptions", "gracePeriodSeconds")
         return [
-            Outcome(
+            RequestOutcome(
                 op=Op.MODIFIED,
                 namespace=reference.namespace,
                 name=reference.name,
@@ -253,10 +253,10 @@ def _created_subresource(
     return [_context(event, f"{reference.subresource} was asked for")]
 
 
-def _bound(event: AuditEvent, reference: ObjectRef) -> Outcome:
+def _bound(event: AuditEvent, reference: ObjectRef) -> RequestOutcome:
     request = as_object(event.request()) or {}
     uid = reference.uid or meta.uid(request)
-    return Outcome(
+    return RequestOutcome(
         op=Op.MODIFIED,
         namespace=reference.namespace,
         name=reference.name or meta.name(request),
@@ -272,9 +272,9 @@ def _bound(event: AuditEvent, reference: ObjectRef) -> Outcome:
     )
 
 
-def _scaled(response: JsonObject) -> Outcome:
+def _scaled(response: JsonObject) -> RequestOutcome:
     """The Scale's version is that of the parent, whose replicas and generation changed."""
-    return Outcome(
+    return RequestOutcome(
         op=Op.MODIFIED,
         namespace=meta.namespace(response),
         name=meta.name(response),
@@ -285,7 +285,7 @@ def _scaled(response: JsonObject) -> Outcome:
     )
 
 
-def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
+def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome:
     """Level `Request`: what was asked for is all that is known."""
     request = event.request()
     common: dict[str, Any] = {
@@ -295,7 +295,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
         "is_after": True,
     }
     if event.verb == "delete":
-        return Outcome(
+        return RequestOutcome(
             op=Op.DELETED,
             quality=Quality.IDENTITY,
             losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
@@ -305,7 +305,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
     if event.verb == "patch" and isinstance(request, dict | list):
         media_type, is_guess = infer_patch_type(event, request)
         losses = (Loss.NO_RV, Loss.UNKNOWN_PATCH) if is_guess else (Loss.NO_RV,)
-        return Outcome(
+        return RequestOutcome(
             op=Op.ADDED if event.code == 201 else Op.MODIFIED,
             quality=Quality.RECONSTRUCTED,
             effect=Patched(media_type=media_type, body=request),
@@ -317,14 +317,14 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
     common["name"] = common["name"] or meta.name(tree)
     if not common["name"]:
         prefix = json_tree.text(tree, "metadata", "generateName")
-        return Outcome(
+        return RequestOutcome(
             op=Op.GAP,
             losses=(Loss.GAP, Loss.NO_UID),
             quality=Quality.IDENTITY,
             message=f"create: the name that begins with {prefix!r} was not recorded",
             **common,
         )
-    return Outcome(
+    return RequestOutcome(
         op=Op.ADDED if event.verb == "create" else Op.MODIFIED,
         tree=tree,
         kind=json_tree.text(tree, "kind"),
@@ -366,9 +366,9 @@ def _about(
     losses: tuple[Loss, ...] = (),
     is_after: bool = False,
     floor: str = "",
-) -> Outcome:
+) -> RequestOutcome:
     """An outcome whose object is given."""
-    return Outcome(
+    return RequestOutcome(
         op=op,
         namespace=meta.namespace(tree),
         name=meta.name(tree),

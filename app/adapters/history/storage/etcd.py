@@ -41,7 +41,7 @@ _PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EtcdEntry:
     """One write of a store: revision, number within its transaction, key, value.
 
     The value is None for a deletion.
@@ -74,7 +74,7 @@ def _records(
     options: ReadOptions,
     notes: Notes,
 ) -> Iterator[Record]:
-    baseline: dict[str, Entry] = {}
+    baseline: dict[str, EtcdEntry] = {}
     known: dict[str, Record] = {}
     index = 0
     is_flushed = False
@@ -100,7 +100,7 @@ def _records(
 
 
 def entry_records(
-    entry: Entry,
+    entry: EtcdEntry,
     op: Op,
     source: ByteSource,
     order: tuple[int, int],
@@ -146,7 +146,7 @@ def entry_records(
 
 
 def _object_record(
-    entry: Entry, op: Op, source: ByteSource, position: str, order: tuple[int, int], place: str
+    entry: EtcdEntry, op: Op, source: ByteSource, position: str, order: tuple[int, int], place: str
 ) -> Record | None:
     stored = stored_values.decode(entry.value or b"", place, source.limits)
     if stored is None:
@@ -174,7 +174,7 @@ def _object_record(
 
 
 def _unreadable(
-    entry: Entry,
+    entry: EtcdEntry,
     op: Op,
     source: str,
     position: str,
@@ -226,7 +226,7 @@ def _path_key(key: str) -> ObjectKey:
     return ObjectKey(group, resource, namespace, rest[-1] if rest else "")
 
 
-def _entries(bolt: BoltFile, place: str) -> Iterator[Entry]:
+def _entries(bolt: BoltFile, place: str) -> Iterator[EtcdEntry]:
     """The writes of the bucket `key`, which are in the order of their revisions."""
     for key, value in bolt.bucket(b"key"):
         if len(key) not in (17, 18) or key[8:9] != b"_":
@@ -236,7 +236,7 @@ def _entries(bolt: BoltFile, place: str) -> Iterator[Entry]:
         main, sub = _REVISION.unpack(key[:17])
         fields = _key_value(value, f"{place}:{main}/{sub}")
         is_tombstone = len(key) == 18 and key[17:] == b"t"
-        yield Entry(
+        yield EtcdEntry(
             main=main,
             sub=sub,
             key=fields.key.decode("utf-8", "replace"),

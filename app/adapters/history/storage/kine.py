@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.adapters.history.reading import Notes
 from app.adapters.history.storage import etcd
-from app.adapters.history.storage.etcd import Entry
+from app.adapters.history.storage.etcd import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Record
@@ -75,8 +75,8 @@ def _op(row: _Row, compacted: int, latest: dict[str, int]) -> Op | None:
     return Op.DELETED if row.deleted else Op.MODIFIED
 
 
-def _entry(row: _Row, op: Op) -> Entry:
-    return Entry(
+def _entry(row: _Row, op: Op) -> EtcdEntry:
+    return EtcdEntry(
         main=row.id,
         sub=0,
         key=row.name,

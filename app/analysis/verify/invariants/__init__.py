@@ -12,7 +12,7 @@ Whoever verifies, simulates or tests may import it.
 """
 
 from app.analysis.verify.invariants.placements import Switches
-from app.analysis.verify.invariants.violations import RULES, Kind, Moment, Violation
+from app.analysis.verify.invariants.violations import RULES, Moment, Violation, ViolationKind
 from app.analysis.verify.invariants.watch import InvariantWatch
 
-__all__ = ["RULES", "InvariantWatch", "Kind", "Moment", "Switches", "Violation"]
+__all__ = ["RULES", "InvariantWatch", "Moment", "Switches", "Violation", "ViolationKind"]

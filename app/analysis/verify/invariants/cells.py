@@ -10,7 +10,7 @@ from app.analysis.verify.invariants.known import SOUND, Fit, KnownClaim, KnownPo
 from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
 from app.analysis.verify.invariants.pools import Held, Pool, PoolId, draws
-from app.analysis.verify.invariants.violations import Finding, Kind, Place
+from app.analysis.verify.invariants.violations import Finding, Place, ViolationKind
 from app.domain.log import ObjectKey
 
 Broken = Iterator[tuple[Place, Finding]]
@@ -37,7 +37,9 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
     if held and cluster.stock.is_withdrawn(device):
         message = f"device {path} is allocated and is published no more"
         objects = _claims(held)
-        finding = Finding(kind=Kind.OUTSIDE, objects=objects, message=message, pools=(pool.id,))
+        finding = Finding(
+            kind=ViolationKind.OUTSIDE, objects=objects, message=message, pools=(pool.id,)
+        )
         yield ("allocated-device-published", device), finding
     if len(held) > 1 and not all(result.share_id for _, result in held):
         published = pool.devices.get(name)
@@ -63,7 +65,10 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
             finding = _blamed(holders, message, (pool.id,))
             yield place, replace(finding, reads_patches=True)
         else:
-            yield place, Finding(kind=Kind.UNSURE, objects=_claims(holders), message=message)
+            yield (
+                place,
+                Finding(kind=ViolationKind.UNSURE, objects=_claims(holders), message=message),
+            )
 
 
 def _pool(pool: Pool) -> Broken:
@@ -106,7 +111,7 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
     if is_allocated and not claim.is_protected:
         message = f"the claim is allocated without the finalizer {CLAIM_FINALIZER}"
         # A claim that is about to be deleted loses it before. Parity: controllers.md 3.
-        kind = Kind.LATE if claim.was_protected else Kind.BROKEN
+        kind = ViolationKind.LATE if claim.was_protected else ViolationKind.BROKEN
         yield (
             ("allocation-has-finalizer", key),
             Finding(kind=kind, objects=(key,), message=message),
@@ -131,13 +136,13 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
     objects = (key, pod_key)
     if pod is None or not pod.is_there or pod.uid != uid:
         message = f"the claim is reserved for pod {name} ({uid}), which does not exist"
-        kind = Kind.LATE
+        kind = ViolationKind.LATE
         if (name, uid) in claim.strangers:
-            kind = Kind.BROKEN
+            kind = ViolationKind.BROKEN
             message = f"the claim was reserved for pod {name} ({uid}), which was not there or whose"
             message += " claims it is not of"
         if "pods" in cluster.lacking:
-            kind = Kind.UNSURE
+            kind = ViolationKind.UNSURE
         finding = Finding(kind=kind, objects=objects, message=message)
         yield ("reservation-names-pod", key, name, uid), finding
     elif claim not in pod.claims and not is_owned(claim, uid):
@@ -172,9 +177,9 @@ def _unready(
     cluster: Cluster, pod: KnownPod, claim: KnownClaim, lack: str
 ) -> Mapping[Place, Finding]:
     """A bound pod has a claim that lacks something."""
-    kind = Kind.OUTSIDE if pod.came_bound else Kind.BROKEN
+    kind = ViolationKind.OUTSIDE if pod.came_bound else ViolationKind.BROKEN
     if not claim.is_there and "resourceclaims" in cluster.lacking:
-        kind = Kind.UNSURE
+        kind = ViolationKind.UNSURE
     message = f"the pod is bound and its claim {claim.key.name} is not {lack}"
     finding = Finding(kind=kind, objects=(pod.key, claim.key), message=message)
     return {("bound-pod-has-claims", pod.key, claim.key): finding}
@@ -207,7 +212,7 @@ def _misplaced(
     if answer is True:
         return SOUND
     finding = Finding(
-        kind=Kind.BROKEN if answer is False else Kind.UNSURE,
+        kind=ViolationKind.BROKEN if answer is False else ViolationKind.UNSURE,
         objects=(pod.key, claim.key, ObjectKey("", "nodes", "", node)),
         message=f"the pod is on node {node}, which the allocation of its claim {claim.key.name} "
         "does not select",
@@ -216,4 +221,4 @@ def _misplaced(
 
 
 def _sure(objects: tuple[ObjectKey, ...], message: str) -> Finding:
-    return Finding(kind=Kind.BROKEN, objects=objects, message=message)
+    return Finding(kind=ViolationKind.BROKEN, objects=objects, message=message)

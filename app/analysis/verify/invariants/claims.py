@@ -15,7 +15,7 @@ from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, jo
 from app.analysis.verify.invariants.placements import Written
 from app.analysis.verify.invariants.reading import Allocation, Claim, Consumer, Result
 from app.analysis.verify.invariants.unseen import is_partial
-from app.analysis.verify.invariants.violations import Cause, Finding, Kind, Place
+from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
@@ -183,7 +183,9 @@ def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause)
         cluster.caused.append(known)
 
 
-def note_changed(cluster: Cluster, event: Event, field: str, kind: Kind = Kind.BROKEN) -> None:
+def note_changed(
+    cluster: Cluster, event: Event, field: str, kind: ViolationKind = ViolationKind.BROKEN
+) -> None:
     """A field changed that the server lets nobody change. Parity: objects.md 5.1, 6, 7."""
     place = ("immutable-field-unchanged", event.key, field, event.revision)
     message = f"{field} was changed, which no server allows"
@@ -193,7 +195,7 @@ def note_changed(cluster: Cluster, event: Event, field: str, kind: Kind = Kind.B
 def _note_late(cluster: Cluster, event: Event, *, is_guess: bool) -> None:
     key = event.key
     message = "the claim is allocated or reserved anew although it is being deleted"
-    kind = Kind.UNSURE if is_guess else Kind.BROKEN
+    kind = ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN
     place = ("terminating-claim-unused", key, event.revision)
     cluster.note_fault(key, place, Finding(kind=kind, objects=(key,), message=message))
 
@@ -203,7 +205,7 @@ def _note_exchange(event: Event, known: KnownClaim) -> None:
     was_seen = "collapsed" not in losses_of(event)
     place = ("allocation-unchanged", event.key, event.revision)
     finding = Finding(
-        kind=Kind.BROKEN if was_seen else Kind.UNSURE,
+        kind=ViolationKind.BROKEN if was_seen else ViolationKind.UNSURE,
         objects=(event.key,),
         message="the claim got another allocation without giving the first one back",
     )

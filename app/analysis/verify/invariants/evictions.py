@@ -14,7 +14,7 @@ from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.pools import DeviceId
 from app.analysis.verify.invariants.reading import Taint
-from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE, Finding, Kind
+from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE, Finding, ViolationKind
 from app.domain.log import Event
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -62,7 +62,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         and not (unseen.has_gap("devicetaintrules") or unseen.lossy_of("devicetaintrules"))
     )
     finding = Finding(
-        kind=Kind.BROKEN if is_sure else Kind.UNSURE,
+        kind=ViolationKind.BROKEN if is_sure else ViolationKind.UNSURE,
         objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
         pools=tuple(sorted(pools)),

@@ -15,7 +15,7 @@ from app.analysis.verify.invariants.asking import Asked, Wanted, tolerations_in
 from app.analysis.verify.invariants.pools import DeviceId
 from app.analysis.verify.invariants.reading import Result, Taint
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
-from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Kind, Place
+from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place, ViolationKind
 from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -76,7 +76,7 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
             and stock.device(result.id) is not None
         ):
             message = f"result {index} has not the tolerations of request {result.request}"
-            yield ("tolerations-copied", index), _finding(written, Kind.BROKEN, message)
+            yield ("tolerations-copied", index), _finding(written, ViolationKind.BROKEN, message)
 
 
 def is_plain(stock: Stock, switches: Switches, asked: Asked, results: Sequence[Result]) -> bool:
@@ -94,7 +94,7 @@ def is_plain(stock: Stock, switches: Switches, asked: Asked, results: Sequence[R
 
 
 def _finding(
-    written: Written, kind: Kind, message: str, objects: Iterable[ObjectKey] = ()
+    written: Written, kind: ViolationKind, message: str, objects: Iterable[ObjectKey] = ()
 ) -> Finding:
     return Finding(kind=kind, objects=(written.claim, *objects), message=message)
 
@@ -108,7 +108,7 @@ def _unsatisfied(written: Written, wanted: Mapping[str, Wanted]) -> Iterator[tup
         problem = _shortage(received.get(main, {}), wanted)
         if problem:
             place = ("request-satisfied", main)
-            yield place, _finding(written, Kind.BROKEN, f"request {main} {problem}")
+            yield place, _finding(written, ViolationKind.BROKEN, f"request {main} {problem}")
 
 
 def _shortage(received: Mapping[str, Sequence[Result]], wanted: Mapping[str, Wanted]) -> str:
@@ -153,7 +153,7 @@ def _constraints(
             requests = [_main(result.request) for result in under]
             holds = _differ(requests, values, by_last=switches.distinct_by_last)
         if not holds:
-            kind = Kind.BROKEN if is_certain else Kind.UNSURE
+            kind = ViolationKind.BROKEN if is_certain else ViolationKind.UNSURE
             verb = "do not agree in" if match else "do not differ in"
             message = f"the devices of constraint {index} {verb} {name}"
             pools = tuple(sorted({result.id[:2] for result in under}))
@@ -167,24 +167,34 @@ def _result(
     written: Written,
     result: Result,
     tolerations: Iterable[tuple[Any, ...]],
-) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
+) -> Iterator[tuple[str, ViolationKind, tuple[ObjectKey, ...], str]]:
     """Rule, kind, further objects and sentence of what is wrong with one device."""
     id_ = result.id
     device = stock.device(id_)
     name = "/".join(id_)
     if device is None and not stock.pool(id_).has(id_[2]):
         if not stock.has_seen_slices:
-            yield "allocated-device-existed", Kind.UNSURE, (), f"no slice with {name} was recorded"
+            yield (
+                "allocated-device-existed",
+                ViolationKind.UNSURE,
+                (),
+                f"no slice with {name} was recorded",
+            )
         elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
             message = f"device {name} went away just before"
-            yield "allocated-device-existed", Kind.UNSURE, (), message
+            yield "allocated-device-existed", ViolationKind.UNSURE, (), message
         else:
-            yield "allocated-device-existed", Kind.BROKEN, (), f"device {name} is in no slice"
+            yield (
+                "allocated-device-existed",
+                ViolationKind.BROKEN,
+                (),
+                f"device {name} is in no slice",
+            )
     if device is None:
         return
     if result.share_id and not device.allow_multiple_allocations:
         message = f"device {name} is given in shares and does not allow multiple allocations"
-        yield "share-of-shared-device", Kind.BROKEN, (), message
+        yield "share-of-shared-device", ViolationKind.BROKEN, (), message
     is_tainted = device.taints or (switches.rules and stock.rules)
     if is_tainted and switches.taints and not result.admin_access:
         yield from _taints(stock, switches, written, id_, tolerations)
@@ -196,7 +206,7 @@ def _taints(
     written: Written,
     device: DeviceId,
     tolerations: Iterable[tuple[Any, ...]],
-) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
+) -> Iterator[tuple[str, ViolationKind, tuple[ObjectKey, ...], str]]:
     """The first taint that the scheduler must have seen, or else the first that it may have."""
     doubtful = None
     for taint, since, rule in _taints_of(stock, device, with_rules=switches.rules):
@@ -208,12 +218,17 @@ def _taints(
         message += f"{taint.key}:{taint.effect}"
         if rule is not None and switches.rules_unseen:
             message += ", which the scheduler of this release does not see (C24)"
-            doubtful = doubtful or ("placement-respects-taints", Kind.KNOWN, objects, message)
+            doubtful = doubtful or (
+                "placement-respects-taints",
+                ViolationKind.KNOWN,
+                objects,
+                message,
+            )
         elif since <= written.made or written.now - since > IN_FLIGHT:
-            yield "placement-respects-taints", Kind.BROKEN, objects, message
+            yield "placement-respects-taints", ViolationKind.BROKEN, objects, message
             return
         else:
-            unsure = ("placement-respects-taints", Kind.UNSURE, objects, message)
+            unsure = ("placement-respects-taints", ViolationKind.UNSURE, objects, message)
             doubtful = doubtful or unsure
     if doubtful is not None:
         yield doubtful

@@ -9,7 +9,7 @@ from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, los
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.reading import Pod
 from app.analysis.verify.invariants.unseen import is_partial
-from app.analysis.verify.invariants.violations import Kind
+from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, EventType
 
 FINISHED = frozenset(("Succeeded", "Failed"))
@@ -140,13 +140,18 @@ def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: Pod) -> N
         losses = losses_of(event)
         # Whose binding it was is not known without a uid, and a guess may stand in the wrong place.
         is_guess = "no_uid" in losses or (not after and "no_rv" in losses)
-        note_changed(cluster, event, "spec.nodeName", Kind.UNSURE if is_guess else Kind.BROKEN)
+        note_changed(
+            cluster,
+            event,
+            "spec.nodeName",
+            ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN,
+        )
     entries = pod.spec.resource_claims
     if entries != known.entries.raw and not reading.means_same(entries, known.entries.raw):
         note_changed(cluster, event, "spec.resourceClaims")
     if known.is_terminating and not pod.metadata.deletion_timestamp:
         is_guess = "no_rv" in losses_of(event)
-        kind = Kind.UNSURE if is_guess else Kind.BROKEN
+        kind = ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN
         note_changed(cluster, event, "metadata.deletionTimestamp", kind)
 
 

@@ -28,7 +28,7 @@ IN_FLIGHT = 15 * SECOND
 have been seen. A scheduler under its client's rate limit writes seconds after it has decided."""
 
 
-class Kind(StrEnum):
+class ViolationKind(StrEnum):
     """How grave a violation is.
 
     `BROKEN` must not be. `LATE` is restored by controllers, and was not within `LATE_AFTER`.
@@ -46,7 +46,7 @@ class Kind(StrEnum):
     @property
     def is_failure(self) -> bool:
         """Whether a history in which this was found is not as it must be."""
-        return self is Kind.BROKEN or self is Kind.LATE
+        return self is ViolationKind.BROKEN or self is ViolationKind.LATE
 
 
 RULES: Mapping[str, str] = {
@@ -94,7 +94,7 @@ class Finding:
     `pools` are those whose devices decided it, and it `reads_patches` when patches did, too.
     """
 
-    kind: Kind | None
+    kind: ViolationKind | None
     objects: tuple[ObjectKey, ...]
     message: str
     causes: frozenset[Cause] = frozenset()
@@ -123,7 +123,7 @@ class Violation:
     """
 
     rule: str
-    kind: Kind
+    kind: ViolationKind
     objects: tuple[ObjectKey, ...]
     message: str
     begin: Moment

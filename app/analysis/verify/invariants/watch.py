@@ -25,10 +25,10 @@ from app.analysis.verify.invariants.violations import (
     LATE_AFTER,
     Cause,
     Finding,
-    Kind,
     Moment,
     Place,
     Violation,
+    ViolationKind,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
 from app.domain.values.timestamps import Instant
@@ -63,7 +63,7 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 class _Open:
     """A violation that has not ended; `is_known` once `news` has named it."""
 
-    kind: Kind
+    kind: ViolationKind
     objects: set[ObjectKey]
     message: str
     begin: Moment
@@ -249,7 +249,7 @@ class InvariantWatch:
     def _judged_by_pods(self, violation: Violation) -> Violation:
         """A pod is missed in vain where no pods were recorded."""
         if self._is_vain(violation):
-            return replace(violation, kind=Kind.UNSURE, doubt=NO_PODS)
+            return replace(violation, kind=ViolationKind.UNSURE, doubt=NO_PODS)
         return violation
 
     def _is_vain(self, violation: Violation) -> bool:
@@ -260,14 +260,14 @@ class InvariantWatch:
     def _violation(self, place: Place, each: _Open, end: Moment | None) -> Violation | None:
         """The violation, unless it is one that a controller restored in time."""
         until = self._time if end is None else end.time
-        if each.kind is Kind.LATE and until - each.begin.time < LATE_AFTER:
+        if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
         return self._made(place, each, end)
 
     def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
-        kind, doubt = each.kind, UNDECIDED if each.kind is Kind.UNSURE else ""
+        kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""
         if each.is_doubted:
-            kind, doubt = Kind.UNSURE, INCOMPLETE
+            kind, doubt = ViolationKind.UNSURE, INCOMPLETE
         return Violation(
             rule=str(place[0]),
             kind=kind,
@@ -279,12 +279,12 @@ class InvariantWatch:
         )
 
 
-def _blame(place: Place, causes: frozenset[Cause]) -> Kind:
+def _blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:
     """How grave it is that a device or counter is given away twice, by who did it.
 
     Counters and capacity may have been enough when claims were allocated that were found so. A
     device that was given twice never was.
     """
     if Cause.ALLOCATED in causes or (causes and place[0] == "device-in-one-claim"):
-        return Kind.BROKEN
-    return Kind.UNSURE if causes else Kind.OUTSIDE
+        return ViolationKind.BROKEN
+    return ViolationKind.UNSURE if causes else ViolationKind.OUTSIDE

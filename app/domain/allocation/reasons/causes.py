@@ -23,7 +23,7 @@ NOT_SELECTED = "(and not selected)"
 """Said of a device in use that a selector, or the node that it is for, excludes as well."""
 
 
-class Kind(StrEnum):
+class CauseKind(StrEnum):
     """The kinds of causes, in the order in which they are looked for."""
 
     ALLOCATED = "allocated"
@@ -46,7 +46,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     the same kind and `about` are counted together. `text` is for this device.
     """
 
-    kind: Kind
+    kind: CauseKind
     about: str
     text: str
 
@@ -102,7 +102,9 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
     if row.admin:
         if usage.blocked(row) & bit:
             return Cause(
-                kind=Kind.TAKEN, about="this claim", text="taken by another request of the claim"
+                kind=CauseKind.TAKEN,
+                about="this claim",
+                text="taken by another request of the claim",
             )
         return None
     if problem.dedicated & bit:
@@ -110,15 +112,17 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
         names = ", ".join(holders) or "an allocated claim"
         # It would not be taken if it were free, either.
         also = f" {NOT_SELECTED}" if device in row.refused else ""
-        return Cause(kind=Kind.ALLOCATED, about="", text=f"allocated to {names}{also}")
+        return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}{also}")
     if usage.blocked(row) & bit:
         for taken in (taken for claim in usage.results for taken in claim):
             if taken.device == device:
                 name = taken.row.request.result_name
                 owner = f"request {name} of claim {problem.plans[taken.row.claim].key}"
-                return Cause(kind=Kind.TAKEN, about=owner, text=f"taken by {owner}")
+                return Cause(kind=CauseKind.TAKEN, about=owner, text=f"taken by {owner}")
         return Cause(
-            kind=Kind.TAKEN, about="a failed attempt", text="still marked by a failed attempt (q8)"
+            kind=CauseKind.TAKEN,
+            about="a failed attempt",
+            text="still marked by a failed attempt (q8)",
         )
     return None
 
@@ -127,7 +131,7 @@ def _not_selectable(problem: Problem, row: Row, device: int, known: Known | None
     fault = row.faults.get(device)
     if fault is not None:
         text = fault.text(row.request.class_name, problem.plans[row.claim].key)
-        return Cause(kind=Kind.SELECTOR_ERROR, about=fault.detail, text=text)
+        return Cause(kind=CauseKind.SELECTOR_ERROR, about=fault.detail, text=text)
     refusal = row.refused.get(device)
     if refusal is None:
         return None
@@ -142,11 +146,11 @@ def _not_selectable(problem: Problem, row: Row, device: int, known: Known | None
 def of_refusal(refusal: Exclusion, row: Row) -> Cause:
     """The cause of a device that a selector or rule excluded."""
     if not refusal.expression:
-        kind = Kind.BINDING if refusal.binding else Kind.OTHER_NODE
+        kind = CauseKind.BINDING if refusal.binding else CauseKind.OTHER_NODE
         return Cause(kind=kind, about="", text=refusal.reason)
     owner = f"class {row.request.class_name}" if refusal.of_class else "the request"
     about = f"selector #{refusal.number} of {owner}: {refusal.expression}"
-    return Cause(kind=Kind.SELECTOR, about=about, text=f"false: {about}")
+    return Cause(kind=CauseKind.SELECTOR, about=about, text=f"false: {about}")
 
 
 def _short_of_capacity(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
@@ -168,7 +172,7 @@ def _short_of_capacity(problem: Problem, usage: Usage, row: Row, device: int) ->
     holders = _listed(problem.state.holders(problem.view.devices[device].id))
     if holders:
         text += f", held by {holders}"
-    return Cause(kind=Kind.CAPACITY, about=about, text=text)
+    return Cause(kind=CauseKind.CAPACITY, about=about, text=text)
 
 
 def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | None:
@@ -177,7 +181,7 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
         return None
     if not problem.features.partitionable_devices:
         text = "consumes counters while partitionable devices are off"
-        return Cause(kind=Kind.COUNTERS_OFF, about="", text=text)
+        return Cause(kind=CauseKind.COUNTERS_OFF, about="", text=text)
     shared = problem.held & bit or usage.allocating(device) is not None
     if problem.multi & bit and shared:
         return None
@@ -200,7 +204,7 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
     holders = _holders_of(problem, position, (shortage.counter_set, shortage.counter))
     if holders:
         text += f", held by {holders}"
-    return Cause(kind=Kind.COUNTERS, about=about, text=text)
+    return Cause(kind=CauseKind.COUNTERS, about=about, text=text)
 
 
 def _holders_of(problem: Problem, position: int, place: tuple[str, str]) -> str:
@@ -229,7 +233,7 @@ def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:
     assert taint is not None, "the bit says that there is one"
     origin = f" by rule {taint.rule}" if taint.rule else ""
     return Cause(
-        kind=Kind.TAINT, about=taint.text, text=f"taint {taint.text}{origin} is not tolerated"
+        kind=CauseKind.TAINT, about=taint.text, text=f"taint {taint.text}{origin} is not tolerated"
     )
 
 
@@ -245,7 +249,7 @@ def _against(state: ConstraintState, facts: object) -> Cause:
     name = state.constraint.attribute
     if facts is None:
         return Cause(
-            kind=Kind.CONSTRAINT,
+            kind=CauseKind.CONSTRAINT,
             about=f"{name} is missing",
             text=f"has no attribute {name}, which a constraint needs",
         )
@@ -253,7 +257,7 @@ def _against(state: ConstraintState, facts: object) -> Cause:
     seen = ", ".join(str(seen_value) for seen_value in state.seen())
     how = "does not match" if state.constraint.matching else "is not distinct from"
     return Cause(
-        kind=Kind.CONSTRAINT,
+        kind=CauseKind.CONSTRAINT,
         about=f"{name} {how} what is taken",
         text=f"{name} is {value}, which {how} {seen or 'the devices already taken'}",
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.reasons import causes
-from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.changes import (
     Change,
     DropConstraint,
@@ -248,15 +248,17 @@ def _candidates(problem: Problem) -> Iterator[Change]:
             yield change
 
 
-def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) -> Iterator[Change]:
+def _against(
+    problem: Problem, usage: Usage, row: Row, device: int, kind: CauseKind
+) -> Iterator[Change]:
     """The changes that remove one cause."""
     view = problem.view
     view_device = view.devices[device]
     match kind:
-        case Kind.ALLOCATED:
+        case CauseKind.ALLOCATED:
             for holder in problem.state.holders(view_device.id)[:1]:
                 yield ReleaseClaim(claim=holder)
-        case Kind.TAINT:
+        case CauseKind.TAINT:
             for taint in _blocking(row, view_device.taints):
                 if taint.rule:
                     yield RemoveRule(rule=taint.rule)
@@ -267,7 +269,7 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
                     "tolerations",
                     Frozen.of(_toleration(taint)),
                 )
-        case Kind.SELECTOR | Kind.SELECTOR_ERROR:
+        case CauseKind.SELECTOR | CauseKind.SELECTOR_ERROR:
             refusal, fault = row.refused.get(device), row.faults.get(device)
             number = refusal.number if refusal else fault.number if fault else -1
             of_class = refusal.of_class if refusal else bool(fault and fault.of_class)
@@ -280,9 +282,9 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
                     "selectors",
                     Frozen.of({"cel": {"expression": own[number]}}),
                 )
-        case Kind.COUNTERS:
+        case CauseKind.COUNTERS:
             yield from _counter_changes(problem, usage, device)
-        case Kind.CAPACITY:
+        case CauseKind.CAPACITY:
             for holder in problem.state.holders(view_device.id)[:2]:
                 yield ReleaseClaim(claim=holder)
             yield from _capacity_changes(problem, row, view_device.id)

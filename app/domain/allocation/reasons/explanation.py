@@ -24,7 +24,7 @@ from app.domain.allocation.case import Case
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.quirks import MARKS, NUMBERS
 from app.domain.allocation.reasons import causes, dead_ends
-from app.domain.allocation.reasons.causes import Cause, Kind
+from app.domain.allocation.reasons.causes import Cause, CauseKind
 from app.domain.allocation.reasons.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.requests import PoolUnusable
 from app.domain.allocation.usage import Usage
@@ -398,7 +398,7 @@ def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
 
 
 def _request_text(row: Row, suitable: int, reasons: Sequence[DeviceReason]) -> str:
-    kinds: dict[tuple[Kind, str], int] = {}
+    kinds: dict[tuple[CauseKind, str], int] = {}
     for reason in reasons:
         cause = reason.cause
         if cause is not None:

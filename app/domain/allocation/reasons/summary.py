@@ -14,7 +14,7 @@ from app.domain.allocation import eligibility
 from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.reasons import causes
-from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.usage import Usage
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
@@ -201,11 +201,11 @@ def _count(problem: Problem, row: Row) -> _Masks:
     masks: _Masks = {}
     left = (1 << len(problem.view.devices)) - 1
     if not (row.admin or row.takes_all) and (held := problem.dedicated & left):
-        masks[Kind.ALLOCATED.value, ""] = held
+        masks[CauseKind.ALLOCATED.value, ""] = held
         left &= ~held
     for device, fault in row.faults.items():
         if left >> device & 1:
-            _add(masks, (Kind.SELECTOR_ERROR.value, fault.detail), 1 << device)
+            _add(masks, (CauseKind.SELECTOR_ERROR.value, fault.detail), 1 << device)
             left &= ~(1 << device)
     for key, mask in _refused(problem, row):
         if mask & left:

@@ -14,7 +14,7 @@ from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.taints import (
     NO_EXECUTE,
     Eviction,
-    Reason,
+    EvictionReason,
     Rule,
     Taint,
 )
@@ -194,23 +194,23 @@ class TaintState:
                     evictions.append(Eviction(time=time, reasons=(reason,)))
         return taints.earliest(evictions)
 
-    def reasons_on(self, results: tuple[DeviceResult, ...]) -> tuple[Reason, ...]:
+    def reasons_on(self, results: tuple[DeviceResult, ...]) -> tuple[EvictionReason, ...]:
         """The NoExecute taints on these devices, tolerated or not."""
         reasons = {reason for r in results for reason, _ in self._taints_of(r, self.rules)}
         return tuple(sorted(reasons))
 
     def _taints_of(
         self, result: DeviceResult, rules: dict[str, Rule]
-    ) -> Iterator[tuple[Reason, Taint]]:
+    ) -> Iterator[tuple[EvictionReason, Taint]]:
         for name in sorted(rules):
             rule = rules[name]
             if rule.effect == NO_EXECUTE and self._selects(rule, result):
-                yield Reason(is_slice=False, rule=name, rule_uid=rule.uid), rule.taint
+                yield EvictionReason(is_slice=False, rule=name, rule_uid=rule.uid), rule.taint
         pool = self._pools.get((result.driver, result.pool))
         if pool is None:
             return
         for index, taint in pool.effective.get(result.device, ()):
-            reason = Reason(
+            reason = EvictionReason(
                 is_slice=True,
                 driver=result.driver,
                 pool=result.pool,

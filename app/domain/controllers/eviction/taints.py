@@ -25,7 +25,7 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Reason:
+class EvictionReason:
     """A taint that is a reason for an eviction, with its place.
 
     Sorts as upstream lists reasons: rules by name first, then slice taints by driver, pool, device
@@ -57,7 +57,7 @@ class Eviction:
     """When something is to be evicted, and all reasons, sorted and without duplicates."""
 
     time: Instant
-    reasons: tuple[Reason, ...]
+    reasons: tuple[EvictionReason, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ def matches(toleration: JsonView, taint: Taint) -> bool:
 def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
     """The union of several evictions: the earliest instant, all reasons."""
     time: Instant | None = None
-    reasons: set[Reason] = set()
+    reasons: set[EvictionReason] = set()
     for eviction in evictions:
         time = eviction.time if time is None else min(time, eviction.time)
         reasons.update(eviction.reasons)

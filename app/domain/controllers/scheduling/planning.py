@@ -17,7 +17,7 @@ from app.domain.controllers.scheduling.binding_cycle import (
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.reports import events, messages
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, SchedulerRules
 from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
 from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
@@ -54,7 +54,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_of(
-    rules: Rules,
+    rules: SchedulerRules,
     objects: ObjectsReader,
     series: events.ReportSeries,
     turn: Turn,
@@ -130,7 +130,7 @@ def wait_of(turn: Turn, inputs: decision_body.Inputs) -> waiting_binding.Wait:
     )
 
 
-def _assumption(rules: Rules, objects: ObjectsReader, turn: Turn, result: Attempt) -> Plan:
+def _assumption(rules: SchedulerRules, objects: ObjectsReader, turn: Turn, result: Attempt) -> Plan:
     """With a delayed binding: the decision first; claims and binding follow at their instants."""
     assert rules.bind_delay is not None, "called in this mode only"
     claims_at, bind_at = rules.bind_delay(turn.pod.facts.uid, turn.now)
@@ -187,7 +187,7 @@ def _plan(
 
 
 def _success(
-    rules: Rules, objects: ObjectsReader, turn: Turn, result: Attempt, *, waits: bool
+    rules: SchedulerRules, objects: ObjectsReader, turn: Turn, result: Attempt, *, waits: bool
 ) -> Iterator[Command]:
     if rules.gates.enabled("NominatedNodeNameForExpectation"):
         yield from writes.nominate(result, turn.tree)

@@ -28,7 +28,7 @@ from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions, bound_as
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
     Attempt,
-    Rules,
+    SchedulerRules,
     attempt,
 )
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
@@ -52,7 +52,7 @@ class SchedulingReconciler:
     name = NAME
     reads: Reads = None
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: SchedulerRules) -> None:
         self._rules = rules
         self.nodes = NodeIndex()
         self.queue = SchedulingQueue(

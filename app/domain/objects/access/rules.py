@@ -53,7 +53,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class AccessDecision:
     """The answer: whether it is allowed, and by what, or why the rules could not tell."""
 
     allowed: bool
@@ -122,12 +122,12 @@ class Grants:
     grants: tuple[Grant, ...] = ()
     problems: tuple[str, ...] = ()
 
-    def decide(self, question: Question) -> Decision:
+    def decide(self, question: Question) -> AccessDecision:
         """Yes by the first grant that is enough, else no."""
         for grant in self.grants:
             if grant.allows(question):
-                return Decision(allowed=True, reason=grant.source)
-        return Decision(allowed=False, reason=_told(self.problems))
+                return AccessDecision(allowed=True, reason=grant.source)
+        return AccessDecision(allowed=False, reason=_told(self.problems))
 
     def rules(self, namespace: str) -> list[Rule]:
         """The rules that hold in a namespace, each once."""

@@ -1,8 +1,8 @@
 """Text to tree: JSON and YAML bodies, with bounds, and with the duplicate keys that they hold.
 
 YAML is read as kubectl's conversion to JSON reads it: times stay text, sexagesimal numbers are
-text, keys become text, anchors are expanded. Everything is bounded (`Bounds`); a body beyond a
-bound is refused with the bound in the message.
+text, keys become text, anchors are expanded. Everything is bounded (`DecodeBounds`); a body beyond
+a bound is refused with the bound in the message.
 """
 
 import json
@@ -20,7 +20,7 @@ from app.domain.values.json_tree import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class DecodeBounds:
     """How much a body may ask of us.
 
     `values_max` counts scalars, lists and objects after anchors were expanded; `bytes_max` bounds
@@ -32,7 +32,7 @@ class Bounds:
     values_max: int = 2_000_000
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_BOUNDS = DecodeBounds()
 
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
@@ -46,7 +46,7 @@ class Decoded:
     problems: tuple[str, ...] = ()
 
 
-def decode_json(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
+def decode_json(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
     """The JSON value of `text`. Raises BadRequest for anything else, TooLarge beyond a bound."""
     _check_size(text, bounds)
     try:
@@ -61,14 +61,14 @@ def decode_json(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
     return Decoded(value=value)
 
 
-def decode_yaml(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
+def decode_yaml(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
     """The first YAML document of `text` as JSON; None for an empty text."""
     for document in decode_yaml_documents(text, bounds):
         return document
     return Decoded(value=None)
 
 
-def decode_yaml_documents(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Iterator[Decoded]:
+def decode_yaml_documents(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Iterator[Decoded]:
     """Every YAML document of `text` as JSON, those that are empty left out.
 
     Raises BadRequest naming line and column, TooLarge beyond a bound.
@@ -91,7 +91,7 @@ def decode_yaml_documents(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Itera
         loader.dispose()
 
 
-def decode(text: bytes, *, is_yaml: bool, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
+def decode(text: bytes, *, is_yaml: bool, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
     """A body that must be one object; `is_yaml` by its content type."""
     decoded = decode_yaml(text, bounds) if is_yaml else decode_json(text, bounds)
     if not isinstance(decoded.value, dict):
@@ -104,7 +104,7 @@ def as_object(decoded: Decoded) -> JsonObject:
     return cast(JsonObject, decoded.value)
 
 
-def _check_size(text: bytes, bounds: Bounds) -> None:
+def _check_size(text: bytes, bounds: DecodeBounds) -> None:
     if len(text) > bounds.bytes_max:
         raise TooLarge(f"the body has {len(text)} bytes; at most {bounds.bytes_max} are accepted")
 
@@ -198,7 +198,7 @@ class _Open:
 class _Builder:
     """Builds one document from the parser's events, without recursion."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: DecodeBounds) -> None:
         self.bounds = bounds
         self.open: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int, int]] = {}

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values import quantity
 from app.domain.values.json_tree import JsonView
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
+def semantic_equal(left: Any, right: Any, node: SchemaNode | None = None) -> bool:
     """True when the API would see no difference between the two values at `node`.
 
     Without a node only null, empty collections and absence are alike. Booleans and integers
@@ -22,7 +22,7 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
     """
     if left == right and not _mixes_numbers(left, right):
         return True
-    if node is not None and node.shape is Shape.ANY:
+    if node is not None and node.shape is SchemaShape.ANY:
         # Raw JSON is compared as written: what an empty part of it means is not known here. In
         # managed fields it means that the field is owned.
         return equal_json(left, right)
@@ -30,7 +30,7 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
         return _equal_objects(left, right, node)
     if isinstance(left, list) or isinstance(right, list):
         return _equal_lists(left, right, node)
-    if node is not None and node.shape is Shape.QUANTITY:
+    if node is not None and node.shape is SchemaShape.QUANTITY:
         return _equal_quantities(left, right)
     if left is None or right is None:
         other = right if left is None else left
@@ -38,7 +38,7 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
     return False
 
 
-def same_object(left: JsonView, right: JsonView, node: Node, *, is_custom: bool) -> bool:
+def same_object(left: JsonView, right: JsonView, node: SchemaNode, *, is_custom: bool) -> bool:
     """True when a write from one to the other changes nothing.
 
     Custom objects are stored as written, so that an empty part of them differs from none.
@@ -71,10 +71,10 @@ def equal_json(left: Any, right: Any) -> bool:
     return bool(left == right) and not _mixes_numbers(left, right)
 
 
-def _equal_objects(left: Any, right: Any, node: Node | None) -> bool:
+def _equal_objects(left: Any, right: Any, node: SchemaNode | None) -> bool:
     if left is None or right is None:
         # A struct that is set differs from one that is not; a map does not.
-        is_map = node is None or node.shape is Shape.MAP
+        is_map = node is None or node.shape is SchemaShape.MAP
         return is_map and not (left or right)
     if not isinstance(left, dict) or not isinstance(right, dict):
         return False
@@ -85,12 +85,12 @@ def _equal_objects(left: Any, right: Any, node: Node | None) -> bool:
     return True
 
 
-def _equal_lists(left: Any, right: Any, node: Node | None) -> bool:
+def _equal_lists(left: Any, right: Any, node: SchemaNode | None) -> bool:
     ours = [] if left is None else left
     theirs = [] if right is None else right
     if not isinstance(ours, list) or not isinstance(theirs, list) or len(ours) != len(theirs):
         return False
-    items = node.items if node is not None and node.shape is Shape.LIST else None
+    items = node.items if node is not None and node.shape is SchemaShape.LIST else None
     return all(semantic_equal(one, other, items) for one, other in zip(ours, theirs, strict=True))
 
 
@@ -102,9 +102,9 @@ def _equal_quantities(left: Any, right: Any) -> bool:
     return quantity.compare(ours, theirs) == 0
 
 
-def _child(node: Node | None, key: str) -> Node | None:
+def _child(node: SchemaNode | None, key: str) -> SchemaNode | None:
     if node is None:
         return None
-    if node.shape is Shape.OBJECT:
+    if node.shape is SchemaShape.OBJECT:
         return node.fields.get(key)
-    return node.items if node.shape is Shape.MAP else None
+    return node.items if node.shape is SchemaShape.MAP else None

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from app.domain.errors import RedraError
 from app.domain.objects.schema import corrections
-from app.domain.objects.schema.structural import Node, Shape, kind_name
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape, kind_name
 from app.domain.values import quantity, timestamps
 from app.domain.values.json_tree import JsonObject
 
@@ -45,7 +45,7 @@ class WrongType(RedraError):
         )
 
 
-def clean(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
+def clean(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
     """The pruned copy of `tree`, and one text per unknown field: `unknown field "spec.x"`.
 
     Raises WrongType for a value of a type that its field cannot hold.
@@ -55,19 +55,19 @@ def clean(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
     return kept, [f'unknown field "{path.lstrip(".")}"' for path in problems]
 
 
-def clean_partial(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
+def clean_partial(node: SchemaNode, tree: JsonObject) -> tuple[JsonObject, list[str]]:
     """The same for an applied configuration: nothing is filled in, so that nothing is claimed."""
     problems: list[str] = []
     kept: JsonObject = _cleaner(node, complete=False)(tree, problems)
     return kept, [f'unknown field "{path.lstrip(".")}"' for path in problems]
 
 
-def clean_value(node: Node, value: Any) -> Any:
+def clean_value(node: SchemaNode, value: Any) -> Any:
     """The same for a part of an object; unknown fields go without a word."""
     return _cleaner(node)(value, [])
 
 
-def _cleaner(node: Node, *, complete: bool = True) -> Cleaner:
+def _cleaner(node: SchemaNode, *, complete: bool = True) -> Cleaner:
     cleaner = node.cleaner if complete else node.partial_cleaner
     if cleaner is None:
         compiler = _COLLECTIONS.get(node.shape)
@@ -82,7 +82,7 @@ def _cleaner(node: Node, *, complete: bool = True) -> Cleaner:
     return cleaner
 
 
-def _compile_object(node: Node, *, complete: bool) -> Cleaner:
+def _compile_object(node: SchemaNode, *, complete: bool) -> Cleaner:
     struct = kind_name(node.definition) if node.definition else "object"
     go_type = node.go_type
     shown: list[tuple[str, Any, Cleaner | None]] = []
@@ -93,7 +93,7 @@ def _compile_object(node: Node, *, complete: bool) -> Cleaner:
         # On first use, not while compiling, because a type may contain itself.
         for name, field in node.fields.items():
             kept = name in node.required or name in keeps_empty
-            drops_empty = field.shape in (Shape.LIST, Shape.MAP) and not kept
+            drops_empty = field.shape in (SchemaShape.LIST, SchemaShape.MAP) and not kept
             cleaner = _cleaner(field, complete=complete)
             table[name] = (_PLAIN.get(field.shape), cleaner, field.omits_zero, drops_empty)
         for name, zero in node.always.items() if complete else ():
@@ -141,11 +141,15 @@ def _compile_object(node: Node, *, complete: bool) -> Cleaner:
     return clean_object
 
 
-_PLAIN: Mapping[Shape, type] = {Shape.STRING: str, Shape.BOOLEAN: bool, Shape.BYTES: str}
+_PLAIN: Mapping[SchemaShape, type] = {
+    SchemaShape.STRING: str,
+    SchemaShape.BOOLEAN: bool,
+    SchemaShape.BYTES: str,
+}
 """Shapes for which a value of that class is right as it is."""
 
 
-def _compile_map(node: Node, *, complete: bool) -> Cleaner:
+def _compile_map(node: SchemaNode, *, complete: bool) -> Cleaner:
     go_type = node.go_type
     items = node.items
     plain = _PLAIN.get(items.shape)
@@ -169,7 +173,7 @@ def _compile_map(node: Node, *, complete: bool) -> Cleaner:
     return clean_map
 
 
-def _compile_list(node: Node, *, complete: bool) -> Cleaner:
+def _compile_list(node: SchemaNode, *, complete: bool) -> Cleaner:
     go_type = node.go_type
     items = node.items
     plain = _PLAIN.get(items.shape)
@@ -193,23 +197,23 @@ def _compile_list(node: Node, *, complete: bool) -> Cleaner:
     return clean_list
 
 
-_ZERO: Mapping[Shape, Any] = {
-    Shape.STRING: "",
-    Shape.BYTES: "",
-    Shape.BOOLEAN: False,
-    Shape.INTEGER: 0,
-    Shape.NUMBER: 0,
-    Shape.QUANTITY: "0",
-    Shape.OBJECT: {},
-    Shape.MAP: {},
-    Shape.LIST: [],
+_ZERO: Mapping[SchemaShape, Any] = {
+    SchemaShape.STRING: "",
+    SchemaShape.BYTES: "",
+    SchemaShape.BOOLEAN: False,
+    SchemaShape.INTEGER: 0,
+    SchemaShape.NUMBER: 0,
+    SchemaShape.QUANTITY: "0",
+    SchemaShape.OBJECT: {},
+    SchemaShape.MAP: {},
+    SchemaShape.LIST: [],
 }
 """What null becomes inside lists and maps."""
 
 
-def _compile_scalar(node: Node) -> Cleaner:
+def _compile_scalar(node: SchemaNode) -> Cleaner:
     go_type = node.go_type
-    expected = bool if node.shape is Shape.BOOLEAN else str
+    expected = bool if node.shape is SchemaShape.BOOLEAN else str
 
     def clean_scalar(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not expected:
@@ -219,7 +223,7 @@ def _compile_scalar(node: Node) -> Cleaner:
     return clean_scalar
 
 
-def _compile_integer(node: Node) -> Cleaner:
+def _compile_integer(node: SchemaNode) -> Cleaner:
     go_type = node.go_type
     limit = 2**31 if node.format == "int32" else 2**63
 
@@ -234,7 +238,7 @@ def _compile_integer(node: Node) -> Cleaner:
     return clean_integer
 
 
-def _compile_number(node: Node) -> Cleaner:
+def _compile_number(node: SchemaNode) -> Cleaner:
     go_type = node.go_type
 
     def clean_number(value: Any, problems: list[str]) -> Any:
@@ -245,7 +249,7 @@ def _compile_number(node: Node) -> Cleaner:
     return clean_number
 
 
-def _compile_quantity(node: Node) -> Cleaner:
+def _compile_quantity(node: SchemaNode) -> Cleaner:
     def clean_quantity(value: Any, problems: list[str]) -> Any:
         if value.__class__ is str:
             return _quantity_text(value)
@@ -264,8 +268,8 @@ def _quantity_text(text: str) -> str:
         raise WrongType(str(problem), "") from problem
 
 
-def _compile_time(node: Node) -> Cleaner:
-    canonical = _seconds_text if node.shape is Shape.TIME else _micro_text
+def _compile_time(node: SchemaNode) -> Cleaner:
+    canonical = _seconds_text if node.shape is SchemaShape.TIME else _micro_text
 
     def clean_time(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not str:
@@ -293,7 +297,7 @@ def _instant(text: str) -> timestamps.Instant:
         raise WrongType(detail, "") from problem
 
 
-def _compile_int_or_string(node: Node) -> Cleaner:
+def _compile_int_or_string(node: SchemaNode) -> Cleaner:
     def clean_int_or_string(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not str and value.__class__ is not int:
             raise WrongType(_name(value), "int32")
@@ -302,7 +306,7 @@ def _compile_int_or_string(node: Node) -> Cleaner:
     return clean_int_or_string
 
 
-def _compile_any(node: Node) -> Cleaner:
+def _compile_any(node: SchemaNode) -> Cleaner:
     def clean_any(value: Any, problems: list[str]) -> Any:
         # Not copied: nobody knows what is in there, so nobody changes it.
         return value
@@ -324,24 +328,24 @@ def _name(value: Any) -> str:
 
 
 class _CompileCollection(Protocol):
-    def __call__(self, node: Node, *, complete: bool) -> Cleaner: ...
+    def __call__(self, node: SchemaNode, *, complete: bool) -> Cleaner: ...
 
 
-_COLLECTIONS: Mapping[Shape, _CompileCollection] = {
-    Shape.OBJECT: _compile_object,
-    Shape.MAP: _compile_map,
-    Shape.LIST: _compile_list,
+_COLLECTIONS: Mapping[SchemaShape, _CompileCollection] = {
+    SchemaShape.OBJECT: _compile_object,
+    SchemaShape.MAP: _compile_map,
+    SchemaShape.LIST: _compile_list,
 }
 
-_SCALARS: Mapping[Shape, Callable[[Node], Cleaner]] = {
-    Shape.STRING: _compile_scalar,
-    Shape.BYTES: _compile_scalar,
-    Shape.BOOLEAN: _compile_scalar,
-    Shape.INTEGER: _compile_integer,
-    Shape.NUMBER: _compile_number,
-    Shape.QUANTITY: _compile_quantity,
-    Shape.TIME: _compile_time,
-    Shape.MICRO_TIME: _compile_time,
-    Shape.INT_OR_STRING: _compile_int_or_string,
-    Shape.ANY: _compile_any,
+_SCALARS: Mapping[SchemaShape, Callable[[SchemaNode], Cleaner]] = {
+    SchemaShape.STRING: _compile_scalar,
+    SchemaShape.BYTES: _compile_scalar,
+    SchemaShape.BOOLEAN: _compile_scalar,
+    SchemaShape.INTEGER: _compile_integer,
+    SchemaShape.NUMBER: _compile_number,
+    SchemaShape.QUANTITY: _compile_quantity,
+    SchemaShape.TIME: _compile_time,
+    SchemaShape.MICRO_TIME: _compile_time,
+    SchemaShape.INT_OR_STRING: _compile_int_or_string,
+    SchemaShape.ANY: _compile_any,
 }

@@ -5,8 +5,8 @@ The tables come from the definitions that Kubernetes publishes per release (hand
 costs nothing for kinds that nobody uses. Our own extension kind and what the published schemas
 lack stand in `corrections`.
 
-A `Node` describes one place of an object. Nodes form a graph, some with cycles; they are made once
-per release and never change after their fields were filled in.
+A `SchemaNode` describes one place of an object. Nodes form a graph, some with cycles; they are made
+once per release and never change after their fields were filled in.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.protobuf import Field
 
 
-class Shape(Enum):
+class SchemaShape(Enum):
     """What a value is in JSON, and which rules its text follows."""
 
     OBJECT = "object"
@@ -48,34 +48,34 @@ _APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _APIREGISTRATION = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1."
 
 _SPECIAL = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": Shape.QUANTITY,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Shape.INT_OR_STRING,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": Shape.ANY,
-    _META + "Time": Shape.TIME,
-    _META + "MicroTime": Shape.MICRO_TIME,
-    _META + "FieldsV1": Shape.ANY,
-    _META + "Patch": Shape.ANY,
-    _APIEXTENSIONS + "JSON": Shape.ANY,
-    _APIEXTENSIONS + "JSONSchemaProps": Shape.ANY,
-    _APIEXTENSIONS + "JSONSchemaPropsOrArray": Shape.ANY,
-    _APIEXTENSIONS + "JSONSchemaPropsOrBool": Shape.ANY,
-    _APIEXTENSIONS + "JSONSchemaPropsOrStringArray": Shape.ANY,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": SchemaShape.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": SchemaShape.INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": SchemaShape.ANY,
+    _META + "Time": SchemaShape.TIME,
+    _META + "MicroTime": SchemaShape.MICRO_TIME,
+    _META + "FieldsV1": SchemaShape.ANY,
+    _META + "Patch": SchemaShape.ANY,
+    _APIEXTENSIONS + "JSON": SchemaShape.ANY,
+    _APIEXTENSIONS + "JSONSchemaProps": SchemaShape.ANY,
+    _APIEXTENSIONS + "JSONSchemaPropsOrArray": SchemaShape.ANY,
+    _APIEXTENSIONS + "JSONSchemaPropsOrBool": SchemaShape.ANY,
+    _APIEXTENSIONS + "JSONSchemaPropsOrStringArray": SchemaShape.ANY,
 }
 
 _BY_TYPE = {
-    "object": Shape.OBJECT,
-    "array": Shape.LIST,
-    "string": Shape.STRING,
-    "integer": Shape.INTEGER,
-    "number": Shape.NUMBER,
-    "boolean": Shape.BOOLEAN,
+    "object": SchemaShape.OBJECT,
+    "array": SchemaShape.LIST,
+    "string": SchemaShape.STRING,
+    "integer": SchemaShape.INTEGER,
+    "number": SchemaShape.NUMBER,
+    "boolean": SchemaShape.BOOLEAN,
 }
 
 _REF = "#/$defs/"
-_NO_FIELDS: dict[str, "Node"] = {}
+_NO_FIELDS: dict[str, "SchemaNode"] = {}
 
 
-class Node:
+class SchemaNode:
     """One place of an object.
 
     `list_type` is atomic, set or map (for LIST), `list_keys` the keys of a map list; `merge_key`
@@ -117,25 +117,25 @@ class Node:
         definition, body = _resolve(schemas, raw)
         self._schemas = schemas
         self._raw = body
-        self._fields: dict[str, Node] | None = None
-        self._items: Node | None = None
+        self._fields: dict[str, SchemaNode] | None = None
+        self._items: SchemaNode | None = None
         self.definition = definition
         self.shape = _shape(definition, body)
         self.description: str = raw.get("description") or body.get("description") or ""
         self.format: str = body.get("format") or ""
         self.list_type: str = raw.get("x-kubernetes-list-type") or (
-            "atomic" if self.shape is Shape.LIST else ""
+            "atomic" if self.shape is SchemaShape.LIST else ""
         )
         self.list_keys: tuple[str, ...] = tuple(raw.get("x-kubernetes-list-map-keys") or ())
         self.merge_key: str = raw.get("x-kubernetes-patch-merge-key") or ""
         strategies = raw.get("x-kubernetes-patch-strategy") or ""
         self.strategies = frozenset(strategies.split(",")) - {""}
         atomic = raw.get("x-kubernetes-map-type") or body.get("x-kubernetes-map-type")
-        self.is_atomic = atomic == "atomic" or self.shape is Shape.ANY
+        self.is_atomic = atomic == "atomic" or self.shape is SchemaShape.ANY
         self.is_granular = (
             self.list_type != "atomic"
-            if self.shape is Shape.LIST
-            else self.shape in (Shape.OBJECT, Shape.MAP) and not self.is_atomic
+            if self.shape is SchemaShape.LIST
+            else self.shape in (SchemaShape.OBJECT, SchemaShape.MAP) and not self.is_atomic
         )
         self.is_open = (
             raw.get(definition_schemas.PRESERVE) is True or definition == corrections.LOOSE
@@ -149,50 +149,54 @@ class Node:
         self.always: Mapping[str, Any] = corrections.ALWAYS.get(short_name(definition), {})
 
     @property
-    def fields(self) -> dict[str, "Node"]:
+    def fields(self) -> dict[str, "SchemaNode"]:
         """The fields of an object by name; empty for other shapes."""
         fields = self._fields
         if fields is None:
-            fields = self._fields = self._expand() if self.shape is Shape.OBJECT else _NO_FIELDS
+            fields = self._fields = (
+                self._expand() if self.shape is SchemaShape.OBJECT else _NO_FIELDS
+            )
         return fields
 
     @property
-    def items(self) -> "Node":
+    def items(self) -> "SchemaNode":
         """What a list or map holds. Only for these."""
         items = self._items
         if items is None:
-            assert self.shape in (Shape.LIST, Shape.MAP), self.shape
-            key = "items" if self.shape is Shape.LIST else "additionalProperties"
-            items = self._items = Node(self._schemas, self._raw.get(key) or {})
+            assert self.shape in (SchemaShape.LIST, SchemaShape.MAP), self.shape
+            key = "items" if self.shape is SchemaShape.LIST else "additionalProperties"
+            items = self._items = SchemaNode(self._schemas, self._raw.get(key) or {})
         return items
 
     @property
     def go_type(self) -> str:
         """The type as decoding errors of the API name it: `v1.DeviceClaim`, `[]string`, `int64`."""
         match self.shape:
-            case Shape.LIST:
+            case SchemaShape.LIST:
                 return f"[]{self.items.go_type}"
-            case Shape.MAP:
+            case SchemaShape.MAP:
                 return f"map[string]{self.items.go_type}"
-            case Shape.INTEGER:
+            case SchemaShape.INTEGER:
                 return self.format or "int64"
-            case Shape.NUMBER:
+            case SchemaShape.NUMBER:
                 return "float64"
-            case Shape.BOOLEAN:
+            case SchemaShape.BOOLEAN:
                 return "bool"
-            case Shape.BYTES:
+            case SchemaShape.BYTES:
                 return "[]uint8"
             case _ if self.definition:
                 return ".".join(self.definition.split(".")[-2:])
             case _:
                 return "string"
 
-    def _expand(self) -> dict[str, "Node"]:
+    def _expand(self) -> dict[str, "SchemaNode"]:
         properties = self._raw.get("properties") or {}
         omitting = _omitting(short_name(self.definition))
         keys = _keys_of_definition(self.definition)
         return {
-            name: Node(self._schemas, _corrected(raw, keys.get(name)), omits_zero=name in omitting)
+            name: SchemaNode(
+                self._schemas, _corrected(raw, keys.get(name)), omits_zero=name in omitting
+            )
             for name, raw in properties.items()
         }
 
@@ -211,28 +215,28 @@ class Schemas:
         published = msgspec.json.decode(parts["$defs"], type=dict[str, msgspec.Raw])
         self._published: Mapping[str, msgspec.Raw] = published
         self._decoded: dict[str, JsonObject] = dict(corrections.DEFINITIONS)
-        self._roots: dict[str, Node] = {}
-        self._nodes: dict[tuple[str, str, str], Node | None] = {}
-        self._custom: WeakKeyDictionary[Kind, dict[str, Node]] = WeakKeyDictionary()
-        self.stored: dict[Kind, Node] = {}
+        self._roots: dict[str, SchemaNode] = {}
+        self._nodes: dict[tuple[str, str, str], SchemaNode | None] = {}
+        self._custom: WeakKeyDictionary[Kind, dict[str, SchemaNode]] = WeakKeyDictionary()
+        self.stored: dict[Kind, SchemaNode] = {}
 
-    def node(self, kind: Kind, group: str, version: str) -> Node:
+    def node(self, kind: Kind, group: str, version: str) -> SchemaNode:
         """The root of a kind in one version; loosely typed when the release does not know it."""
         if kind.custom is not None:
             return self._custom_node(kind, version)
         node = self.find(group, version, kind.kind)
         return node if node is not None else self.root(corrections.LOOSE)
 
-    def _custom_node(self, kind: Kind, version: str) -> Node:
+    def _custom_node(self, kind: Kind, version: str) -> SchemaNode:
         assert kind.custom is not None, "asked for custom kinds only"
         made = self._custom.setdefault(kind, {})
         node = made.get(version)
         if node is None:
             described = definition_schemas.definition(kind.custom.versions[version].schema)
-            node = made[version] = Node(self, described)
+            node = made[version] = SchemaNode(self, described)
         return node
 
-    def find(self, group: str, version: str, kind: str) -> Node | None:
+    def find(self, group: str, version: str, kind: str) -> SchemaNode | None:
         """The root of any published kind, also of those that are only requests."""
         key = (group, version, kind)
         if key not in self._nodes:
@@ -240,12 +244,12 @@ class Schemas:
             self._nodes[key] = self.root(name) if self.has(name) else None
         return self._nodes[key]
 
-    def root(self, definition: str) -> Node:
+    def root(self, definition: str) -> SchemaNode:
         """The node of a definition. Raises KeyError when there is none of that name."""
         node = self._roots.get(definition)
         if node is None:
             self.definition(definition)
-            node = self._roots[definition] = Node(self, {"$ref": _REF + definition})
+            node = self._roots[definition] = SchemaNode(self, {"$ref": _REF + definition})
         return node
 
     def has(self, definition: str) -> bool:
@@ -298,7 +302,7 @@ def kind_name(definition: str) -> str:
     return definition.rpartition(".")[2]
 
 
-def storage_node(schemas: Schemas, kind: Kind) -> Node:
+def storage_node(schemas: Schemas, kind: Kind) -> SchemaNode:
     """The root of a kind in its storage version.
 
     A release that serves only older versions lends the shape of the newest of these.
@@ -328,18 +332,18 @@ def _resolve(schemas: Schemas, raw: JsonObject) -> tuple[str, JsonObject]:
     return name, schemas.definition(name)
 
 
-def _shape(definition: str, body: JsonObject) -> Shape:
+def _shape(definition: str, body: JsonObject) -> SchemaShape:
     special = _SPECIAL.get(definition)
     if special is not None:
         return special
     kinds = body.get("type")
     names = [kinds] if isinstance(kinds, str) else [name for name in kinds or () if name != "null"]
-    shape = _BY_TYPE.get(names[0], Shape.ANY) if names else Shape.ANY
-    if shape is Shape.OBJECT and "properties" not in body:
+    shape = _BY_TYPE.get(names[0], SchemaShape.ANY) if names else SchemaShape.ANY
+    if shape is SchemaShape.OBJECT and "properties" not in body:
         inner = body.get("additionalProperties")
-        return Shape.MAP if isinstance(inner, dict) else Shape.ANY
-    if shape is Shape.STRING and body.get("format") == "byte":
-        return Shape.BYTES
+        return SchemaShape.MAP if isinstance(inner, dict) else SchemaShape.ANY
+    if shape is SchemaShape.STRING and body.get("format") == "byte":
+        return SchemaShape.BYTES
     return shape
 
 

@@ -15,7 +15,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion, corrections, definition_schemas, prune
-from app.domain.objects.schema.structural import Node
+from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
@@ -142,7 +142,7 @@ def pruned(
 
 
 def clean_custom(
-    kind: Kind, version: str, tree: JsonObject, node: Node, *, is_partial: bool = False
+    kind: Kind, version: str, tree: JsonObject, node: SchemaNode, *, is_partial: bool = False
 ) -> tuple[JsonObject, list[str]]:
     """The same for a custom kind: its metadata is that of every kind, the rest as its schema says.
 

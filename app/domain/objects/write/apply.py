@@ -18,7 +18,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion, prune, structural
-from app.domain.objects.schema.structural import Node
+from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import (
     admission,
     creation,
@@ -151,7 +151,7 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
 
 
 def _completed(
-    kind: Kind, tree: JsonObject, node: Node, command: PatchObject, stamp: Stamp
+    kind: Kind, tree: JsonObject, node: SchemaNode, command: PatchObject, stamp: Stamp
 ) -> JsonObject:
     """A fresh tree with everything that is always shown and with the defaults."""
     completed: JsonObject
@@ -174,7 +174,7 @@ def _merge(
     kind: Kind,
     old: JsonObject,
     config: JsonObject,
-    node: Node,
+    node: SchemaNode,
     writer: Manager,
     *,
     yielded: FieldSet,
@@ -217,7 +217,7 @@ def _merge(
 
 
 def _yielded(
-    kind: Kind, old: JsonObject, node: Node, command: PatchObject, rules: Rules
+    kind: Kind, old: JsonObject, node: SchemaNode, command: PatchObject, rules: Rules
 ) -> FieldSet:
     """What `kubectl apply` set from the client and kubectl may now take over on the server.
 
@@ -279,7 +279,7 @@ def _is_left_out(name: str, kind: Kind) -> bool:
     return name in ("apiVersion", "kind") or (name == "status" and kind.has_status)
 
 
-def _before_first_apply(kind: Kind, old: JsonObject, node: Node, writer: Manager) -> Manager:
+def _before_first_apply(kind: Kind, old: JsonObject, node: SchemaNode, writer: Manager) -> Manager:
     """The owner of everything that was there before anybody applied."""
     present, _ = field_sets.changes(field_sets.zero(node), old, node)
     return replace(

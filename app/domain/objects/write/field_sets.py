@@ -16,7 +16,7 @@ import msgspec
 
 from app.domain.objects.schema import structural
 from app.domain.objects.schema.equality import semantic_equal
-from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values.json_tree import JsonObject
 
 FieldSet: TypeAlias = dict[str, Any]
@@ -71,23 +71,23 @@ def dump(fields: FieldSet) -> JsonObject:
     return dumped
 
 
-def applied(value: JsonObject, node: Node) -> FieldSet:
+def applied(value: JsonObject, node: SchemaNode) -> FieldSet:
     """The fields that an applied configuration owns: leaves, atomic nodes, items, map keys."""
     return _applied_below(value, node)
 
 
-def everything(value: Any, node: Node | None) -> FieldSet:
+def everything(value: Any, node: SchemaNode | None) -> FieldSet:
     """A value that was not there before: itself and all below it. Shared: never change it."""
     if node is None or not node.is_granular:
         return _LEAF
     owned: FieldSet = {MEMBER: True}
-    if node.shape is Shape.LIST:
+    if node.shape is SchemaShape.LIST:
         items = node.items
         for item in value if value.__class__ is list else ():
             element = _element(item, node)
             owned[element] = everything(item, items) if element not in owned else _LEAF
     elif value.__class__ is dict:
-        is_map = node.shape is Shape.MAP
+        is_map = node.shape is SchemaShape.MAP
         fields = node.fields
         for key, item in value.items():
             child = node.items if is_map else fields.get(key)
@@ -96,19 +96,19 @@ def everything(value: Any, node: Node | None) -> FieldSet:
     return owned
 
 
-def written_whole(value: Any, node: Node | None) -> JsonObject:
+def written_whole(value: Any, node: SchemaNode | None) -> JsonObject:
     """`dump(everything(value, node))`, without making the set first."""
     if node is None or not node.is_granular:
         return {}
     written: JsonObject = {MEMBER: {}}
-    if node.shape is Shape.LIST:
+    if node.shape is SchemaShape.LIST:
         items = node.items
         for item in value if value.__class__ is list else ():
             element = _element(item, node)
             written[element] = written_whole(item, items) if element not in written else {}
     elif value.__class__ is dict:
-        is_map = node.shape is Shape.MAP
-        child: Node | None = node.items if is_map else None
+        is_map = node.shape is SchemaShape.MAP
+        child: SchemaNode | None = node.items if is_map else None
         fields = node.fields
         for key, item in value.items():
             if not is_map:
@@ -118,7 +118,7 @@ def written_whole(value: Any, node: Node | None) -> JsonObject:
     return written if len(written) > 1 else {}
 
 
-def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | None:
+def written_beyond(zero: Any, value: Any, node: SchemaNode | None) -> JsonObject | None:
     """What `changes(zero, value, node)` says has changed, written; None when nothing has."""
     if zero is value or zero == value:
         return None
@@ -129,13 +129,13 @@ def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | Non
     if (zero and not _fits(zero, node)) or (value and not _fits(value, node)):
         return {}
     fields: JsonObject = {}
-    if node.shape is Shape.LIST:
+    if node.shape is SchemaShape.LIST:
         before = {_element(item, node): item for item in zero or ()}
         after: JsonObject = {_element(item, node): item for item in value or ()}
         prefix = ""
     else:
         before, after, prefix = zero or {}, value or {}, "f:"
-    is_object = node.shape is Shape.OBJECT
+    is_object = node.shape is SchemaShape.OBJECT
     for key, item in after.items():
         child = node.fields.get(key) if is_object else node.items
         if key not in before:
@@ -147,7 +147,7 @@ def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | Non
     return fields or None
 
 
-def changes(old: Any, new: Any, node: Node | None) -> tuple[FieldSet, FieldSet]:
+def changes(old: Any, new: Any, node: SchemaNode | None) -> tuple[FieldSet, FieldSet]:
     """What was added or changed from `old` to `new`, and what was removed."""
     changed: FieldSet = {}
     removed: FieldSet = {}
@@ -156,7 +156,7 @@ def changes(old: Any, new: Any, node: Node | None) -> tuple[FieldSet, FieldSet]:
 
 
 @lru_cache(maxsize=256)
-def zero(node: Node) -> JsonObject:
+def zero(node: SchemaNode) -> JsonObject:
     """What an empty object of this type shows: required fields and structs, without values.
 
     Shared between callers: never change it.
@@ -165,7 +165,9 @@ def zero(node: Node) -> JsonObject:
     structs = node.required - structural.pointers(node.definition)
     for name, field in node.fields.items():
         if name in node.always or name in structs:
-            zeroed[name] = zero(field) if field.shape is Shape.OBJECT else node.always.get(name)
+            zeroed[name] = (
+                zero(field) if field.shape is SchemaShape.OBJECT else node.always.get(name)
+            )
     return zeroed
 
 
@@ -222,12 +224,12 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
             yield from paths(fields[element], prefix + _path_text(element))
 
 
-def item_text(item: Any, node: Node) -> str:
+def item_text(item: Any, node: SchemaNode) -> str:
     """How messages name an item of a keyed list or of a set, such as `[name="v"]`."""
     return _path_text(_element(item, node))
 
 
-def merged(live: Any, config: Any, node: Node | None) -> Any:
+def merged(live: Any, config: Any, node: SchemaNode | None) -> Any:
     """`config` laid over `live`: granular maps by field, keyed lists by key, sets united.
 
     Items keep the order of `live`; new ones follow. The result shares with both.
@@ -240,12 +242,12 @@ def merged(live: Any, config: Any, node: Node | None) -> Any:
             child = _child(node, key)
             result[key] = merged(live[key], value, child) if key in live else value
         return result
-    if isinstance(config, list) and isinstance(live, list) and node.shape is Shape.LIST:
+    if isinstance(config, list) and isinstance(live, list) and node.shape is SchemaShape.LIST:
         return _merged_list(live, config, node)
     return config
 
 
-def without(value: Any, last: FieldSet, owned: FieldSet, node: Node | None) -> Any:
+def without(value: Any, last: FieldSet, owned: FieldSet, node: SchemaNode | None) -> Any:
     """`value` without the fields of `last` that nobody in `owned` has.
 
     A named field goes with all below it when nobody owns anything there; an item of a list only
@@ -276,9 +278,9 @@ def without(value: Any, last: FieldSet, owned: FieldSet, node: Node | None) -> A
     return value
 
 
-def _applied_below(value: Any, node: Node | None) -> FieldSet:
+def _applied_below(value: Any, node: SchemaNode | None) -> FieldSet:
     applied: FieldSet = {}
-    is_free = node is not None and node.shape is Shape.MAP
+    is_free = node is not None and node.shape is SchemaShape.MAP
     is_list = isinstance(value, list)
     for element, item, child in _children(value, node):
         is_leaf = child is None or not child.is_granular or not _fits(item, child)
@@ -293,12 +295,14 @@ def _applied_below(value: Any, node: Node | None) -> FieldSet:
     return applied
 
 
-def _fits(value: Any, node: Node) -> bool:
+def _fits(value: Any, node: SchemaNode) -> bool:
     """Whether a value can have parts as its schema describes them; custom objects may be wrong."""
-    return isinstance(value, list if node.shape is Shape.LIST else dict)
+    return isinstance(value, list if node.shape is SchemaShape.LIST else dict)
 
 
-def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: FieldSet) -> None:
+def _compare(
+    old: Any, new: Any, node: SchemaNode | None, changed: FieldSet, removed: FieldSet
+) -> None:
     """Both values are there. Fields below go into the two sets; a changed leaf is marked."""
     if old is new or old == new:
         return
@@ -312,7 +316,7 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
     if (old and not _fits(old, node)) or (new and not _fits(new, node)):
         changed[MEMBER] = True
         return
-    if node.shape is Shape.LIST:
+    if node.shape is SchemaShape.LIST:
         before = {_element(item, node): item for item in old or ()}
         after = {_element(item, node): item for item in new or ()}
         prefix = ""
@@ -320,7 +324,7 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
         before = old or {}
         after = new or {}
         prefix = "f:"
-    is_object = node.shape is Shape.OBJECT
+    is_object = node.shape is SchemaShape.OBJECT
     for key, item in after.items():
         if key not in before:
             child = node.fields.get(key) if is_object else node.items
@@ -343,16 +347,16 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
             removed[prefix + key] = everything(item, child)
 
 
-def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | None]]:
+def _children(value: Any, node: SchemaNode | None) -> Iterator[tuple[str, Any, SchemaNode | None]]:
     """Path element, value and schema of what lies below a granular value."""
     if node is None or not node.is_granular:
         return
     if not _fits(value, node):
         return
-    if node.shape is Shape.LIST:
+    if node.shape is SchemaShape.LIST:
         for item in value:
             yield _element(item, node), item, node.items
-    elif node.shape is Shape.MAP:
+    elif node.shape is SchemaShape.MAP:
         items = node.items
         for key, item in value.items():
             yield f"f:{key}", item, items
@@ -362,13 +366,13 @@ def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | 
             yield f"f:{key}", item, fields.get(key)
 
 
-def _child(node: Node | None, key: str) -> Node | None:
+def _child(node: SchemaNode | None, key: str) -> SchemaNode | None:
     if node is None:
         return None
-    return node.items if node.shape is Shape.MAP else node.fields.get(key)
+    return node.items if node.shape is SchemaShape.MAP else node.fields.get(key)
 
 
-def _element(item: Any, node: Node) -> str:
+def _element(item: Any, node: SchemaNode) -> str:
     if node.list_type == "set":
         return "v:" + _encoder.encode(item).decode()
     keys: JsonObject = {}
@@ -382,7 +386,7 @@ def _element(item: Any, node: Node) -> str:
     return "k:" + _encoder.encode(keys).decode()
 
 
-def _merged_list(live: list[Any], config: list[Any], node: Node) -> list[Any]:
+def _merged_list(live: list[Any], config: list[Any], node: SchemaNode) -> list[Any]:
     wanted = {_element(item, node): item for item in config}
     items = []
     for item in live:

@@ -158,7 +158,7 @@ def check_seed(seed: object, place: str) -> int:
     return seed
 
 
-def _node(schemas: Schemas, kind: Kind | None) -> structural.Node:
+def _node(schemas: Schemas, kind: Kind | None) -> structural.SchemaNode:
     if kind is None:
         return schemas.root(corrections.LOOSE)
     return structural.storage_node(schemas, kind)

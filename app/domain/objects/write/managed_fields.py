@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from app.domain.log import Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.conversion import EVENT_NAMES
-from app.domain.objects.schema.structural import Node
+from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import field_sets
 from app.domain.objects.write.commands import WriteOptions
 from app.domain.objects.write.field_sets import FieldSet
@@ -160,7 +160,7 @@ def track(
     metadata: JsonObject,
     tree: JsonView,
     old: JsonView | None,
-    node: Node,
+    node: SchemaNode,
     writer: Manager,
     *,
     has_status: bool,
@@ -200,7 +200,7 @@ def track(
 
 
 def begin(
-    metadata: JsonObject, tree: JsonView, node: Node, writer: Manager, *, has_status: bool
+    metadata: JsonObject, tree: JsonView, node: SchemaNode, writer: Manager, *, has_status: bool
 ) -> None:
     """Enter the write that makes an object, in place: `track` for a new object without entries.
 
@@ -227,7 +227,7 @@ def begin(
     metadata["managedFields"] = [entry]
 
 
-def _owned_at(key: str, value: object, zero: JsonView, node: Node) -> JsonObject | None:
+def _owned_at(key: str, value: object, zero: JsonView, node: SchemaNode) -> JsonObject | None:
     """What of a field of a new object its writer owns, written; None for nothing."""
     child = node.fields.get(key)
     if key in zero:

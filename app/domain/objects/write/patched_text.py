@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain.objects.protobuf.fields import MESSAGES
-from app.domain.objects.schema.structural import Node, Shape, short_name
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape, short_name
 from app.domain.values.json_tree import JsonObject
 
 Touched = Mapping[str, Any]
@@ -28,19 +28,19 @@ def reached_by(paths: list[list[str]]) -> Touched:
     return reached
 
 
-def ordered(value: Any, node: Node | None, touched: Touched | None) -> Any:
+def ordered(value: Any, node: SchemaNode | None, touched: Touched | None) -> Any:
     """A patched object in the order of its text: sorted where the patch was, else as its type.
 
     Parity: api.md 8; a JSON or merge patch decodes only what it reaches, and leaves the rest as
     written.
     """
     if isinstance(value, list):
-        items = node.items if node is not None and node.shape is Shape.LIST else None
+        items = node.items if node is not None and node.shape is SchemaShape.LIST else None
         below = touched or {}
         return [ordered(item, items, below.get(str(at))) for at, item in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
-    is_map = node is not None and node.shape is Shape.MAP
+    is_map = node is not None and node.shape is SchemaShape.MAP
     names = sorted(value) if touched is not None else _in_type_order(value, node)
     pairs: JsonObject = {}
     for name in names:
@@ -49,7 +49,7 @@ def ordered(value: Any, node: Node | None, touched: Touched | None) -> Any:
     return pairs
 
 
-def _in_type_order(value: Mapping[str, Any], node: Node | None) -> list[str]:
+def _in_type_order(value: Mapping[str, Any], node: SchemaNode | None) -> list[str]:
     message = MESSAGES.get(short_name(node.definition)) if node is not None else None
     if message is None:
         return sorted(value)

@@ -15,7 +15,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
-from app.domain.objects.schema.structural import Node
+from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import admission, metadata, patched_text, subresources, updating
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.objects.write.decided import Decided
@@ -76,7 +76,9 @@ def _admit_patched(
         raise _unreadable(command, patched, node, problem.undecodable) from problem
 
 
-def _unreadable(command: PatchObject, patched: JsonObject, node: Node, detail: str) -> Invalid:
+def _unreadable(
+    command: PatchObject, patched: JsonObject, node: SchemaNode, detail: str
+) -> Invalid:
     """The refusal of a patch after which the object cannot be read, as Go prints both."""
     body = command.body
     if command.type is PatchType.STRATEGIC:

@@ -11,7 +11,7 @@ from typing import Any
 from app.domain.errors import BadRequest
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema.corrections import UNKNOWN
-from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.objects.write import field_sets
 from app.domain.values import go_text, json_tree
 from app.domain.values.json_tree import JsonObject
@@ -19,7 +19,7 @@ from app.domain.values.json_tree import JsonObject
 ERRORS_MAX = 50
 
 
-def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) -> None:
+def check(kind: Kind, group: str, version: str, config: JsonObject, node: SchemaNode) -> None:
     """Raise BadRequest naming every field that is not declared or holds no such value.
 
     Parity: api.md 9; the object is named as the configuration names it.
@@ -39,8 +39,8 @@ def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) 
     )
 
 
-def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
-    if isinstance(value, dict) and node.shape is Shape.OBJECT:
+def _errors(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and node.shape is SchemaShape.OBJECT:
         fields = node.fields
         for name, item in value.items():
             child = fields.get(name)
@@ -48,10 +48,10 @@ def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
                 yield from _errors(item, child, f"{path}.{name}")
             elif not node.is_open:
                 yield f"{path}.{name}: field not declared in schema"
-    elif isinstance(value, dict) and node.shape is Shape.MAP:
+    elif isinstance(value, dict) and node.shape is SchemaShape.MAP:
         for name, item in value.items():
             yield from _errors(item, node.items, f"{path}.{name}")
-    elif isinstance(value, list) and node.shape is Shape.LIST:
+    elif isinstance(value, list) and node.shape is SchemaShape.LIST:
         yield from _list_errors(value, node, path)
     elif value is not None and node.shape in _EXPECTED and node.definition != UNKNOWN:
         types, name = _EXPECTED[node.shape]
@@ -60,19 +60,19 @@ def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
             yield f"{path}: expected {name}, got {shown}"
 
 
-_EXPECTED: Mapping[Shape, tuple[tuple[type, ...], str]] = {
-    Shape.BOOLEAN: ((bool,), "boolean"),
-    Shape.BYTES: ((str,), "string"),
-    Shape.INTEGER: ((int, float), "numeric (int or float)"),
-    Shape.LIST: ((list,), "list"),
-    Shape.MAP: ((dict,), "map"),
-    Shape.NUMBER: ((int, float), "numeric (int or float)"),
-    Shape.OBJECT: ((dict,), "map"),
-    Shape.STRING: ((str,), "string"),
+_EXPECTED: Mapping[SchemaShape, tuple[tuple[type, ...], str]] = {
+    SchemaShape.BOOLEAN: ((bool,), "boolean"),
+    SchemaShape.BYTES: ((str,), "string"),
+    SchemaShape.INTEGER: ((int, float), "numeric (int or float)"),
+    SchemaShape.LIST: ((list,), "list"),
+    SchemaShape.MAP: ((dict,), "map"),
+    SchemaShape.NUMBER: ((int, float), "numeric (int or float)"),
+    SchemaShape.OBJECT: ((dict,), "map"),
+    SchemaShape.STRING: ((str,), "string"),
 }
 
 
-def _list_errors(value: list[Any], node: Node, path: str) -> Iterator[str]:
+def _list_errors(value: list[Any], node: SchemaNode, path: str) -> Iterator[str]:
     seen: set[str] = set()
     for index, item in enumerate(value):
         place = f"{path}[{index}]"
@@ -91,7 +91,7 @@ def _list_errors(value: list[Any], node: Node, path: str) -> Iterator[str]:
         yield from _errors(item, node.items, place)
 
 
-def _has_key(item: JsonObject, node: Node) -> bool:
+def _has_key(item: JsonObject, node: SchemaNode) -> bool:
     """Whether an item of a keyed list can be told from others: one key is enough."""
     return any(
         item.get(key) is not None

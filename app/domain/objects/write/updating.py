@@ -27,7 +27,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import equality, gates, prune, structural
-from app.domain.objects.schema.structural import Node
+from app.domain.objects.schema.structural import SchemaNode
 from app.domain.objects.write import (
     admission,
     asking,
@@ -321,7 +321,7 @@ def _stale(kind: Kind, key: ObjectKey, version: str) -> Rejected:
     return field_errors.rejection(kind.kind, kind.group, key.name, [error])
 
 
-def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: Node) -> None:
+def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: SchemaNode) -> None:
     """Let a write that changes nothing but the times of managers keep those too, in place.
 
     Managers are compared before the defaults are filled in, so a list that is applied again without
@@ -423,7 +423,9 @@ def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
         new["spec"]["taint"]["timeAdded"] = timestamps.seconds_text(stamp.time)
 
 
-def _count_generation(kind: Kind, new: JsonObject, old: JsonObject, node: structural.Node) -> None:
+def _count_generation(
+    kind: Kind, new: JsonObject, old: JsonObject, node: structural.SchemaNode
+) -> None:
     """A generation is a change of one field, mostly the spec; of custom objects, of anything but
     the status."""
     if kind.custom is not None:

@@ -47,7 +47,7 @@ from app.service.replays.deciding.altered import (
     refused_pods,
 )
 from app.service.replays.deciding.names import RecordedNames
-from app.service.replays.reconciling import Timeline
+from app.service.replays.reconciling import ReplayTimeline
 
 _GONE = "a write from outside about an object that is gone here"
 _ANOTHER = "a write from outside about an object in whose place another one stands here"
@@ -155,7 +155,7 @@ class Run:
         if alteration is not None:
             # What has a pace waits by itself; what the change brings about waits for nothing.
             starts = {name: at for name, at in starts.items() if name in UNPACED}
-        self.timeline = Timeline(
+        self.timeline = ReplayTimeline(
             rules=rules,
             uids=self._names,
             controllers=[self._placed(each, starts.get(each.name)) for each in controllers],

@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.blast import compare, world
-from app.analysis.blast.compare import BlastBounds, Delete, Put
+from app.analysis.blast.compare import BlastBounds, ProposedDeletion, Put
 from app.analysis.blast.radius import BlastRadius, Fate
 from app.domain.errors import InputError, Invalid, NotFound
 from app.domain.log import HistoryInfo
@@ -72,7 +72,7 @@ def test_deleted_rule_spares_pods():
     cluster = running()
     cluster.rule("first")
     cluster.settle()
-    found = check(cluster, Delete(kind="devicetaintrule", name="first"))
+    found = check(cluster, ProposedDeletion(kind="devicetaintrule", name="first"))
     assert fates(found)["patient"] == "spared"
     assert found.totals["devices_allocatable"] == 4
 
@@ -85,7 +85,7 @@ def test_rules_are_proposed_in_the_versions_of_the_history():
     }
     cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "first", spec=spec)
     cluster.settle()
-    found = check(cluster, Delete(kind="devicetaintrule", name="first"))
+    found = check(cluster, ProposedDeletion(kind="devicetaintrule", name="first"))
     assert fates(found)["patient"] == "spared"
     with pytest.raises(InputError) as refused:
         check(cluster, put("DeviceTaintRule", "second", spec, place="rule.yaml:1"))
@@ -139,14 +139,14 @@ def test_changed_class_tells_the_claims_that_match_no_longer():
 
 
 def test_deleted_class_is_missed_by_its_claims():
-    found = check(running(), Delete(kind="DeviceClass", name="gpu"))
+    found = check(running(), ProposedDeletion(kind="DeviceClass", name="gpu"))
     assert found.claims[0].troubles[0].text == "class gpu is gone"
 
 
 def test_vanished_devices_are_missed_by_their_claims():
     cluster = running()
     held = sorted(cluster.devices_of(cluster.claim_of("plain")))
-    found = check(cluster, Delete(kind="resourceslice", name="n1-slice"))
+    found = check(cluster, ProposedDeletion(kind="resourceslice", name="n1-slice"))
     assert held == ["n1/gpu-0"]
     assert found.totals["devices_gone"] == 2
     assert (found.pools[0].state_before, found.pools[0].state_after) == ("usable", "absent")
@@ -284,7 +284,7 @@ def test_refused_change_names_its_place():
             Put(tree={"apiVersion": "x/v9", "kind": "DeviceClass"}),
             "there is no DeviceClass in x/v9",
         ),
-        (Delete(kind="pod", name="p"), "pod changes no devices"),
+        (ProposedDeletion(kind="pod", name="p"), "pod changes no devices"),
     ],
 )
 def test_what_changes_no_devices_is_refused(change, text):
@@ -294,7 +294,7 @@ def test_what_changes_no_devices_is_refused(change, text):
 
 def test_deleting_what_is_not_there_is_refused():
     with pytest.raises(NotFound):
-        check(running(), Delete(kind="deviceclass", name="nope"))
+        check(running(), ProposedDeletion(kind="deviceclass", name="nope"))
 
 
 def test_nothing_and_too_much_are_refused():
@@ -324,7 +324,7 @@ def test_documents_become_changes():
         ],
         ["devicetaintrule/x"],
     )
-    assert [type(change).__name__ for change in made] == ["Put", "Put", "Delete"]
+    assert [type(change).__name__ for change in made] == ["Put", "Put", "ProposedDeletion"]
     with pytest.raises(InputError, match="names nothing"):
         compare.read_changes([], ["x"])
     with pytest.raises(InputError, match="f:1: a document must be an object"):

@@ -1,7 +1,7 @@
 """What a change means to pods that wait for a node."""
 
 from app.analysis.blast import compare, text, world
-from app.analysis.blast.compare import Delete
+from app.analysis.blast.compare import ProposedDeletion
 from app.analysis.blast.radius import BlastRadius
 from app.domain.controllers.registry import Options
 from app.domain.log import HistoryInfo
@@ -148,7 +148,9 @@ def test_deleted_rule_lets_waiting_pods_in():
     cluster.rule("bad", effect="NoSchedule")
     cluster.pod("pod", template="gpu")
     cluster.settle()
-    assert told(ask(cluster, Delete(kind="devicetaintrule", name="bad"))) == {"pod": ("fits", "n1")}
+    assert told(ask(cluster, ProposedDeletion(kind="devicetaintrule", name="bad"))) == {
+        "pod": ("fits", "n1")
+    }
 
 
 def test_existing_rule_names_the_pods_that_wait_because_of_it():

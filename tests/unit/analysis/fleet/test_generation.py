@@ -7,7 +7,7 @@ import yaml
 
 from app.analysis.fleet import generation, incidents
 from app.analysis.fleet.generation import Fleet
-from app.analysis.fleet.incidents import Incident, Kind, Present
+from app.analysis.fleet.incidents import FleetIncident, IncidentKind, Present
 from app.bootstrap import fleets
 from app.domain.errors import InputError
 from tests.cluster import USER, Cluster
@@ -64,7 +64,7 @@ class World:
         self.send(commands)
         return len(commands)
 
-    def happen(self, incident: Incident) -> None:
+    def happen(self, incident: FleetIncident) -> None:
         self.send(incidents.commands(incident, self.fleet, self.present()))
         self.send(incidents.follow_up(incident, self.fleet, self.present()))
 
@@ -181,7 +181,7 @@ def test_incidents_are_the_same_for_the_same_seed():
     first = incidents.plan(whole, PLAN, 5)
     assert first == incidents.plan(whole, PLAN, 5)
     assert first != incidents.plan(whole, PLAN, 6)
-    assert {incident.kind for incident in first} == set(Kind)
+    assert {incident.kind for incident in first} == set(IncidentKind)
     assert list(first) == sorted(first, key=lambda found: (found.at_seconds, found.name))
 
 
@@ -199,12 +199,16 @@ def test_after_all_incidents_the_fleet_is_whole_again():
 
 def test_lost_driver_loses_its_slices_and_republishes_them():
     world = World("cpu", nodes=1)
-    lost = Incident(at_seconds=0, kind=Kind.LOSE_DRIVER, name="x", node="cpu-1", driver="dra.cpu")
+    lost = FleetIncident(
+        at_seconds=0, kind=IncidentKind.LOSE_DRIVER, name="x", node="cpu-1", driver="dra.cpu"
+    )
     world.happen(lost)
     world.cluster.wait(31)
     assert world.cluster.names("resourceslices") == []
     world.happen(
-        Incident(at_seconds=1, kind=Kind.RETURN_DRIVER, name="x", node="cpu-1", driver="dra.cpu")
+        FleetIncident(
+            at_seconds=1, kind=IncidentKind.RETURN_DRIVER, name="x", node="cpu-1", driver="dra.cpu"
+        )
     )
     world.cluster.wait(60)
     assert len(world.cluster.names("resourceslices")) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.invariants import RULES, InvariantWatch, Kind, Switches
+from app.analysis.verify.invariants import RULES, InvariantWatch, Switches, ViolationKind
 from tests import draws
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.worlds import RandomWorld
@@ -63,7 +63,7 @@ def test_random_worlds_break_nearly_everything_in_every_way():
     found = [each for events in worlds for each in watched(events)]
     found += [each for events in worlds for each in watched(events, Switches(rules_unseen=True))]
     assert {rule for rule, *_ in found} == set(RULES)
-    assert {kind for _, kind, *_ in found} == {kind.value for kind in Kind}
+    assert {kind for _, kind, *_ in found} == {kind.value for kind in ViolationKind}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -6,7 +6,7 @@ begin and end while other objects change, and one begins and ends between two wr
 
 import pytest
 
-from app.analysis.verify.invariants import RULES, InvariantWatch, Kind
+from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import SECOND
@@ -1095,5 +1095,5 @@ def test_every_rule_has_a_story_that_breaks_it():
 def test_every_rule_is_documented():
     page = (REPOSITORY / "docs/explanation/invariants.md").read_text(encoding="utf-8")
     assert [name for name, text in RULES.items() if f"| `{name}` | {text} |" not in page] == []
-    assert [kind for kind in Kind if f"| `{kind.value}` |" not in page] == []
+    assert [kind for kind in ViolationKind if f"| `{kind.value}` |" not in page] == []
     assert f"within {LATE_AFTER // SECOND} seconds" in page

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from app.analysis.lint import linting, revisions
-from app.analysis.lint.findings import Finding, Severity
+from app.analysis.lint.findings import LintFinding, Severity
 from app.analysis.lint.linting import RULES, LintReport
 from app.analysis.lint.subjects import Subject, Subjects
 from app.bootstrap.rules import rules_for
@@ -33,7 +33,7 @@ def lint(trees: Iterable[JsonObject]) -> LintReport:
     return linting.lint(Subjects.of(subjects), before=refusals)
 
 
-def places(findings: Iterable[Finding]) -> set[tuple[str, str, str]]:
+def places(findings: Iterable[LintFinding]) -> set[tuple[str, str, str]]:
     return {(each.rule.id, each.place.object, each.place.field) for each in findings}
 
 

@@ -27,7 +27,7 @@ from app.domain.controllers.scheduling.binding_cycle.waiting_binding import (
 )
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
 from app.domain.controllers.scheduling.reports import events, messages
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, Rules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, SchedulerRules
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -52,7 +52,7 @@ class FixedBindDelay:
 
 
 def write_claims(
-    rules: Rules, views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant
+    rules: SchedulerRules, views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant
 ) -> Plan:
     """Write the claims of a placed pod, or give up at the first that is not as it was.
 

@@ -30,7 +30,7 @@ KNOWN_MAX = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedImages:
     """The images of a pod, by their full names; `count` of them bound the sum of their sizes."""
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class ImageIndex:
     def __init__(self) -> None:
         self._sizes: dict[str, dict[str, int]] = {}
         self._reported: dict[str, Sequence[JsonObject]] = {}
-        self._known: Bounded[tuple[Wanted, int], Mapping[str, int]] = Bounded(KNOWN_MAX)
+        self._known: Bounded[tuple[WantedImages, int], Mapping[str, int]] = Bounded(KNOWN_MAX)
 
     def __bool__(self) -> bool:
         return bool(self._reported)
@@ -71,14 +71,14 @@ class ImageIndex:
                     self._sizes.pop(name, None)
         self._known.clear()
 
-    def scores(self, wanted: Wanted, nodes: int) -> Mapping[str, int]:
+    def scores(self, wanted: WantedImages, nodes: int) -> Mapping[str, int]:
         """The scores of the nodes that have some of the images; `nodes` is how many there are."""
         known = self._known.get((wanted, nodes))
         if known is None:
             known = self._known[wanted, nodes] = self._count(wanted, nodes)
         return known
 
-    def _count(self, wanted: Wanted, nodes: int) -> Mapping[str, int]:
+    def _count(self, wanted: WantedImages, nodes: int) -> Mapping[str, int]:
         sums: dict[str, int] = {}
         for name in wanted.names:
             sizes = self._sizes.get(name)
@@ -96,7 +96,7 @@ def score(total: int, count: int) -> int:
     return SCORE_MAX * (bounded - SUM_MIN) // (most - SUM_MIN)
 
 
-def wanted_by(pod: JsonView, *, counts_volumes: bool) -> Wanted:
+def wanted_by(pod: JsonView, *, counts_volumes: bool) -> WantedImages:
     """The images of a pod's containers and image volumes.
 
     Volumes always add to the sum; whether they raise its upper bound differs between releases (r4).
@@ -114,7 +114,7 @@ def wanted_by(pod: JsonView, *, counts_volumes: bool) -> Wanted:
         if "image" in volume:
             names.append(full_name(json_tree.text(volume, "image", "reference")))
             count += counts_volumes
-    return Wanted(names=tuple(names), count=count)
+    return WantedImages(names=tuple(names), count=count)
 
 
 def full_name(name: str) -> str:

@@ -34,7 +34,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.cycle import (
     Aborted,
     BindDelay,
     Cycle,
-    Rules,
+    SchedulerRules,
     TieBreak,
     begin,
 )
@@ -55,7 +55,7 @@ __all__ = [
     "NOT_AVAILABLE",
     "Attempt",
     "BindDelay",
-    "Rules",
+    "SchedulerRules",
     "TieBreak",
     "attempt",
     "begin",
@@ -125,7 +125,7 @@ class _Tally:
 
 
 def attempt(
-    rules: Rules,
+    rules: SchedulerRules,
     views: DeviceViews,
     nodes: NodeIndex,
     verdicts: Verdicts,

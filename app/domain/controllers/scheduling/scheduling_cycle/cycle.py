@@ -44,7 +44,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import (
 from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import Readiness
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
-    Wanted,
+    ExtendedRequests,
 )
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
 from app.domain.controllers.scheduling.plugins.inter_pod_affinity import Neighbourhood
@@ -88,7 +88,7 @@ BindDelay: TypeAlias = Callable[[str, Instant], tuple[Instant, Instant]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class SchedulerRules:
     """What does not change during the life of a scheduler.
 
     Without a `bind_delay` claims are written and the pod is bound together with the decision.
@@ -142,7 +142,7 @@ class Classes(Mapping[str, JsonView]):
 class Cycle:
     """One attempt in progress. `nominated` are pods not yet bound that count on their nodes."""
 
-    rules: Rules
+    rules: SchedulerRules
     views: DeviceViews
     nodes: NodeIndex
     pod: PodSpec
@@ -157,7 +157,7 @@ class Cycle:
     fails_to_score: bool
     is_cached: bool
     tree: JsonObject
-    wanted: Wanted | None = None
+    wanted: ExtendedRequests | None = None
     nominated: Rivals = field(default_factory=lambda: NO_RIVALS)
     extended: dict[frozenset[str], ExtendedClaim] = field(default_factory=dict)
 
@@ -368,7 +368,7 @@ class Cycle:
 
 
 def begin(
-    rules: Rules,
+    rules: SchedulerRules,
     views: DeviceViews,
     nodes: NodeIndex,
     verdicts: Verdicts,
@@ -417,11 +417,11 @@ def begin(
     )
 
 
-def _scores_devices(rules: Rules) -> bool:
+def _scores_devices(rules: SchedulerRules) -> bool:
     return rules.gates.enabled("DRAPrioritizedList") and not rules.quirks.r1
 
 
-def _wanted(rules: Rules, objects: ObjectsReader, pod: PodSpec) -> Wanted | None:
+def _wanted(rules: SchedulerRules, objects: ObjectsReader, pod: PodSpec) -> ExtendedRequests | None:
     if not rules.gates.enabled("DRAExtendedResource"):
         return None
     wanted = extended.wanted_by(objects, pod.facts, pod.amounts.asked)
@@ -431,7 +431,7 @@ def _wanted(rules: Rules, objects: ObjectsReader, pod: PodSpec) -> Wanted | None
 
 
 def _kind_of(
-    pod: PodSpec, claims: tuple[PodClaim, ...], wanted: Wanted | None, tree: JsonObject
+    pod: PodSpec, claims: tuple[PodClaim, ...], wanted: ExtendedRequests | None, tree: JsonObject
 ) -> bytes:
     if not claims and wanted is None:
         return pod.shape

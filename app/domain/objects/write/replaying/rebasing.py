@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _ABSENT: Final = object()
@@ -48,7 +48,7 @@ def is_same(one: JsonView, other: JsonView) -> bool:
     return first == second
 
 
-def rebase(node: Node, before: JsonView, after: JsonView, present: JsonView) -> Rebased:
+def rebase(node: SchemaNode, before: JsonView, after: JsonView, present: JsonView) -> Rebased:
     """What clients have changed between `before` and `present`, upon `after`."""
     joiner = _Joiner()
     tree = joiner.fields(node, (before, after, present), ())
@@ -65,7 +65,7 @@ def _without_version(metadata: object) -> object:
 class _Joiner:
     conflicts: list[str] = field(default_factory=list)
 
-    def fields(self, node: Node | None, trees: _States, path: tuple[str, ...]) -> JsonObject:
+    def fields(self, node: SchemaNode | None, trees: _States, path: tuple[str, ...]) -> JsonObject:
         """Objects and maps, field by field; in the order of `after`, then of `present`."""
         joined: JsonObject = {}
         before, after, present = trees
@@ -83,14 +83,14 @@ class _Joiner:
                 joined[name] = value
         return joined
 
-    def value(self, node: Node | None, states: _States, path: tuple[str, ...]) -> Any:
+    def value(self, node: SchemaNode | None, states: _States, path: tuple[str, ...]) -> Any:
         """One value of three states, of which each may be absent."""
         before, after, present = states
         if present in (before, after):
             return after
         if after == before:
             return present
-        is_whole = node is not None and node.is_atomic and node.shape is not Shape.ANY
+        is_whole = node is not None and node.is_atomic and node.shape is not SchemaShape.ANY
         if not is_whole and isinstance(after, Mapping) and isinstance(present, Mapping):
             tree = before if isinstance(before, Mapping) else {}
             return self.fields(node, (tree, after, present), path)
@@ -104,14 +104,14 @@ class _Joiner:
 
     def items(
         self,
-        node: Node | None,
+        node: SchemaNode | None,
         key: Callable[[Any], Hashable],
         lists: _States,
         path: tuple[str, ...],
     ) -> list[Any]:
         """Lists whose items are told apart by a key; in the order of `after`, then of `present`."""
         before, after, present = ({key(item): item for item in items} for items in lists)
-        item_node = None if node is None or node.shape is not Shape.LIST else node.items
+        item_node = None if node is None or node.shape is not SchemaShape.LIST else node.items
         joined = []
         for name in dict.fromkeys((*after, *present)):
             states = (
@@ -143,17 +143,17 @@ def _manager_of(entry: Any) -> Hashable:
     return tuple(str(entry.get(name, "")) for name in _MANAGERS)
 
 
-def _child(node: Node | None, name: str) -> Node | None:
+def _child(node: SchemaNode | None, name: str) -> SchemaNode | None:
     if node is None:
         return None
-    if node.shape is Shape.MAP:
+    if node.shape is SchemaShape.MAP:
         return node.items
     return node.fields.get(name)
 
 
-def _key_of(node: Node | None) -> Callable[[Any], Hashable] | None:
+def _key_of(node: SchemaNode | None) -> Callable[[Any], Hashable] | None:
     """What tells the items of a list apart; None for a list that is one value."""
-    if node is None or node.shape is not Shape.LIST:
+    if node is None or node.shape is not SchemaShape.LIST:
         return None
     keys = node.list_keys if node.list_type == "map" else ()
     if not keys and node.merge_key:

@@ -27,7 +27,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ExtendedRequests:
     """The extended resources of a pod: amount by name, and the class of those that have one."""
 
     amounts: Mapping[str, int]
@@ -43,7 +43,9 @@ class ExtendedClaim:
     mappings: tuple[JsonObject, ...]
 
 
-def wanted_by(objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]) -> Wanted | None:
+def wanted_by(
+    objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]
+) -> ExtendedRequests | None:
     """What the pod asks for beyond node resources; None when it asks for nothing of the kind."""
     amounts = {
         name: count
@@ -53,7 +55,7 @@ def wanted_by(objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]) -
     if not amounts:
         return None
     classes = classes_of(objects, amounts)
-    return Wanted(amounts=amounts, classes=classes, leftover=_leftover(objects, pod))
+    return ExtendedRequests(amounts=amounts, classes=classes, leftover=_leftover(objects, pod))
 
 
 def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
