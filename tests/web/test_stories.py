@@ -50,15 +50,16 @@ def test_keyboard_alone_is_enough(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/")
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        page.wait_for_selector("a:focus >> text=Skip to the content")
         page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.id") == "main"
+        page.wait_for_selector("#main:focus")
         page.keyboard.press("[")
         page.wait_for_url("**/default@*/")
         page.wait_for_selector("text=As of")
         page.keyboard.press("/")
         page.keyboard.type("pod/waits-0")
-        page.wait_for_selector("dialog li a")
+        # What was found for the beginning of the name is replaced when the rest is typed.
+        page.wait_for_selector("dialog li:only-child a[href$='waits-0']")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_selector("table.fields")
