@@ -41,7 +41,10 @@ def build() -> str:
     """How the interpreter was built: its speed differs by a quarter."""
     options = str(sysconfig.get_config_var("CONFIG_ARGS") or "")
     marks = ("--enable-optimizations", "PGO"), ("--with-lto", "LTO")
-    return ", ".join(mark for option, mark in marks if option in options) or "not optimised"
+    return (
+        ", ".join(mark for option, mark in marks if option in options)
+        or "not known to be optimised"
+    )
 
 
 def measure(names: Sequence[str], rounds: int) -> Values:
@@ -132,8 +135,10 @@ def main(arguments: Sequence[str] = ()) -> None:
         print("\n".join(figures.compared(before, after)))
         return
     print(f"machine: {machine()}")
-    if build() == "not optimised":
-        print("this interpreter was built without PGO and LTO: figures are up to a third worse")
+    if build() == "not known to be optimised":
+        print(
+            "this interpreter does not say that it was built with PGO: figures may be a third worse"
+        )
     names = options.names or MEASUREMENTS
     if options.command == "turns":
         before, after = take_turns(options.checkout, names, options.rounds)

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from app.cli import (
     access,
@@ -43,7 +44,76 @@ def _say_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
+SECTIONS: dict[str, dict[str, str]] = {
+    "Begin": {
+        "demo": "Make a cluster, fill it, taint it, explain and verify it",
+        "up": "Serve the API, the controllers and the pages",
+        "incidents": "Play known defects and traps of DRA",
+    },
+    "Bring a cluster in": {
+        "import": "Read audit logs, dumps, watches, archives, terminals",
+        "record": "Record a real cluster, read-only",
+        "fleet": "Make nodes with devices, and pods that use them",
+    },
+    "Ask what happened": {
+        "findings": "What is wrong here, ranked",
+        "timeline": "What happened, a line for each event",
+        "why": "Why a pod, claim, device, rule … is as it is",
+        "map": "Who holds which devices",
+        "scan": "Which known defects a history shows",
+        "report": "An incident as one file, or as a trace for Perfetto",
+        "sql": "Ask the view tables in SQL",
+        "log": "The events as JSON lines",
+    },
+    "Ask what would happen": {
+        "blast": "What a change would do to pods and claims",
+        "fork": "Go on where a history stood, with changes",
+        "diff": "Where two histories part, decision by decision",
+        "sweep": "Many histories under many releases, gates, changes",
+        "serve-replay": "Serve a recorded history as if it happened now",
+        "allocate": "Run allocation scenarios, one a line",
+    },
+    "Prove": {
+        "verify": "Check the chain, the invariants, every decision",
+        "replay": "Rebuild the views, or decide all of it again",
+        "watch-over": "Judge a history while it goes on",
+        "head": "The signed head of a history",
+    },
+    "Write manifests and drivers": {
+        "lint": "Check slices, classes, claims and rules",
+        "cel": "Try a device selector",
+    },
+    "Pass on": {
+        "minimise": "Leave out what an incident does not need",
+        "export": "Write a bundle, manifests or a test",
+    },
+    "Look after": {
+        "histories": "List, copy, rename and delete histories",
+        "controllers": "Switch controllers of a history on and off",
+        "profiles": "What each release stands for",
+        "kubeconfig": "A kubeconfig with a context for each history",
+        "work": "Run controllers beside an API server",
+        "project": "Keep the view tables beside an API server",
+        "migrate": "Bring the database to this program's schema",
+        "rebuild": "Fold the views of a history anew",
+    },
+}
+"""The commands by what people come for, in the order of the program's help."""
+
+
+class _Program(TyperGroup):
+    """The program; its help has the commands in sections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        width = max(map(len, self.commands))
+        for title, texts in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in texts.items()])
+
+
 root = typer.Typer(
+    cls=_Program,
     name="redra",
     no_args_is_help=True,
     rich_markup_mode=None,

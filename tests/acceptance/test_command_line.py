@@ -11,8 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+import typer
+from typer.core import TyperGroup
 
 from app.bootstrap import child_processes, kubeconfigs, serving
+from app.cli.application import SECTIONS, root
 from app.domain.errors import InputError
 from tests.acceptance.server_process import wait_for_own_objects
 from tests.command_line import redra
@@ -40,11 +43,16 @@ def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_pat
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_help_lists_every_command() -> None:
+def test_help_lists_every_command_once_in_a_line_that_fits() -> None:
     code, out, _ = redra("--help")
     assert code == 0
-    for command in ("up", "work", "import", "export", "replay", "why", "allocate", "log", "cel"):
-        assert command in out
+    listed = [name for texts in SECTIONS.values() for name in texts]
+    group = typer.main.get_command(root)
+    assert isinstance(group, TyperGroup)
+    assert set(listed) == set(group.commands)
+    assert len(listed) == len(set(listed))
+    _, *lines = out.splitlines()
+    assert [line for line in lines if len(line) > 80 or line.endswith("...")] == []
 
 
 def test_version_is_printed() -> None:
