@@ -52,7 +52,12 @@ class Companions:
         """Record and play from now on; `end` ends the server."""
         self._attachments.start(tasks)
         if self._replay is not None:
-            tasks.start_soon(self._replay.run, end)
+            tasks.start_soon(self._play, self._replay, end)
+
+    async def _play(self, replay: PacedReplay, end: Callable[[], None]) -> None:
+        """Play until cancelled, or until the replay alone has ended: it has no pace then."""
+        await replay.run(end)
+        self.players.clear()
 
     async def stop(self) -> None:
         """End the recorders well, in a bounded time."""

@@ -11,7 +11,13 @@ import anyio
 from app.bootstrap.pacing.keyboard import Keyboard, state_line
 from app.bootstrap.pacing.wanted import ReplayWanted
 from app.bootstrap.stores import Store, find_history
-from app.domain.errors import InputError, LogUnavailable, RevisionTooLarge, StaleLease
+from app.domain.errors import (
+    InputError,
+    LogUnavailable,
+    RedraError,
+    RevisionTooLarge,
+    StaleLease,
+)
 from app.domain.log import HistoryInfo, LeaseToken, Revision, replays
 from app.service import moments
 from app.service.histories import Histories
@@ -48,6 +54,12 @@ class PacedReplay:
             )
         span = await self._span(parent)
         info = await store.log.find_history(stage.name_of(parent.name))
+        if info is not None and info.parent != parent.id:
+            raise InputError(
+                f"{info.name} is no replay of this {parent.name}: it shows another history, which "
+                "had this name before",
+                cure=f"delete or rename {info.name}",
+            )
         is_new = info is None
         if info is None:
             info = await stage.make(store.log, parent, span.begin, store.ports.clock.now())
@@ -67,15 +79,24 @@ class PacedReplay:
         return player
 
     async def run(self, end: Callable[[], None]) -> None:
-        """Play until cancelled; `end` ends the server."""
+        """Play until cancelled; `end` ends the server.
+
+        What ends the replay alone, such as the deletion of its history, is noted: what else the
+        server does goes on, unless it is to end with the replay.
+        """
         player = self._player
         assert player is not None, "a replay is run after it was begun"
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._renew, player)
-            tasks.start_soon(self._tell, player, end)
-            if self._wanted.has_keys:
-                tasks.start_soon(Keyboard(player, self._note, end).run)
-            await player.run()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._renew, player)
+                tasks.start_soon(self._tell, player, end)
+                if self._wanted.has_keys:
+                    tasks.start_soon(Keyboard(player, self._note, end).run)
+                await player.run()
+        except* RedraError as group:
+            self._note(f"{player.info.name} is played no more: {_first(group)}")
+            if self._wanted.ends:
+                end()
 
     async def _span(self, parent: HistoryInfo) -> Span:
         """What is played. Raises InputError for moments that are not in the history."""
@@ -152,3 +173,11 @@ class PacedReplay:
                 if self._wanted.ends:
                     end()
             was = player.state
+
+
+def _first(group: BaseExceptionGroup[RedraError]) -> BaseException:
+    """One of the errors of a group; what follows from it ended with it."""
+    problem: BaseException = group
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return problem
