@@ -85,8 +85,8 @@ async def settings_of(
 ) -> JsonObject:
     """The settings of a fork. Raises InputError for unknown switches.
 
-    It is no recording, whatever its parent is: it goes on from there, and its time from the time of
-    that moment, while somebody serves it.
+    It is no recording and no paced replay, whatever its parent is: it goes on from there, and its
+    time from the time of that moment, while somebody serves it.
     """
     settings = parent.settings
     if recorded_gates.leave_rules_open(settings):
@@ -96,7 +96,9 @@ async def settings_of(
         )
         if rules:
             settings = recorded_gates.served_rules(settings)
-    settings = {name: value for name, value in settings.items() if name != "recorded"}
+    settings = {
+        name: value for name, value in settings.items() if name not in ("recorded", "paced")
+    }
     gates: dict[str, bool] = {**settings.get("gates", {}), **switches.gates}
     quirks: dict[str, bool] = {**settings.get("quirks", {}), **switches.quirks}
     if switches.profile:

@@ -288,7 +288,7 @@ class Player:
                 self._unsure = _Unsure(before, len(events), recorded)
                 raise
             showing.count(commands, [outcome.event for outcome in outcomes], events)
-        showing.shown.recorded.update(recorded)
+        showing.shown.remember(recorded)
         self._script.drop(len(events))
 
     async def _settle(self, runtime: HistoryRuntime, unsure: "_Unsure") -> None:
@@ -305,7 +305,7 @@ class Player:
             after = stored[-1].revision
         self._unsure = None
         if is_stored:
-            self._showing.shown.recorded.update(unsure.recorded)
+            self._showing.shown.remember(unsure.recorded)
             self._script.drop(unsure.count)
 
     async def _turn(self, runtime: HistoryRuntime, target: Target) -> None:

@@ -5,7 +5,7 @@ changed is what differs from it.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, replays
@@ -39,15 +39,23 @@ _SHOWN = frozenset(
 class Shown:
     """What was shown since the last turn: counts, conflicts, and the objects as recorded.
 
-    `recorded` has the last recorded state of each object that was shown, None where it is gone;
-    `held` are those that could not be shown because another object had the name.
+    `recorded` has the last recorded state of each object that was shown and still exists in the
+    recording; `held` are those that could not be shown because another object had the name.
     """
 
     events: int = 0
     conflicts: int = 0
     listed: deque[Event] = field(default_factory=deque)
-    recorded: dict[ObjectKey, JsonObject | None] = field(default_factory=dict)
+    recorded: dict[ObjectKey, JsonObject] = field(default_factory=dict)
     held: dict[ObjectKey, Event] = field(default_factory=dict)
+
+    def remember(self, recorded: Mapping[ObjectKey, JsonObject | None]) -> None:
+        """Take over objects as they are recorded now; None is one that is gone, and forgotten."""
+        for key, tree in recorded.items():
+            if tree is None:
+                self.recorded.pop(key, None)
+            else:
+                self.recorded[key] = tree
 
 
 class Showing:
@@ -167,9 +175,10 @@ class Showing:
     ) -> JsonObject | None:
         """The object as it was recorded before an event."""
         key = event.key
-        for known in (recorded, self.shown.recorded):
-            if key in known:
-                return known[key]
+        if key in recorded:
+            return recorded[key]
+        if key in self.shown.recorded:
+            return self.shown.recorded[key]
         until = Revision(event.revision - 1)
         events = await self._log.read_object(self._parent.id, key, until=until, limit=1)
         if not events or events[0].type is EventType.OBJECT_DELETED:

@@ -5,8 +5,10 @@ import pytest
 from app.domain.errors import Expired, InputError
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.forking import NewFork
 from app.service.pacing.player import State
 from app.service.pacing.script import Step
+from app.service.pacing.showing import Shown
 from tests.unit.service.builders import ALICE, START
 from tests.unit.service.pacing.world import (
     LATER,
@@ -325,4 +327,33 @@ async def test_shifted_times_do_not_move_once_they_were_shown() -> None:
         }
         assert created == {"2026-01-02T00:00:10Z"}
         assert (await here.data(player.info))["b"] == {"x": "1"}
+        assert conflicts(await here.events(player.info)) == []
+
+
+async def test_fork_of_a_replay_is_a_cluster_that_goes_on() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=0)
+        wanted = NewFork()
+        made = await here.histories.fork(player.info.name, "on", "", wanted=wanted, actor=ALICE)
+        assert player.info.is_paced
+        assert not made.info.is_paced
+        assert not made.info.is_decided_elsewhere
+        before = (await here.runtime(made.info)).clock.now()
+        await here.wait(5)
+        assert (await here.runtime(made.info)).clock.now() == before + 5 * SECOND
+
+
+async def test_what_is_recorded_of_a_deleted_object_is_forgotten() -> None:
+    shown = Shown()
+    shown.remember({key("a"): {"at": "1"}, key("b"): {"at": "1"}})
+    shown.remember({key("a"): None, key("b"): {"at": "2"}, key("c"): None})
+    assert shown.recorded == {key("b"): {"at": "2"}}
+
+
+async def test_name_that_is_recorded_once_more_is_shown_without_a_conflict() -> None:
+    async with world() as here:
+        steps = [(10, create("a")), (20, delete("a")), (30, create("a", {"at": "30"}))]
+        player = await here.play(await here.record(*steps))
+        await here.wait(40)
+        assert await here.is_as_recorded(player)
         assert conflicts(await here.events(player.info)) == []
