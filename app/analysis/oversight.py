@@ -102,6 +102,8 @@ class Oversight:
             index=self._index,
             lacking=kinds_lacking,
             begun=begin,
+            # Where recorded inputs end is still to come.
+            paced_until=LAST if begin else Revision(0),
         )
         self._verifier = PartVerifier(part, deciders)
         self._waiting: deque[Event] = deque()

@@ -45,6 +45,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     deciders: tuple[str, ...]
     lacking: tuple[str, ...]
     begun: Revision
+    paced_until: Revision
     node_of_pod: dict[str, str]
     written: list[_Written]
     spool: int
@@ -62,6 +63,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             deciders=tuple(sorted(part.deciders)),
             lacking=part.lacking,
             begun=part.begun,
+            paced_until=part.paced_until,
             node_of_pod=part.index.node_of_pod,
             written=[
                 _Written(
@@ -98,6 +100,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             index=AllocationIndex.of(self.node_of_pod, written),
             lacking=self.lacking,
             begun=self.begun,
+            paced_until=self.paced_until,
         )
 
 

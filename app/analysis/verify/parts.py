@@ -79,6 +79,7 @@ class Part:
     anything in the history. `ends` tells that effects of the part's last decision cannot follow
     after it. `lacking` are kinds that decisions need and of which the recording has no object.
     Controllers began at `begun`, the first own event of a fork, with the objects that were there.
+    Up to `paced_until` recorded inputs went on in the fork.
     """
 
     after: Revision
@@ -90,6 +91,7 @@ class Part:
     index: AllocationIndex
     lacking: tuple[str, ...] = ()
     begun: Revision = Revision(0)
+    paced_until: Revision = Revision(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +185,9 @@ class PartVerifier:
         self._observers = dict(part.observers)
         self._views = LiveViews(rules.profile)
         deciding = [each for each in deciders.controllers if each.name in part.deciders]
-        self._decisions = DecisionChecker(deciding, self._views, rules)
+        self._decisions = DecisionChecker(
+            deciding, self._views, rules, paced_until=part.paced_until
+        )
         self._allocations = AllocationChecker(
             part.index,
             self._views,

@@ -37,9 +37,19 @@ class DecisionChecker:
     Call `before(event)` for each event with the views at the revision before it, then fold it into
     the views, then `after(event)`, which folds the controllers. `observers` are the decisions that
     observed the present revision; `redecide` must see them before anything is folded on top.
+
+    Up to `paced_until` recorded inputs go on in a fork, and a decision may say that it was made at
+    their pace. Elsewhere nobody is believed who says so.
     """
 
-    def __init__(self, controllers: Sequence[Reconciler], views: LiveViews, rules: Rules) -> None:
+    def __init__(
+        self,
+        controllers: Sequence[Reconciler],
+        views: LiveViews,
+        rules: Rules,
+        *,
+        paced_until: Revision = Revision(0),
+    ) -> None:
         self._controllers = {controller.name: controller for controller in controllers}
         self._steps = {
             controller.name: controller
@@ -49,6 +59,7 @@ class DecisionChecker:
         self._readers = Readers(controllers)
         self._views = views
         self._rules = rules
+        self._paced_until = paced_until
         self._decisions = Tally()
         self._effects = Tally()
         self._plans: dict[int, Plan] = {}
@@ -134,7 +145,10 @@ class DecisionChecker:
         recorded = decision.object
         plan = controller.redecide(self._views, decision)
         written = None if plan is None else _record_of(plan)
-        body, is_paced = decision.body, decision_body.read(recorded).inputs.paced
+        is_paced = (
+            decision.revision <= self._paced_until and decision_body.read(recorded).inputs.paced
+        )
+        body = decision.body
         if is_paced:
             recorded = _without_pace(recorded)
             body = canonical_json(recorded)

@@ -8,7 +8,7 @@ Revisions and hashes go on from the event after which the fork was made. Its fir
 holds the settings that apply from there on, so that they are in the chain as those of any history.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -28,6 +28,9 @@ from app.domain.values.json_tree import JsonObject
 
 FORK = ObjectKey("redra", "histories", "", "")
 """Where the first event of a fork stands."""
+
+INPUTS_END: Mapping[str, str] = {"history": "fork"}
+"""The payload of the `ClockAdvanced` with which the recorded inputs of a fork end."""
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

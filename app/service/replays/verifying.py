@@ -32,6 +32,7 @@ from app.domain.allocation import Quirks
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.log.forks import INPUTS_END
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
@@ -324,7 +325,8 @@ class _Ahead:
     `observers` are the decisions by the revision that they observed, `deciders` the controllers
     that made them. `cuts` are the places at which the history may be divided. `recorded` are the
     doubts of the history. `begin` is the first own event of a fork: what came before was decided
-    with other settings, and is judged with the parent.
+    with other settings, and is judged with the parent. `paced_until` is where the inputs of a
+    recording end that went on in the fork.
     """
 
     division: Division
@@ -335,6 +337,7 @@ class _Ahead:
     deciders: set[str] = field(default_factory=set)
     revision: Revision = Revision(0)
     begin: Revision = Revision(0)
+    paced_until: Revision = Revision(0)
     events: int = 0
     cost: int = 0
     cuts: list[Cut] = field(default_factory=list)
@@ -351,8 +354,11 @@ class _Ahead:
         self.events += 1
         self.cost += self.division.fold + self.division.check
         if event.type is EventType.HISTORY_FORKED:
-            self.begin = event.revision
+            self.begin, self.paced_until = event.revision, Revision(0)
             self.cuts.clear()
+        elif event.type is EventType.CLOCK_ADVANCED:
+            is_end = self.begin and not self.paced_until and event.object == INPUTS_END
+            self.paced_until = event.revision if is_end else self.paced_until
         elif event.type is EventType.DECISION_RECORDED:
             self.decision = event
             self.cost += self.division.decide
@@ -427,6 +433,7 @@ class _Ahead:
             index=self.index.after(after),
             lacking=tuple(doubt.kind for doubt in self.recorded if doubt.code == NEVER_SEEN),
             begun=self.begin,
+            paced_until=self.paced_until,
         )
 
     def report(

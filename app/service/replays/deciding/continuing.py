@@ -18,6 +18,7 @@ from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Switches, Variant
 from app.domain.log import CLOCKS, Actor, Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.log.forks import INPUTS_END
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, RecordFact
 from app.ports import EventLog
@@ -128,7 +129,7 @@ async def go_on(
         alteration = Alteration(edits=edits, actor=actor, control=control.readiness)
     run = await runs.run(variant, keep_events=True, plane=plane, alteration=alteration)
     # So far went its time, whether anything happened or not.
-    end = RecordFact(type=EventType.CLOCK_ADVANCED, key=CLOCKS, body={"history": "fork"})
+    end = RecordFact(type=EventType.CLOCK_ADVANCED, key=CLOCKS, body=dict(INPUTS_END))
     run.timeline.submit(end, actor=actor)
     return Continued(
         events=run.timeline.events,
