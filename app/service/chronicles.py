@@ -12,6 +12,7 @@ import anyio.lowlevel
 from app.analysis.chronicle import Chronicle
 from app.analysis.recordings import uncertainty
 from app.domain.controllers import registry
+from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import Doubt
 from app.domain.objects.profile import Profile
@@ -47,6 +48,33 @@ class Chronicles:
 
         It has been folded to the head, or as far as one question may read.
         """
+        kept = await self._kept_of(runtime)
+        await self._read_on(kept, runtime)
+        return kept.chronicle, kept.doubts
+
+    async def whole(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
+        """The chronicle of a history, folded up to a revision; others are answered meanwhile.
+
+        Raises NotFound when the history is not there to its end any more. The history counts as in
+        use, and questions about more histories than are kept do not take each other's place.
+        """
+        kept = await self._kept_of(runtime)
+        with runtime.watches.guest():
+            while kept.chronicle.revision < until:
+                before = kept.chronicle.revision
+                await self._read_on(kept, runtime)
+                if kept.chronicle.revision == before or runtime.watches.ended:
+                    name = runtime.info.name
+                    raise NotFound(
+                        f'history "{name}" cannot be read any further than revision '
+                        f"{kept.chronicle.revision}: it was deleted, or is read anew",
+                        resource="histories",
+                        name=name,
+                    )
+                await anyio.lowlevel.checkpoint()
+        return kept.chronicle
+
+    async def _kept_of(self, runtime: HistoryRuntime) -> _Kept:
         kept = self._kept.recent(runtime.life)
         if kept is None:
             doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
@@ -54,10 +82,13 @@ class Chronicles:
             # Another question may have begun one meanwhile.
             kept = self._kept.get(runtime.life) or _Kept(chronicle, doubts)
             self._kept[runtime.life] = kept
+        return kept
+
+    async def _read_on(self, kept: _Kept, runtime: HistoryRuntime) -> None:
+        """Fold as much as one question may read."""
         async with kept.lock:
             until = min(runtime.views.revision, kept.chronicle.revision + self._events_max)
             await fold_until(runtime.log, runtime.info, kept.chronicle, Revision(until))
-        return kept.chronicle, kept.doubts
 
 
 def begin(info: HistoryInfo, profile: Profile, recorded: tuple[Doubt, ...]) -> Chronicle:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 
 from app.analysis import (
@@ -109,12 +108,11 @@ class Answers:
         return chronicle
 
     async def whole_chronicle(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
-        """What happened up to a revision, all of it; others are answered meanwhile."""
-        while True:
-            chronicle, _ = await self._chronicles.of(runtime)
-            if chronicle.revision >= until:
-                return chronicle
-            await anyio.lowlevel.checkpoint()
+        """What happened up to a revision, all of it; others are answered meanwhile.
+
+        Raises NotFound when the history is gone.
+        """
+        return await self._chronicles.whole(runtime, until)
 
     async def why(self, asked: Asked) -> ObjectExplanation:
         """Why an object is as it is: the decision about it and the reasons made again in full."""

@@ -1,0 +1,59 @@
+"""What happened in long histories is read to its end, or it is said that it cannot be."""
+
+import anyio
+import pytest
+
+from app.api.redra.answers import Answers
+from app.api.server.limits import ApiLimits
+from app.domain.errors import NotFound
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+
+FEW = ApiLimits(chronicles_max=1, chronicle_events_max=2)
+"""Of one history something is kept, and each turn reads two events."""
+
+
+async def fill(server, name):
+    """A history that takes several turns to read."""
+    await server.post("/redra/v1/histories", {"name": name})
+    for number in range(6):
+        await server.post(f"/h/{name}{CONFIG_MAPS}", config_map(f"m-{number}"))
+    return await server.histories.open(name)
+
+
+async def test_history_that_is_deleted_meanwhile_ends_the_reading_of_it():
+    async with serving() as server:
+        runtime = await fill(server, "gone")
+        answers = Answers(server.histories, FEW)
+        await answers.chronicle(runtime)
+        await server.histories.delete("gone", by="root")
+        with anyio.fail_after(20), pytest.raises(NotFound, match='history "gone"'):
+            await answers.whole_chronicle(runtime, runtime.views.revision)
+
+
+async def test_history_whose_log_gives_nothing_more_ends_the_reading_of_it():
+    async with serving() as server:
+        runtime = await fill(server, "gone")
+        answers = Answers(server.histories, FEW)
+        await answers.chronicle(runtime)
+        # Deleted by another process: here it still runs.
+        await runtime.log.delete_history(runtime.info.id, at=runtime.clock.now(), by="root")
+        assert not runtime.watches.ended
+        with anyio.fail_after(20), pytest.raises(NotFound, match='history "gone"'):
+            await answers.whole_chronicle(runtime, runtime.views.revision)
+
+
+async def test_more_histories_than_are_kept_are_read_to_their_ends_at_once():
+    async with serving() as server:
+        answers = Answers(server.histories, FEW)
+        runtimes = [await fill(server, name) for name in ("one", "two", "three")]
+        revisions = {}
+
+        async def read(runtime):
+            chronicle = await answers.whole_chronicle(runtime, runtime.views.revision)
+            revisions[runtime.info.name] = chronicle.revision
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                for runtime in runtimes:
+                    tasks.start_soon(read, runtime)
+        assert revisions == {one.info.name: one.views.revision for one in runtimes}
