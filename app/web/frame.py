@@ -27,7 +27,7 @@ PARTS = (
 """The pages of a history that need no object, and what they are called."""
 
 
-UNFOLLOWED = frozenset(("blast", "compare", "report"))
+UNFOLLOWED = frozenset(("blast", "compare", "report", "scan"))
 """Pages that answer a question of their own rather than show what is going on."""
 
 

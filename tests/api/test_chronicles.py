@@ -3,6 +3,7 @@
 import anyio
 import pytest
 
+from app.adapters.memory import MemoryLog
 from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
 from app.domain.errors import NotFound
@@ -20,25 +21,27 @@ async def fill(server, name):
     return await server.histories.open(name)
 
 
-async def test_history_that_is_deleted_meanwhile_ends_the_reading_of_it():
+async def test_log_that_gives_nothing_more_ends_the_reading_of_it(monkeypatch):
     async with serving() as server:
         runtime = await fill(server, "gone")
         answers = Answers(server.histories, FEW)
         await answers.chronicle(runtime)
-        await server.histories.delete("gone", by="root")
+
+        async def read(*_, **__):
+            return []
+
+        monkeypatch.setattr(MemoryLog, "read", read)
         with anyio.fail_after(20), pytest.raises(NotFound, match='history "gone"'):
             await answers.whole_chronicle(runtime, runtime.views.revision)
 
 
-async def test_history_whose_log_gives_nothing_more_ends_the_reading_of_it():
+async def test_history_that_is_closed_ends_the_reading_of_it():
     async with serving() as server:
-        runtime = await fill(server, "gone")
+        runtime = await fill(server, "closed")
         answers = Answers(server.histories, FEW)
         await answers.chronicle(runtime)
-        # Deleted by another process: here it still runs.
-        await runtime.log.delete_history(runtime.info.id, at=runtime.clock.now(), by="root")
-        assert not runtime.watches.ended
-        with anyio.fail_after(20), pytest.raises(NotFound, match='history "gone"'):
+        await server.histories.close("closed")
+        with anyio.fail_after(20), pytest.raises(NotFound, match='history "closed"'):
             await answers.whole_chronicle(runtime, runtime.views.revision)
 
 

@@ -88,6 +88,24 @@ async def test_streams_end_when_the_server_stops():
                 await stream._grown.wait()
 
 
+async def test_stream_ends_with_the_runtime_that_it_follows():
+    async with serving(limits=ApiLimits(live=QUICK)) as server, following(server) as stream:
+        await message(stream)
+        await server.histories.close("default")
+        with anyio.fail_after(20):
+            while not stream.ended:
+                await stream._grown.wait()
+
+
+async def test_history_is_in_use_while_a_page_follows_it():
+    async with serving(limits=ApiLimits(live=QUICK)) as server:
+        runtime = await server.histories.open("default")
+        async with following(server) as stream:
+            await message(stream)
+            assert runtime.is_busy
+        assert not runtime.is_busy
+
+
 @pytest.mark.parametrize(
     ("path", "code"), [(f"{UI}@2/live", 400), ("/ui/h/none/live", 404), (f"{UI}/live/x", 404)]
 )
@@ -113,4 +131,6 @@ async def test_pages_of_the_present_say_where_they_are_followed():
             assert int(mark.attributes["data-revision"]) == await head(server)
             past = read((await server.raw("GET", f"{UI}@2/{part}")).text)
             assert not past.all("span", "live")
-        assert not read((await server.raw("GET", f"{UI}/blast")).text).all("span", "live")
+        for part in ("blast", "compare", "scan"):
+            root = read((await server.raw("GET", f"{UI}/{part}")).text)
+            assert not root.all("span", "live"), part

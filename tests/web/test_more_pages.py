@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
+from app.api.server.limits import ApiLimits
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.api.test_readers import filled, headers
 from tests.web.planted import PODS, SLICES, plant, slice_of
@@ -64,6 +65,15 @@ async def test_attempts_of_a_recording_are_what_its_scheduler_wrote():
             f"{JSON}/attempts?kind=pod&name=w&at={answer['items'][0]['revision']}"
         )
         assert len(past["items"]) == 1
+
+
+async def test_attempts_for_a_pod_late_in_a_long_history_are_told_at_once():
+    async with serving(limits=ApiLimits(chronicle_events_max=2)) as server:
+        for number in range(9):
+            await server.post(PODS, pod(f"p-{number}"))
+        await condition(server, "p-8", "resource claim default/c is in the process of being made")
+        answer = await server.get(f"{JSON}/attempts?kind=pod&name=p-8")
+        assert [item["outcome"] for item in answer["items"]] == ["Unschedulable"]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +170,8 @@ FOREIGN = (
     {"origin": "null"},
     {"origin": "http://redra.evil.example"},
     {"origin": "http://redra:81"},
+    {"origin": "http://["},
+    {"origin": "http://[redra]"},
     {"sec_fetch_site": "cross-site"},
     {"sec_fetch_site": "same-site"},
     {"sec_fetch_site": "none"},

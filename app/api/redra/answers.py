@@ -50,7 +50,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer
-from app.service.explaining.evidence import Evidence
+from app.service.explaining.evidence import Evidence, Sight
 from app.service.histories import Histories
 from app.service.moments import time_of
 from app.service.replays import scanning
@@ -131,11 +131,14 @@ class Answers:
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
                 bounds=self._limits.explain,
                 blast_bounds=self._limits.blast,
-                reads_events=reader.sees_all(api_resources.EVENTS, key.namespace or "default"),
+                sight=Sight(
+                    reads_events=reader.sees_all(api_resources.EVENTS, key.namespace or "default"),
+                    sees=reader.sees_event,
+                ),
             )
             return await explainer.why(question)
 
-    def _evidence(self, asked: Asked, views: LiveViews) -> Evidence:
+    def _evidence(self, asked: Asked, views: LiveViews, reader: Reader) -> Evidence:
         runtime = asked.runtime
         return Evidence(
             log=runtime.log,
@@ -145,6 +148,7 @@ class Answers:
             rules=scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
+            sight=Sight(sees=reader.sees_event),
         )
 
     async def attempts(self, asked: Asked) -> AttemptList:
@@ -156,7 +160,7 @@ class Answers:
             raise BadRequest("attempts are made for pods: give kind=pod")
         reader.check(key)
         views = await self.views(asked)
-        chronicle, _ = await self._chronicles.of(runtime)
+        chronicle = await self.whole_chronicle(runtime, views.revision)
         lane = spans.up_to(chronicle.spans.lanes.get(key, ()), views.revision)
         if not lane:
             raise NotFound(
@@ -164,7 +168,7 @@ class Answers:
                 f"{views.revision}",
                 resource=key.resource,
             )
-        evidence = self._evidence(asked, views)
+        evidence = self._evidence(asked, views, reader)
         decisions = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
         limit = self._limits.attempts_max
         causes: dict[int, Event] = {
@@ -192,7 +196,8 @@ class Answers:
 
     async def scan(self, asked: Asked) -> list[Sighting]:
         """Which incidents of the gallery show up to the moment. Raises BadRequest for too long."""
-        asked.reader().check_all(WORKED_OUT_FROM)
+        # What was said of pods in Events is quoted.
+        asked.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
         runtime, views = asked.runtime, await self.views(asked)
         if views.revision > self._limits.scan_events_max:
             raise BadRequest(

@@ -49,16 +49,21 @@ class LivePages:
         last = Revision(0)
         self.running += 1
         try:
-            while not self._is_ended and anyio.current_time() < end:
-                revision = runtime.views.revision
-                if revision > last:
-                    yield b"event: head\ndata: %d\n\n" % revision
-                    last = revision
-                    await self._pause(bounds.pace_seconds)
-                elif not await self._grown(runtime, Revision(last + 1)):
-                    yield b": nothing happened\n\n"
+            with runtime.watches.guest():
+                while not self._is_over(runtime) and anyio.current_time() < end:
+                    revision = runtime.views.revision
+                    if revision > last:
+                        yield b"event: head\ndata: %d\n\n" % revision
+                        last = revision
+                        await self._pause(bounds.pace_seconds)
+                    elif not await self._grown(runtime, Revision(last + 1)):
+                        yield b": nothing happened\n\n"
         finally:
             self.running -= 1
+
+    def _is_over(self, runtime: HistoryRuntime) -> bool:
+        """Whether nothing more can come: the server stops, or the history runs here no more."""
+        return self._is_ended or bool(runtime.watches.ended)
 
     async def _pause(self, seconds: float) -> None:
         with anyio.move_on_after(seconds) as wait:

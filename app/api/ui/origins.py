@@ -17,11 +17,19 @@ def check_own(request: Request) -> None:
     site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
     if site and site != "same-origin":
         raise _foreign(site)
-    if origin and (not urlsplit(origin).netloc or urlsplit(origin).netloc != _host(request)):
+    if origin and _site(origin) != _host(request):
         raise _foreign(origin)
     kind = request.header(b"content-type").partition(";")[0].strip().lower()
     if kind != FORM:
         raise BadRequest(f"a form is sent as {FORM}")
+
+
+def _site(origin: str) -> str | None:
+    """Host and port of an origin; None for what names none."""
+    try:
+        return urlsplit(origin).netloc or None
+    except ValueError:
+        return None
 
 
 def _host(request: Request) -> str:

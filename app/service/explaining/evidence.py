@@ -28,13 +28,25 @@ Found = TypeVar("Found")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a reader of reasons may see beyond what reasons are worked out from.
+
+    `reads_events` says whether Event objects about the subject; without, nothing is taken from
+    them. `sees` says whether an event of the log.
+    """
+
+    reads_events: bool = True
+    sees: Callable[[Event], bool] = lambda _: True
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Evidence:
     """The views of the moment that is asked about, and the log up to there.
 
-    `reads_events` says whether the reader may see Event objects; without, nothing is taken from
-    them. `views_at` gives the views of any revision. If `views` move while something is worked out
-    from them, those of the revision at the beginning take their place.
+    `sight` is what the reader may see of it. `views_at` gives the views of any revision. If `views`
+    move while something is worked out from them, those of the revision at the beginning take their
+    place.
     """
 
     log: EventLog
@@ -44,7 +56,7 @@ class Evidence:
     rules: SchedulerRules
     bounds: ExplainBounds = ExplainBounds()
     blast_bounds: BlastBounds = BlastBounds()
-    reads_events: bool = True
+    sight: Sight = Sight()
 
     async def now(self) -> Instant:
         """The time of the last event."""
@@ -73,13 +85,13 @@ class Evidence:
         ]
 
     async def event(self, revision: int) -> Event | None:
-        """The event at a revision; None when there is none."""
+        """The event at a revision; None when there is none that the reader may see."""
         if not 0 < revision <= self.views.revision:
             return None
         events = await self.log.read(
             self.info.id, after=Revision(revision - 1), until=Revision(revision), limit=1
         )
-        return events[0] if events else None
+        return events[0] if events and self.sight.sees(events[0]) else None
 
     async def before(self, revision: int, count: int) -> list[Event]:
         """The last `count` events before a revision, oldest first."""

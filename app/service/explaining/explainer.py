@@ -20,7 +20,7 @@ from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.explaining import claims, disruption, hardware, pods
-from app.service.explaining.evidence import EVENTS_MAX, Evidence, ViewsAt, body
+from app.service.explaining.evidence import EVENTS_MAX, Evidence, Sight, ViewsAt, body
 
 
 class Explainer:
@@ -42,7 +42,7 @@ class Explainer:
         views_at: ViewsAt,
         bounds: ExplainBounds = ExplainBounds(),
         blast_bounds: BlastBounds = BlastBounds(),
-        reads_events: bool = True,
+        sight: Sight = Sight(),
     ) -> None:
         self._evidence = Evidence(
             log=log,
@@ -52,7 +52,7 @@ class Explainer:
             rules=scheduling_rules.of(info, profile, compiler),
             bounds=bounds,
             blast_bounds=blast_bounds,
-            reads_events=reads_events,
+            sight=sight,
         )
 
     async def why(self, question: Question) -> ObjectExplanation:

@@ -45,7 +45,7 @@ async def answer(
         tried = attempts.made_by_scheduler(decisions)
         placed = await _findings(evidence, tree, decision, question)
         attempt_reasons = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
-        about = evidence.views.objects if evidence.reads_events else None
+        about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)
         if verdict is not None:
             said.append(verdicts.told(verdict, placed.nodes))
