@@ -388,6 +388,30 @@ async def test_attempts_name_no_trigger_that_the_reader_may_not_see():
         assert woken == {"cat": ["p-other"], "root": ["s-other", "p-other"]}
 
 
+async def test_comparison_of_the_past_needs_the_rights_to_what_was_there_then():
+    async with serving(credentials=known(), authorization=ROLES) as server:
+        root = headers("root")
+        await server.post("/redra/v1/histories", {"name": "one"}, **root)
+        core = "/h/one/api/v1/namespaces"
+        runtime = await server.histories.open("one")
+        await server.post(core, {"metadata": {"name": "lab"}}, **root)
+        map_ = {"metadata": {"name": "m"}, "data": {"key": "value-of-the-map"}}
+        await server.post(f"{core}/lab/configmaps", map_, **root)
+        then = runtime.views.revision
+        await server.call("DELETE", f"{core}/lab/configmaps/m", None, 200, **root)
+        rbac = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"]
+        present = {*(name for _, name in runtime.views.objects.resources()), *rbac}
+        assert "configmaps" not in present
+        rule = {"apiGroups": ["*"], "resources": sorted(present), "verbs": ["list"]}
+        await bind(server, "/h/one", "dan", [PATHS, *CLUSTER, rule])
+        path = f"{ONE}/diff?with=one&by=objects"
+        await server.get(path, 200, **headers("dan"))
+        for at in (f"at={then}&withAt=1", f"at=1&withAt={then}"):
+            refused = await server.raw("GET", f"{path}&{at}", **headers("dan"))
+            assert refused.status_code == 403, refused.text
+            assert "value-of-the-map" not in refused.text
+
+
 async def test_follower_loses_what_a_role_no_longer_gives():
     async with filled() as server:
         after = (await server.get(ONE, **headers("root")))["revision"]

@@ -2,9 +2,13 @@
 
 import re
 
+import msgspec
 import pytest
 
+from app.analysis.findings.report import Subject
+from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
+from app.domain.log import ObjectKey, Revision
 from app.web.pages.report import ReportBounds
 from tests.api.serving import pod, serving
 from tests.api.test_readers import filled, found_in, headers
@@ -129,6 +133,26 @@ async def test_report_tells_nobody_more_than_the_pages_in_it(reader):
             page = await server.raw("GET", f"/ui/h/one/{part}", **headers(reader))
             seen |= found_in(page.text)
         assert not found_in(answer.text) - seen - found_in("node-one p-lab decided-summary")
+
+
+async def test_object_that_the_reader_may_not_see_is_left_out_and_counted(monkeypatch):
+    findings = Answers.findings
+
+    async def with_a_secret(self, asked):
+        answer = await findings(self, asked)
+        secret = Subject.of(ObjectKey("", "secrets", "other", "s-other"), Revision(1))
+        first = msgspec.structs.replace(answer.items[0], objects=(secret,))
+        return msgspec.structs.replace(answer, items=(first, *answer.items[1:]))
+
+    monkeypatch.setattr(Answers, "findings", with_a_secret)
+    async with filled() as server:
+        answer = await server.raw("GET", "/ui/h/one/report", **headers("cat"))
+        assert answer.status_code == 200, answer.text
+        root = read(answer.text)
+        note = "1 objects that findings name are left out"
+        assert note in root.one("header", "cover").text
+        labels = {part.attributes.get("aria-label", "") for part in root.all("section")}
+        assert not any("s-other" in label for label in labels)
 
 
 @needs_browser

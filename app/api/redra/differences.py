@@ -1,6 +1,6 @@
 """`/redra/v1/histories/<history>/diff`: what two histories decided differently."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
@@ -48,10 +48,10 @@ class DiffApi:
         self,
         request: Request,
         runtime: HistoryRuntime,
-        check: Callable[[HistoryRuntime], None],
+        check: Callable[[HistoryRuntime, str], Awaitable[None]],
         moment: str,
     ) -> DiffReport | EndReport:
-        """The answer for two histories; `check` raises for one that the reader may not read.
+        """The answer for two histories; `check` raises for one that the reader may not read so far.
 
         Raises Rejected.
         """
@@ -62,11 +62,12 @@ class DiffApi:
         if by not in list(By):
             raise BadRequest(f'by must be one of {", ".join(By)}, not "{by[:64]}"')
         other = await self._histories.open(other_name)
-        for each in (runtime, other):
-            check(each)
+        other_moment = request.parameter("withAt") or moment
+        await check(runtime, moment)
+        await check(other, other_moment)
         sides = (
             Ending(history=runtime.info, moment=moment),
-            Ending(history=other.info, moment=request.parameter("withAt") or moment),
+            Ending(history=other.info, moment=other_moment),
         )
         comparison = self._comparison(By(by), runtime, _within(request))
         async with self._turns:

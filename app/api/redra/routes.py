@@ -11,8 +11,9 @@ import msgspec
 from pydantic import BaseModel
 
 from app.api.access.authorization import Authorizer, Gate
-from app.api.access.readers import WORKED_OUT_FROM
+from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
+from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, models, views
 from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
@@ -100,7 +101,7 @@ class RedraApi:
                 return _encoded(await self.blasts.of_proposal(request, runtime))
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
-                check = partial(self.check_all, actor)
+                check = partial(self.check_compared, actor)
                 return _encoded(
                     (
                         await self.diffs.report(request, runtime, check, request.parameter("at"))
@@ -154,7 +155,9 @@ class RedraApi:
         if what == "rename":
             return _answer(await self._history(await self._managing.rename(request, name)))
         if not self._authorizer.is_unlimited(actor):
-            self.check_all(actor, await self._histories.open(name))
+            # It holds the past as well, in which there may have been objects of any kind.
+            runtime = await self._histories.open(name)
+            self._authorizer.reader(runtime, actor).check_all((EVERYTHING,))
         if what == "fork":
             return await self._fork(request, name, actor)
         made = await self._managing.copy(request, name)
@@ -172,11 +175,18 @@ class RedraApi:
         )
         return _answer(forked, code=201)
 
-    def check_all(self, actor: Actor, runtime: HistoryRuntime) -> None:
-        """Raise Forbidden for who may not read everything in a history."""
-        if not self._authorizer.is_unlimited(actor):
-            reader = self._authorizer.reader(runtime, actor)
-            reader.check_all(runtime.views.objects.resources())
+    async def check_compared(self, actor: Actor, runtime: HistoryRuntime, moment: str) -> None:
+        """Raise Forbidden for who may not read everything that a history held at a moment.
+
+        And what decisions up to there name, and all kinds of the present.
+        """
+        if self._authorizer.is_unlimited(actor):
+            return
+        reader = self._authorizer.reader(runtime, actor)
+        reader.check_all((*WORKED_OUT_FROM, *runtime.views.objects.resources()))
+        if moment:
+            past = await views_at(self._histories, runtime, moment)
+            reader.check_all(past.objects.resources())
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """What is known of a history without opening it."""

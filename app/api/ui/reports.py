@@ -9,7 +9,7 @@ from app.analysis.findings.report import Findings
 from app.api.redra.answers import Answers, Asked
 from app.api.server.messages import Request
 from app.api.ui import framing
-from app.domain.errors import NotFound
+from app.domain.errors import Forbidden, NotFound
 from app.domain.log import ObjectKey, Revision
 from app.web.binding import Sheet
 from app.web.frame import noun, place_text
@@ -47,12 +47,20 @@ async def compose(answers: Answers, asked: Asked, make: MakePage, bounds: Report
     # Where to look comes first, then the reasons, then what is looked up in.
     sheets = [general[0], *builder.sheets, *general[1:]]
     frame = await framing.frame(answers, pinned, "report")
-    omitted = Omitted(objects=left_out, entries=has_more, parts=tuple(title for title, _ in parts))
+    omitted = Omitted(
+        objects=left_out,
+        hidden=builder.hidden,
+        entries=has_more,
+        parts=tuple(title for title, _ in parts),
+    )
     return report.page(frame, sheets, omitted, version("redra"))
 
 
 class _Builder:
-    """Makes pages one after the other, as long as they fit into `bytes_max` together."""
+    """Makes pages one after the other, as long as they fit into `bytes_max` together.
+
+    `hidden` counts the objects that who asks may not read.
+    """
 
     def __init__(self, asked: Asked, make: MakePage, links: Links, bytes_max: int) -> None:
         self._asked = asked
@@ -60,6 +68,7 @@ class _Builder:
         self.links = links
         self.bytes_max = bytes_max
         self.sheets: list[Sheet] = []
+        self.hidden = 0
         self._size = 0
 
     async def add(self, title: str, part: str, **parameters: object) -> bool:
@@ -78,6 +87,9 @@ class _Builder:
             return self._append([await self._sheet(*page, links) for page in pages])
         except NotFound:
             # Of an object that was never recorded itself there is only its name.
+            return True
+        except Forbidden:
+            self.hidden += 1
             return True
 
     def request(self, url: str, links: Links) -> Asked:

@@ -24,9 +24,13 @@ class ReportBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omitted:
-    """What did not fit: `objects` that a finding names, `entries` of the timeline, `parts`."""
+    """What did not fit: `objects` that a finding names, `entries` of the timeline, `parts`.
+
+    `hidden` objects are not for the reader.
+    """
 
     objects: int = 0
+    hidden: int = 0
     entries: bool = False
     parts: tuple[str, ...] = ()
 
