@@ -150,6 +150,11 @@ class Settings:
     recent_max: int = setting(10_000, ge=1, description="Recent events kept in memory")
     past_views_max: int = setting(4, ge=1, description="Views of past moments kept in memory")
     past_objects_max: int = setting(1_000_000, ge=1, description="Objects in a view of the past")
+    replay_changes_max: int = setting(
+        20_000,
+        ge=1,
+        description="Objects that a paced replay changes or deletes to move to another moment",
+    )
 
     history_idle_seconds: float = setting(
         900.0,

@@ -73,7 +73,10 @@ class PacedReplay:
             span=span,
             speed=wanted.speed,
             shifts=wanted.shifts,
-            bounds=PlayerBounds(objects_max=self._settings.past_objects_max),
+            bounds=PlayerBounds(
+                objects_max=self._settings.past_objects_max,
+                changes_max=self._settings.replay_changes_max,
+            ),
         )
         await player.begin(is_new=is_new)
         return player

@@ -53,7 +53,8 @@ class _Unsure:
 class PlayerBounds:
     """Bounds of one player: `batch_max` events are shown in one append, `page_max` are read at
     once, `conflicts_max` are remembered (the log has all), and an object that clients hold is
-    looked for every `held_seconds`. A turn may concern `objects_max` objects."""
+    looked for every `held_seconds`. A turn may lead to `objects_max` objects, with at most
+    `changes_max` changes and deletions, which are one append."""
 
     batch_max: int = 500
     page_max: int = 2_000
@@ -61,6 +62,7 @@ class PlayerBounds:
     held_seconds: float = 0.5
     pause_seconds: float = 1.0
     objects_max: int = 100_000
+    changes_max: int = 20_000
 
 
 class Player:
@@ -320,6 +322,7 @@ class Player:
                 runtime.views.objects,
                 partial(showing.as_shown, runtime),
                 objects_max=self._bounds.objects_max,
+                changes_max=self._bounds.changes_max,
             )
             await runtime.submit_all(commands, actor=PLAYER)
         except BaseException:

@@ -93,10 +93,25 @@ async def turn(
     shown: Callable[[ObjectKey, JsonObject], JsonObject],
     *,
     objects_max: int,
+    changes_max: int,
 ) -> list[Command]:
-    """The commands that bring the present objects to a state of the recording."""
+    """The commands that bring the present objects to a state of the recording.
+
+    Raises InputError for too many objects, or more than `changes_max` changes and deletions.
+    """
     commands: list[Command] = []
+    deletions: list[Command] = []
     keys: set[ObjectKey] = set()
+
+    def expect_room() -> None:
+        if len(commands) + len(deletions) > changes_max:
+            raise InputError(
+                f"the move to revision {target.revision} of {parent.name} changes more than "
+                f"{changes_max} objects",
+                cure="move to a nearer moment, delete the replay to begin anew, or raise "
+                "REDRA_REPLAY_CHANGES_MAX",
+            )
+
     async for event in objects_at(log, parent, target.revision, objects_max):
         keys.add(event.key)
         tree = shown(event.key, event.object)
@@ -111,7 +126,7 @@ async def turn(
                     origin=origin_of(event, parent),
                 )
             )
-    deletions: list[Command] = []
+            expect_room()
     for group, resource in present.resources():
         for event in list(present.events(group, resource)):
             if event.key not in keys:
@@ -123,6 +138,7 @@ async def turn(
                         tree=event.object,
                     )
                 )
+                expect_room()
     time = timestamps.micro_text(target.time)
     body: JsonObject = {
         "history": parent.name,

@@ -357,3 +357,23 @@ async def test_name_that_is_recorded_once_more_is_shown_without_a_conflict() -> 
         await here.wait(40)
         assert await here.is_as_recorded(player)
         assert conflicts(await here.events(player.info)) == []
+
+
+@pytest.mark.parametrize("changes_max", [2, 3])
+async def test_move_backwards_that_changes_too_much_is_refused_as_a_whole(changes_max: int) -> None:
+    async with world() as here:
+        parent = await here.record(*RECORDED)
+        player = await here.play(parent, speed=float("inf"), changes_max=changes_max)
+        await here.write(player, create("mine"))
+        await player.set_pace(paused=True)
+        shown, events = await here.data(player.info), await here.events(player.info)
+        # It deletes `c` and `mine`, and creates `b`.
+        if changes_max == 3:
+            await player.seek("2026-01-01T00:00:25Z")
+            assert await here.data(player.info) == {"a": {"at": "20"}, "b": {"at": "10"}}
+            return
+        with pytest.raises(InputError, match=r"more than 2 objects; .* REDRA_REPLAY_CHANGES_MAX"):
+            await player.seek("2026-01-01T00:00:25Z")
+        assert await here.data(player.info) == shown
+        assert await here.events(player.info) == events
+        assert player.revision == player.span.end.revision
