@@ -233,9 +233,15 @@ class HistoryRuntime:
         )
 
     async def submit_all(
-        self, commands: Sequence[Command], *, actor: Actor, request_id: str = "", cause: int = 0
+        self,
+        commands: Sequence[Command],
+        *,
+        actor: Actor,
+        request_id: str = "",
+        cause: int = 0,
+        lease: LeaseToken | None = None,
     ) -> list[WriteOutcome]:
-        """Append several commands together or none of them."""
+        """Append several commands together or none of them; none under a stale lease."""
         request = await self._writer.submit(
             WriteRequest(
                 commands=tuple(commands),
@@ -244,7 +250,7 @@ class HistoryRuntime:
                 request_id=request_id,
                 cause=cause,
                 observed=0,
-                lease=None,
+                lease=lease,
             )
         )
         return request.outcomes

@@ -39,7 +39,12 @@ class Companions:
         return (*self._attachments.names, *self.players)
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Connect to what is recorded. Raises InputError."""
+        """Connect to what is recorded; the lease of the replay is given back when `stack` ends.
+
+        Raises InputError.
+        """
+        if self._replay is not None:
+            stack.push_async_callback(self._replay.release)
         await self._attachments.open(stack)
 
     async def begin(self, histories: Histories) -> None:

@@ -3,10 +3,12 @@
 What happens is noted: conflicts with what clients write, the end.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import anyio
+from anyio.abc import TaskGroup
 
 from app.bootstrap.pacing.keyboard import Keyboard, state_line
 from app.bootstrap.pacing.wanted import ReplayWanted
@@ -29,6 +31,7 @@ from app.settings import Settings
 
 _LEASE = "replay"
 _TELL_SECONDS = 0.25
+_RELEASE_SECONDS = 2.0
 
 
 class PacedReplay:
@@ -78,7 +81,9 @@ class PacedReplay:
                 changes_max=self._settings.replay_changes_max,
             ),
         )
-        await player.begin(is_new=is_new)
+        player.lease = self._token
+        async with self._leading(player):
+            await player.begin(is_new=is_new)
         return player
 
     async def run(self, end: Callable[[], None]) -> None:
@@ -90,16 +95,38 @@ class PacedReplay:
         player = self._player
         assert player is not None, "a replay is run after it was begun"
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._renew, player)
+            async with self._leading(player) as tasks:
                 tasks.start_soon(self._tell, player, end)
                 if self._wanted.has_keys:
                     tasks.start_soon(Keyboard(player, self._note, end).run)
                 await player.run()
-        except* RedraError as group:
-            self._note(f"{player.info.name} is played no more: {_first(group)}")
+        except RedraError as problem:
+            await self.release()
+            self._note(f"{player.info.name} is played no more: {problem}")
             if self._wanted.ends:
                 end()
+
+    async def release(self) -> None:
+        """Give the lease back, so that whoever plays next need not wait for its end."""
+        player, token, self._token = self._player, self._token, None
+        if player is None or token is None:
+            return
+        with anyio.move_on_after(_RELEASE_SECONDS, shield=True), suppress(LogUnavailable):
+            await self._store.leases.release(player.info.id, token)
+
+    @asynccontextmanager
+    async def _leading(self, player: Player) -> AsyncIterator[TaskGroup]:
+        """Keep the lease meanwhile; an error of one task ends all and comes out as itself."""
+        problem: RedraError | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._renew, player)
+                yield tasks
+                tasks.cancel_scope.cancel()
+        except* RedraError as group:
+            problem = _first(group)
+        if problem is not None:
+            raise problem
 
     async def _span(self, parent: HistoryInfo) -> Span:
         """What is played. Raises InputError for moments that are not in the history."""
@@ -178,9 +205,7 @@ class PacedReplay:
             was = player.state
 
 
-def _first(group: BaseExceptionGroup[RedraError]) -> BaseException:
+def _first(group: BaseExceptionGroup[RedraError]) -> RedraError:
     """One of the errors of a group; what follows from it ended with it."""
-    problem: BaseException = group
-    while isinstance(problem, BaseExceptionGroup):
-        problem = problem.exceptions[0]
-    return problem
+    problem = group.exceptions[0]
+    return _first(problem) if isinstance(problem, BaseExceptionGroup) else problem

@@ -14,7 +14,7 @@ import anyio
 from anyio import lowlevel
 
 from app.domain.errors import InputError, LogError, LogUnavailable
-from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
+from app.domain.log import Event, HistoryInfo, LeaseToken, ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import LATEST, SECOND, Instant
 from app.ports import Clock, EventLog
@@ -68,7 +68,9 @@ class PlayerBounds:
 class Player:
     """Plays a recording in the history `info` until cancelled; see the module's text.
 
-    `open_runtime` gives the running history, which may be another after it was closed.
+    `open_runtime` gives the running history, which may be another after it was closed. All that is
+    shown is appended with `lease`, if one is set. After it was taken over nothing is, and `run`
+    ends with StaleLease.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Player:
         self._log = log
         self._clock = clock
         self._open_runtime = open_runtime
+        self.lease: LeaseToken | None = None
         self._bounds = bounds
         self._pace = Pace(span.begin.time, clock.steady(), speed=speed or 1.0, is_paused=not speed)
         self._script = Script(log, parent, span, page_max=bounds.page_max)
@@ -259,7 +262,7 @@ class Player:
                 self._pace.reach(due[-1].stamp.time, steady)
             return 0
         if free := self._showing.take_free(runtime):
-            await runtime.submit_all(free, actor=PLAYER)
+            await runtime.submit_all(free, actor=PLAYER, lease=self.lease)
         if not ahead:
             # Nothing comes after it: time stands still where the recording ends.
             self._set_clock(runtime)
@@ -285,7 +288,7 @@ class Player:
             runtime.clock.observe(max(command.time for command in commands))
             before = runtime.head.revision
             try:
-                outcomes = await runtime.submit_all(commands, actor=PLAYER)
+                outcomes = await runtime.submit_all(commands, actor=PLAYER, lease=self.lease)
             except LogError:
                 self._unsure = _Unsure(before, len(events), recorded)
                 raise
@@ -324,7 +327,7 @@ class Player:
                 objects_max=self._bounds.objects_max,
                 changes_max=self._bounds.changes_max,
             )
-            await runtime.submit_all(commands, actor=PLAYER)
+            await runtime.submit_all(commands, actor=PLAYER, lease=self.lease)
         except BaseException:
             # Whatever is shown now: the caller hears of it, and nothing goes on by itself.
             showing.times = before

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import pytest
@@ -11,9 +11,11 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.pacing.companions import Companions
 from app.bootstrap.pacing.wanted import ReplayWanted
 from app.bootstrap.stores import Store, memory_store
-from app.domain.errors import InputError
-from app.domain.log import HistoryInfo
+from app.domain.errors import InputError, StaleLease
+from app.domain.log import HistoryId, HistoryInfo, LeaseToken
 from app.service.histories import Histories
+from app.service.pacing.player import Player
+from app.service.runtime import HistoryRuntime
 from app.settings import Settings
 from tests.unit.service.builders import ALICE, namespace
 from tests.unit.service.pacing.world import create, delete
@@ -23,6 +25,8 @@ PACED = "night~paced"
 
 @dataclass(slots=True)
 class Server:
+    """Store, histories and notes of a server without its API."""
+
     store: Store
     histories: Histories
     settings: Settings
@@ -36,12 +40,17 @@ class Server:
             await runtime.submit(command, actor=ALICE)
         return runtime.info
 
-    async def play(self, **wanted: object) -> Companions:
+    async def play(
+        self,
+        histories: Histories | None = None,
+        stack: AsyncExitStack | None = None,
+        **wanted: object,
+    ) -> Companions:
         """What plays the recording, which has begun and is not running yet."""
         replay = ReplayWanted(history="night", **wanted)
         companions = Companions(self.store, self.settings, (), replay, self.notes.append)
-        await companions.open(self.stack)
-        await companions.begin(self.histories)
+        await companions.open(stack or self.stack)
+        await companions.begin(histories or self.histories)
         return companions
 
     async def run(self, companions: Companions) -> None:
@@ -87,14 +96,20 @@ async def test_renaming_of_what_is_played_ends_the_replay_alone() -> None:
         ]
 
 
+async def take_over(server: Server, companions: Companions) -> Player:
+    """Another process plays from now on: nobody renews the lease of the first any more."""
+    player = companions.players[PACED]
+    with anyio.fail_after(20):
+        while await server.store.leases.acquire(player.info.id, "replay", "x", seconds=60) is None:
+            await anyio.lowlevel.checkpoint()
+    return player
+
+
 async def test_replay_whose_lease_was_taken_over_ends_alone() -> None:
     async with serving(lease_seconds=0.2) as server:
         await server.record()
         companions = await server.play(speed=0.0)
-        info = companions.players[PACED].info
-        with anyio.fail_after(20):
-            while await server.store.leases.acquire(info.id, "replay", "x", seconds=60) is None:
-                await anyio.lowlevel.checkpoint()
+        await take_over(server, companions)
         await server.run(companions)
         (note,) = server.notes
         assert note.endswith("has been taken over")
@@ -111,3 +126,62 @@ async def test_replay_of_a_history_that_had_the_name_before_is_refused() -> None
         with pytest.raises(InputError, match="night~paced is no replay of this night"):
             await server.play(speed=0.0)
         assert await server.store.log.head(paced.id) == before
+
+
+async def test_nothing_is_shown_under_a_lease_that_was_taken_over() -> None:
+    async with serving(lease_seconds=0.2) as server:
+        await server.record()
+        player = await take_over(server, await server.play(speed=0.0, begin="3"))
+        before = await server.store.log.head(player.info.id)
+        with pytest.raises(StaleLease):
+            await player.seek(str(player.span.end.revision))
+        with pytest.raises(StaleLease):
+            await player.seek("1")
+        assert (await server.store.log.head(player.info.id)).revision == before.revision
+
+
+async def test_lease_is_given_back_when_the_server_ends() -> None:
+    async with serving(lease_seconds=3600) as server:
+        await server.record()
+        async with AsyncExitStack() as stack:
+            companions = await server.play(stack=stack, speed=0.0)
+            info = companions.players[PACED].info
+            leases = server.store.leases
+            assert await leases.acquire(info.id, "replay", "x", seconds=60) is None
+        assert await leases.acquire(info.id, "replay", "x", seconds=60) is not None
+
+
+async def test_lease_is_given_back_when_the_replay_alone_ends() -> None:
+    async with serving(lease_seconds=3600) as server:
+        await server.record()
+        companions = await server.play()
+        info = companions.players[PACED].info
+        await server.histories.rename(PACED, "morning")
+        await server.run(companions)
+        assert await server.store.leases.acquire(info.id, "replay", "x", seconds=60) is not None
+
+
+async def test_lease_is_renewed_while_the_first_state_is_shown() -> None:
+    renewed = anyio.Event()
+
+    async with serving(lease_seconds=0.2) as server:
+        await server.record()
+        leases = server.store.leases
+
+        class Telling:
+            acquire, release = leases.acquire, leases.release
+
+            async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
+                renewed.set()
+                return await leases.renew(history, token, seconds=seconds)
+
+        server.store = replace(server.store, leases=Telling())
+
+        class Slow:
+            async def open(self, name: str) -> HistoryRuntime:
+                await renewed.wait()
+                return await server.histories.open(name)
+
+        with anyio.fail_after(20):
+            await server.play(histories=Slow(), speed=0.0)
+        assert renewed.is_set()
