@@ -49,8 +49,9 @@ class Keyboard:
     async def run(self) -> None:
         """Do what keys say; the terminal is as it was afterwards."""
         descriptor = sys.stdin.fileno()
-        self._note(HELP)
         with _single_keys(descriptor):
+            # Not before: what was typed until then is let go.
+            self._note(HELP)
             while True:
                 await anyio.wait_readable(descriptor)
                 text = os.read(descriptor, 64).decode(errors="replace")
