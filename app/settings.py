@@ -363,6 +363,12 @@ class Settings:
     pace_scanned_max: int = setting(
         2_000, ge=1, description="Pods whose start is looked at for one answer, the last ones"
     )
+    report_events_max: int = setting(
+        500_000, ge=1, description="Events of a history of which a server makes a report or a trace"
+    )
+    reports_at_once_max: int = setting(
+        1, ge=1, description="Reports that a server makes at a time; others wait"
+    )
     report_objects_max: int = setting(
         40, ge=0, description="Objects whose reasons and versions a report holds"
     )

@@ -40,6 +40,8 @@ CHANGED = {
     "trace_entries_max": 32,
     "attempts_max": 33,
     "scan_events_max": 36,
+    "report_events_max": 37,
+    "reports_at_once_max": 38,
     "live_streams_max": 35,
     "pace_pods_max": 34,
     "timeline_rows_max": 27,

@@ -135,6 +135,19 @@ async def test_report_tells_nobody_more_than_the_pages_in_it(reader):
         assert not found_in(answer.text) - seen - found_in("node-one p-lab decided-summary")
 
 
+async def test_history_that_is_too_long_is_refused_in_one_sentence():
+    async with serving(limits=ApiLimits(report_events_max=3)) as server:
+        await plant(server, 1)
+        refusals = (
+            await report(server, code=400),
+            (await server.get(f"{JSON}/trace", 400))["message"],
+        )
+        for refusal in refusals:
+            assert "events are more than 3: ask with redra report" in refusal
+        await report(server, "@3")
+        await server.get(f"{JSON}/trace?at=3")
+
+
 async def test_object_that_the_reader_may_not_see_is_left_out_and_counted(monkeypatch):
     findings = Answers.findings
 

@@ -114,6 +114,15 @@ class Answers:
         """
         return await self._chronicles.whole(runtime, until)
 
+    def check_length(self, revision: Revision) -> None:
+        """Raise BadRequest for a history that is too long to be taken away by a server."""
+        most = self._limits.report_events_max
+        if revision > most:
+            raise BadRequest(
+                f"{revision} events are more than {most}: ask with redra report, or for an earlier "
+                "moment"
+            )
+
     async def why(self, asked: Asked) -> ObjectExplanation:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
         runtime, question = asked.runtime, question_of(asked)
@@ -269,6 +278,7 @@ class Answers:
         reader = asked.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = asked.runtime, await self.views(asked)
+        self.check_length(views.revision)
         now = await self.time(asked, views)
         chronicle = await self.whole_chronicle(runtime, views.revision)
         async with self._explanations:

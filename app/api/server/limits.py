@@ -50,6 +50,8 @@ class ApiLimits:
     the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
     pictures by `lanes` and `map`, attempts for a pod by `attempts_max`, starts by `pace`, what is
     taken away by `trace` and `report`, pages that follow a history by `live`.
+    Reports and traces are made of histories of up to `report_events_max` events, and
+    `reports_at_once_max` reports at a time.
     Histories of up to `scan_events_max` events are looked at for known defects.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
@@ -91,6 +93,8 @@ class ApiLimits:
     pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()
+    report_events_max: int = 500_000
+    reports_at_once_max: int = 1
     live: LiveBounds = LiveBounds()
 
     @property

@@ -30,6 +30,7 @@ _ROOM = 64 * 1024
 async def compose(answers: Answers, asked: Asked, make: MakePage, bounds: ReportBounds) -> bytes:
     """The report of a history as of the moment. Raises what the pages in it raise."""
     views = await answers.views(asked)
+    answers.check_length(views.revision)
     await answers.whole_chronicle(asked.runtime, views.revision)
     links = Links(history=asked.runtime.info.name, moment=str(views.revision))
     pinned = replace(asked, moment=links.moment)

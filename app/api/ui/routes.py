@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from urllib.parse import quote
 
+import anyio
+
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, Place
@@ -87,6 +89,7 @@ class Pages:
         self._authorizer = authorizer
         self._limits = limits
         self._live = LivePages(limits.live)
+        self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
 
     @property
     def answers(self) -> Answers:
@@ -230,7 +233,8 @@ class Pages:
         def make(part: str, of_part: Asked) -> Awaitable[bytes]:
             return _PARTS[part](self, of_part)
 
-        return await reports.compose(self.answers, asked, make, self._limits.report)
+        async with self._reports:
+            return await reports.compose(self.answers, asked, make, self._limits.report)
 
     async def _find(self, asked: Asked) -> bytes:
         answer = await self.answers.find(asked)

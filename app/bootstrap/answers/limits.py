@@ -49,6 +49,8 @@ def api_limits(settings: Settings) -> ApiLimits:
             streams_max=settings.live_streams_max, pace_seconds=settings.live_pace_seconds
         ),
         trace=TraceBounds(entries_max=settings.trace_entries_max),
+        report_events_max=settings.report_events_max,
+        reports_at_once_max=settings.reports_at_once_max,
         report=ReportBounds(
             objects_max=settings.report_objects_max,
             rows_max=settings.report_rows_max,
