@@ -138,6 +138,11 @@ RECORDED = frozenset(
 )
 
 
+def of_recorded_kinds(events):
+    """The events about objects of the kinds that are compared."""
+    return [event for event in events if event.is_about_object and event.key[:2] in RECORDED]
+
+
 def check_same(happened, recorded, *, without=(), may_be_late=False):
     """Assert that the recording is what happened: all of it in its order, or a gap is named.
 
@@ -148,7 +153,7 @@ def check_same(happened, recorded, *, without=(), may_be_late=False):
         event for event in happened
         if event.key[:2] in RECORDED and event.key.resource not in without
     ]  # fmt: skip
-    objects = [event for event in recorded if event.is_about_object and event.key[:2] in RECORDED]
+    objects = of_recorded_kinds(recorded)
     assert state_of(objects) == state_of(happened)
     baseline = [event for event in objects if event.stamp.verb == "baseline"]
     watched = [event for event in objects if event.stamp.origin.position == WATCH]
