@@ -182,6 +182,8 @@ def test_sweep_runs_on_an_existing_scheduler(folder: Path, tmp_path: Path, local
         ({"histories": []}, "names no histories and no fleets"),
         ({"histories": ["soak.zip"], "profiles": []}, "it is empty"),
         ({"histories": ["soak.zip", "soak.zip"]}, "named twice"),
+        ({"histories": ["soak.zip"], "seeds": 0}, "Expected `int` >= 1"),
+        ({"histories": ["soak.zip"], "seeds": -1}, "Expected `int` >= 1"),
         ({"histories": ["soak.zip"], "seeds": 1_000_000}, "more than 100000 cells"),
         ({"fleets": [{"name": "f", "profile": "nothing"}]}, "there is no profile 'nothing'"),
     ],

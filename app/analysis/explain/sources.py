@@ -13,6 +13,9 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
+UNRECORDED = "redra:import"
+"""The author of writes whose source does not say who made them."""
+
 
 def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event | None:
     """The event since which something holds without a break.
@@ -38,7 +41,9 @@ def by(event: Event) -> str:
     """`by alice at 2026-01-02T03:04:05Z`, or that it was so before."""
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
-    return f"by {event.stamp.actor.user} at {when(event.stamp.time)}"
+    author = event.stamp.actor.user
+    who = "by somebody who was not recorded" if author == UNRECORDED else f"by {author}"
+    return f"{who} at {when(event.stamp.time)}"
 
 
 def made(event: Event | None, text: str, *children: Reason) -> Reason:

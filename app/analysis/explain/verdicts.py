@@ -138,4 +138,7 @@ def _compared(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> str:
     detail = _detail(nodes)
     if fits:
         detail = f"{fits} would take it" + (f", {detail}" if detail else "")
-    return f"asked again now, the nodes say otherwise: {detail}"
+    return (
+        f"asked again now, the nodes say otherwise: {detail} (devices that were in flight at the "
+        "attempt, or were given back since)"
+    )

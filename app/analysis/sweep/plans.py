@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -51,7 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     gates: list[dict[str, bool]] = msgspec.field(default_factory=lambda: [{}])
     quirks: list[dict[str, bool]] = msgspec.field(default_factory=lambda: [{}])
     changes: list[Change] = []
-    seeds: int | list[int] = 1
+    seeds: Annotated[int, msgspec.Meta(ge=1)] | list[int] = 1
     jitter: float = 1.0
 
 

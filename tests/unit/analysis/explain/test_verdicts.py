@@ -5,12 +5,14 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.explain import sources
 from app.analysis.explain.questions import Question
 from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.log import Revision
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import Instant
 from app.service import importing
 from app.service.explaining import Explainer
 
@@ -88,7 +90,8 @@ async def test_each_source_of_a_refusal_is_enough(tmp_path, files, place):
             "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
             False,
             "asked again now, the nodes say otherwise: "
-            "1 node(s) didn't match Pod's node affinity/selector",
+            "1 node(s) didn't match Pod's node affinity/selector "
+            "(devices that were in flight at the attempt, or were given back since)",
         ),
     ],
 )
@@ -111,3 +114,17 @@ async def test_nothing_is_said_of_a_verdict_that_nobody_recorded(tmp_path):
 async def test_what_was_there_when_the_recording_begins_was_not_made_by_the_import(tmp_path):
     answer = await why(tmp_path, pods_txt=TABLE)
     assert answer.reason.children[-1].text == "created, before it was first recorded"
+
+
+def test_who_wrote_is_said_to_be_unknown_where_nobody_recorded_it():
+    actor = Actor(user="redra:import")
+    stamp = Stamp(time=Instant(0), actor=actor, verb="delete")
+    event = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_UPDATED,
+        key=ObjectKey("", "pods", "default", "p"),
+        uid="p",
+        body=b"{}",
+        stamp=stamp,
+    )
+    assert sources.by(event) == "by somebody who was not recorded at 1970-01-01T00:00:00Z"
