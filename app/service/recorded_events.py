@@ -16,7 +16,15 @@ from app.domain.log import (
     Stamp,
     chain,
 )
-from app.domain.log.records import BASELINE_VERB, Loss, Op, Quality, Record, TimeQuality
+from app.domain.log.records import (
+    BASELINE_VERB,
+    IMPORTER_USER,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    TimeQuality,
+)
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.write import intake
@@ -26,7 +34,7 @@ from app.domain.values.timestamps import Instant
 IMPORTS = ObjectKey("redra", "imports", "", "")
 """Group and resource of events about an import; the name is the history's."""
 
-IMPORTER = Actor(user="redra:import")
+IMPORTER = Actor(user=IMPORTER_USER)
 """Who is named where the source does not say who acted."""
 
 _EVENT_TYPES = {

@@ -181,7 +181,7 @@ def test_like_nodes_answer_as_if_each_were_asked_alone(
     def counted(*arguments: object, **how: object) -> object:
         nonlocal searches
         searches += 1
-        return run(*arguments, **how)  # type: ignore[arg-type]
+        return run(*arguments, **how)  # type: ignore[arg-type]  # passed on as they came
 
     monkeypatch.setattr(search, "run", counted)
     counts = {True: 0, False: 0}
@@ -207,7 +207,7 @@ def test_likeness_is_not_looked_for_where_every_node_is_different(
     def counted(*arguments: object) -> object:
         nonlocal forms
         forms += 1
-        return form(*arguments)  # type: ignore[arg-type]
+        return form(*arguments)  # type: ignore[arg-type]  # passed on as they came
 
     monkeypatch.setattr(likeness, "_form", counted)
     count = 3 * likeness.UNLIKE_MAX

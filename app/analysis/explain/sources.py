@@ -7,14 +7,11 @@ from collections.abc import Callable, Sequence
 
 from app.analysis.explain.reasons import Reason
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.records import BASELINE_VERB
+from app.domain.log.records import BASELINE_VERB, IMPORTER_USER
 from app.domain.objects.printing import durations
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
-
-UNRECORDED = "redra:import"
-"""The author of writes whose source does not say who made them."""
 
 
 def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event | None:
@@ -42,7 +39,7 @@ def by(event: Event) -> str:
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
     author = event.stamp.actor.user
-    who = "by somebody who was not recorded" if author == UNRECORDED else f"by {author}"
+    who = "by somebody who was not recorded" if author == IMPORTER_USER else f"by {author}"
     return f"{who} at {when(event.stamp.time)}"
 
 

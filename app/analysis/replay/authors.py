@@ -19,14 +19,14 @@ from typing import Any
 
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.records import IMPORTER_USER
 from app.domain.objects.kinds import extended_resources
 from app.domain.values import condition_types, json_tree, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
-UNNAMED = "redra:import"
-"""The actor of events whose source does not say who wrote them."""
-
+UNNAMED = IMPORTER_USER
+"""The author of acts whose source does not say who wrote them."""
 
 SCHEDULER = registry.actor_of("scheduling").user
 CLAIMS = registry.actor_of("claims").user

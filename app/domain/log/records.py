@@ -34,6 +34,9 @@ class Op(StrEnum):
 LIST, WATCH = "list", "watch"
 """Positions of what a recorder of a cluster saw: by listing, or by watching."""
 
+IMPORTER_USER = "redra:import"
+"""The author of events whose source does not say who wrote them."""
+
 BASELINE_VERB = "baseline"
 """The verb of an object that was there when the recording began, or was first seen later."""
 
