@@ -344,6 +344,10 @@ class Settings:
     lanes_shapes_max: int = setting(
         600, ge=10, description="States and marks in one picture of lanes"
     )
+    lane_states_max: int = setting(
+        16, ge=3, description="States of one lane; of more, short ones are shown as one"
+    )
+    lane_marks_max: int = setting(60, ge=1, description="Marks of one lane, the newest ones")
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
     scan_events_max: int = setting(
         200_000, ge=1, description="Events of a history that a server looks at for known defects"
@@ -361,7 +365,7 @@ class Settings:
         1.0, gt=0, description="Shortest time between two changes of such a page"
     )
     pace_scanned_max: int = setting(
-        2_000, ge=1, description="Pods whose start is looked at for one answer, the last ones"
+        1_000, ge=1, description="Pods whose start is looked at for one answer, the last ones"
     )
     report_events_max: int = setting(
         500_000, ge=1, description="Events of a history of which a server makes a report or a trace"

@@ -1,6 +1,7 @@
 """The lanes of a question: which pods, claims, devices and nodes, and what happened to each."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,18 +17,30 @@ from projections.timeline import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneBounds:
-    """An answer has at most `lanes_max` lanes with `shapes_max` states and marks in all."""
+    """An answer has at most `lanes_max` lanes with `shapes_max` states and marks in all.
+
+    A lane has at most `states_max` states, of which short ones then stand for several, and the
+    newest `marks_max` marks.
+    """
 
     lanes_max: int = 40
     shapes_max: int = 600
+    states_max: int = 16
+    marks_max: int = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanesRequest:
-    """Which lanes are wanted: of one namespace, of objects whose name holds `name`; empty: all."""
+    """Which lanes are wanted: of one namespace, of objects whose name holds `name`; empty: all.
+
+    Only what lasted at some time from `since` to `until` is shown; None: from the first to the
+    last.
+    """
 
     namespace: str = ""
     name: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
 
     def takes(self, key: ObjectKey) -> bool:
         """Whether an object is meant by itself."""
@@ -35,7 +48,11 @@ class LanesRequest:
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """A state of a lane; `end` is 0 and `ended` empty while it lasts."""
+    """A state of a lane; `end` is 0 and `ended` empty while it lasts.
+
+    With a `count` above one it stands for so many states that follow one another, each of which is
+    shorter than those that stand for themselves.
+    """
 
     state: str
     label: str
@@ -43,6 +60,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     began: str
     end: Revision
     ended: str
+    count: int = 1
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +73,10 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane; `depth` is 0 for a pod, 1 for its claims, 2 for the devices of these."""
+    """One lane; `depth` is 0 for a pod, 1 for its claims, 2 for the devices of these.
+
+    `earlier` counts the marks before the first of `marks`.
+    """
 
     group: str
     resource: str
@@ -64,6 +85,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
     states: tuple[State, ...]
     marks: tuple[Mark, ...]
+    earlier: int = 0
 
     @property
     def key(self) -> ObjectKey:
@@ -83,8 +105,9 @@ class Blind(msgspec.Struct, frozen=True, kw_only=True):
 class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     """The lanes, pods that began last first, each followed by its claims and their devices.
 
-    `begin` and `end` are the instants between which something is shown. `omitted` counts the pods,
-    claims and nodes that are meant and did not fit.
+    `begin` and `end` are the instants between which something is shown: what was asked for, or
+    everything. Where something did not fit, they are the time of the pods and claims that did.
+    `omitted` counts the pods, claims and nodes that are meant and did not fit.
     """
 
     history: str
@@ -107,35 +130,51 @@ def of(
     bounds: LaneBounds = LaneBounds(),
 ) -> Lanes:
     """The lanes up to a revision, whose instant is `now`; marks that are not `visible` are out."""
+    window = _Window(
+        wanted.since if wanted.since is not None else Instant(0),
+        now if wanted.until is None else min(now, wanted.until),
+    )
     lanes: list[Lane] = []
-    shapes = omitted = 0
+    shapes = visited = 0
     shown: set[ObjectKey] = set()
     is_full = False
-    for first in _meant(chronicle, until, wanted):
-        if is_full:
-            omitted += 1
-            continue
+    for first in _meant(chronicle, until, wanted, window):
+        visited += 1
+        # A device that several claims of a pod held one after the other is shown with the first.
+        members: dict[ObjectKey, int] = {}
+        for key, depth in _group(chronicle, until, first):
+            if key not in shown and _is_within(chronicle, key, until, window):
+                members.setdefault(key, depth)
         made = [
-            _lane(chronicle, until, visible, *member)
-            for member in _group(chronicle, until, first)
-            if member[0] not in shown
+            _lane(chronicle, until, visible, bounds, window, key, depth)
+            for key, depth in members.items()
         ]
         size = sum(len(lane.states) + len(lane.marks) for lane in made)
         is_full = len(lanes) + len(made) > bounds.lanes_max or shapes + size > bounds.shapes_max
         if is_full and lanes:
-            omitted += 1
-            continue
+            visited -= 1
+            break
         lanes += made[: bounds.lanes_max]
         shapes += size
         shown.update(lane.key for lane in made)
-    instants = [state.began for lane in lanes for state in lane.states]
-    begin = min(instants, default=timestamps.micro_text(now))
+        if is_full:
+            break
+    omitted = _count(chronicle, until, wanted, window) - visited if is_full else 0
+    if omitted and wanted.since is None:
+        objects = [lane for lane in lanes if lane.key[:2] in _PEOPLE]
+        window = _Window(_first_instant(objects or lanes, now), window.end)
+        lanes = [
+            _lane(chronicle, until, visible, bounds, window, lane.key, lane.depth)
+            for lane in lanes
+            if _is_within(chronicle, lane.key, until, window)
+        ]
+    begin = window.begin if window.begin else _first_instant(lanes, now)
     return Lanes(
         history=history,
         revision=until,
         examined=Revision(min(chronicle.revision, until)),
-        begin=begin,
-        end=max(timestamps.micro_text(now), begin),
+        begin=timestamps.micro_text(begin),
+        end=timestamps.micro_text(Instant(max(window.end, begin))),
         lanes=tuple(lanes),
         gaps=tuple(
             Blind(
@@ -145,22 +184,68 @@ def of(
                 ended=timestamps.micro_text(gap.end[1]),
             )
             for gap in chronicle.spans.gaps
-            if gap.end[0] <= until
+            if gap.end[0] <= until and window.begin <= gap.end[1] and gap.begin[1] <= window.end
         ),
         omitted=omitted,
     )
 
 
-def _meant(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> Iterator[ObjectKey]:
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The time that is shown, both instants included."""
+
+    begin: Instant
+    end: Instant
+
+    def holds(self, span: Span) -> bool:
+        """Whether the state lasted at some time of it; one that ends as it begins did not."""
+        if span.begin[1] > self.end:
+            return False
+        return span.end is None or span.end[1] > self.begin or span.begin[1] >= self.begin
+
+    def length(self, span: Span) -> int:
+        """How long the state lasted within it."""
+        end = self.end if span.end is None else min(self.end, span.end[1])
+        return max(0, end - max(self.begin, span.begin[1]))
+
+
+def _first_instant(lanes: Sequence[Lane], default: Instant) -> Instant:
+    """When the first of the lanes began."""
+    return min(
+        (timestamps.parse(state.began) for lane in lanes for state in lane.states[:1]),
+        default=default,
+    )
+
+
+_PEOPLE = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
+
+
+def _is_within(chronicle: Chronicle, key: ObjectKey, until: Revision, window: _Window) -> bool:
+    """Whether any state of an object lasted at some time of the window."""
+    states = chronicle.spans.lanes[key]
+    last = states[-1].end
+    if states[0].begin[1] > window.end or (last is not None and last[1] < window.begin):
+        return False
+    return any(map(window.holds, spans.up_to(chronicle.spans.lanes[key], until)))
+
+
+def _meant(
+    chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: _Window
+) -> Iterator[ObjectKey]:
     """Pods, the last ones first, then claims of nobody, then nodes.
 
     A pod is meant also when one of its claims or devices is.
     """
     folded = chronicle.spans
     is_open = not wanted.namespace and not wanted.name
-    for place in (api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.NODES):
-        for key in reversed(folded.began.get(place, ())):
-            if folded.lanes[key][0].begin[0] > until or key in folded.claimed:
+    is_timed = wanted.since is not None or wanted.until is not None
+    for place in _PLACES:
+        keys = folded.began.get(place, ())
+        for number in range(folded.count_begun(place, until) - 1, -1, -1):
+            key = keys[number]
+            if key in folded.claimed or (
+                is_timed and not _is_within(chronicle, key, until, window)
+            ):
                 continue
             if (
                 is_open
@@ -168,6 +253,19 @@ def _meant(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> Itera
                 or any(wanted.takes(other) for other, _ in _group(chronicle, until, key))
             ):
                 yield key
+
+
+_PLACES = (api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.NODES)
+
+
+def _count(chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: _Window) -> int:
+    """How many objects are meant."""
+    if wanted != LanesRequest():
+        return sum(1 for _ in _meant(chronicle, until, wanted, window))
+    # Of a long history nobody waits until each of its pods has been looked at.
+    folded = chronicle.spans
+    begun = sum(folded.count_begun(place, until) for place in _PLACES)
+    return begun - folded.count_claimed(until)
 
 
 def _group(
@@ -195,16 +293,24 @@ def _lane(
     chronicle: Chronicle,
     until: Revision,
     visible: Callable[[Entry], bool],
+    bounds: LaneBounds,
+    window: _Window,
     key: ObjectKey,
     depth: int,
 ) -> Lane:
+    lasted = [span for span in spans.up_to(chronicle.spans.lanes[key], until) if window.holds(span)]
+    entries = [
+        entry
+        for entry in chronicle.about(key, until=until)
+        if window.begin <= entry.time <= window.end and visible(entry)
+    ]
     return Lane(
         group=key.group,
         resource=key.resource,
         namespace=key.namespace,
         name=key.name,
         depth=depth,
-        states=tuple(_state(span) for span in spans.up_to(chronicle.spans.lanes[key], until)),
+        states=tuple(_state(part, window) for part in _parts(lasted, window, bounds.states_max)),
         marks=tuple(
             Mark(
                 revision=entry.revision,
@@ -212,18 +318,53 @@ def _lane(
                 kind=entry.kind,
                 text=entry.text,
             )
-            for entry in chronicle.about(key, until=until)
-            if visible(entry)
+            for entry in entries[-bounds.marks_max :]
         ),
+        earlier=max(0, len(entries) - bounds.marks_max),
     )
 
 
-def _state(span: Span) -> State:
+def _parts(lasted: Sequence[Span], window: _Window, count_max: int) -> Iterator[Sequence[Span]]:
+    """The states of a lane, one by one; where they are too many, short neighbours together.
+
+    The longest ones stand for themselves, so that what lies between two of them is one part.
+    """
+    if len(lasted) <= count_max:
+        yield from ([span] for span in lasted)
+        return
+    numbers = sorted(range(len(lasted)), key=lambda number: -window.length(lasted[number]))
+    alone = frozenset(numbers[: max(0, (count_max - 1) // 2)])
+    part: list[Span] = []
+    for number, span in enumerate(lasted):
+        if number not in alone:
+            part.append(span)
+            continue
+        if part:
+            yield part
+            part = []
+        yield [span]
+    if part:
+        yield part
+
+
+def _state(part: Sequence[Span], window: _Window) -> State:
+    first, last = part[0], part[-1]
+    state, label = first.state, first.label
+    if len(part) > 1:
+        lengths: Counter[str] = Counter()
+        for span in part:
+            lengths[span.state] += window.length(span)
+        state, label = SEVERAL, f"{len(part)} states, mostly {lengths.most_common(1)[0][0]}"
     return State(
-        state=span.state,
-        label=span.label,
-        begin=span.begin[0],
-        began=timestamps.micro_text(span.begin[1]),
-        end=span.end[0] if span.end is not None else Revision(0),
-        ended=timestamps.micro_text(span.end[1]) if span.end is not None else "",
+        state=state,
+        label=label,
+        begin=first.begin[0],
+        began=timestamps.micro_text(first.begin[1]),
+        end=last.end[0] if last.end is not None else Revision(0),
+        ended=timestamps.micro_text(last.end[1]) if last.end is not None else "",
+        count=len(part),
     )
+
+
+SEVERAL = "several"
+"""The state of a part of a lane in which several follow one another."""

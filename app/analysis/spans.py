@@ -3,6 +3,7 @@
 A device's lane is not that of an object: its states are the claims that hold it.
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -55,6 +56,7 @@ class Spans:
         self.began: dict[tuple[str, str], list[ObjectKey]] = {}
         self.claimed: set[ObjectKey] = set()
         self.gaps: list[Gap] = []
+        self._claimed_begins: list[Revision] = []
         self._pods: dict[str, ObjectKey] = {}
         self._claims: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self._devices: dict[ObjectKey, dict[ObjectKey, None]] = {}
@@ -68,6 +70,16 @@ class Spans:
     def devices_of(self, claim: ObjectKey) -> Sequence[ObjectKey]:
         """The devices that a claim of that name ever held."""
         return tuple(self._devices.get(claim, ()))
+
+    def count_begun(self, place: tuple[str, str], until: Revision) -> int:
+        """How many lanes of a group and resource had begun up to a revision."""
+        return bisect_right(
+            self.began.get(place, ()), until, key=lambda key: self.lanes[key][0].begin[0]
+        )
+
+    def count_claimed(self, until: Revision) -> int:
+        """How many of the claims that belong to a pod had begun up to a revision."""
+        return bisect_right(self._claimed_begins, until)
 
     def fold(self, event: Event) -> None:
         """Take the next event of the log in."""
@@ -118,7 +130,10 @@ class Spans:
         owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
         for pod in (*owners, *users):
             self._claims.setdefault(pod, {})[key] = None
-            self.claimed.add(key)
+            if key not in self.claimed:
+                self.claimed.add(key)
+                lane = self.lanes.get(key)
+                insort(self._claimed_begins, lane[0].begin[0] if lane else now[0])
         allocation = claim.status.allocation
         devices: tuple[ObjectKey, ...] = ()
         if allocation is not None:

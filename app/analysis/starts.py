@@ -33,7 +33,7 @@ class PaceBounds:
     """
 
     pods_max: int = 30
-    scanned_max: int = 2_000
+    scanned_max: int = 1_000
     stretches: int = 12
 
 
@@ -134,13 +134,10 @@ def of(
     bounds: PaceBounds = PaceBounds(),
 ) -> StartPace:
     """The pace of the pods of a namespace whose name holds `name`; empty: of all."""
-    keys = [
-        key
-        for key in chronicle.spans.began.get(api_resources.PODS, ())
-        if namespace in ("", key.namespace)
-        and name in key.name
-        and chronicle.spans.lanes[key][0].begin[0] <= until
-    ]
+    begun = chronicle.spans.count_begun(api_resources.PODS, until)
+    keys = chronicle.spans.began.get(api_resources.PODS, ())[:begun]
+    if namespace or name:
+        keys = [key for key in keys if namespace in ("", key.namespace) and name in key.name]
     starts = [
         start
         for key in keys[-bounds.scanned_max :]

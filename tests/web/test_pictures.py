@@ -105,6 +105,48 @@ async def test_lanes_stay_within_their_bounds_and_count_what_is_left_out():
         assert "5 more pods" in (await page(server, f"{UI}/lanes")).one("main").text
 
 
+async def test_several_short_states_lead_to_a_picture_of_their_own():
+    limits = ApiLimits(lanes=LaneBounds(states_max=3))
+    async with serving(limits=limits) as server:
+        await server.post(PODS, pod("p"))
+        for number in range(5):
+            await allocate(server, f"c-{number}", "gpu-0", pods=("p",))
+            await server.delete(f"{CLAIMS}/c-{number}")
+        answer = await server.get(f"{JSON}/lanes")
+        device = next(lane for lane in answer["lanes"] if lane["resource"] == "devices")
+        several = [state for state in device["states"] if state["count"] > 1]
+        assert [state["state"] for state in several] == ["several"] * len(several)
+        assert several
+        assert len(device["states"]) <= 3
+        root = await page(server, f"{UI}/lanes")
+        (row,) = [row for row in root.one("table", "lanes").all("tr") if "/gpu-0" in row.text]
+        closer = next(link for link in row.all("a") if link.text == "several")
+        query = closer.attributes["href"].partition("?")[2]
+        near = await server.get(f"{JSON}/lanes?{query}")
+        assert near["begin"] == several[0]["began"]
+        singles = next(lane for lane in near["lanes"] if lane["resource"] == "devices")
+        assert singles["states"][0]["begin"] == several[0]["begin"]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("since=yesterday", "'yesterday' is neither a revision nor an instant"),
+        ("since=99999", "there is no revision 99999"),
+        ("until=0", "there is no revision 0"),
+        ("since=3&until=2", "until is before since"),
+    ],
+)
+async def test_stretches_of_time_that_are_none_are_refused(query, problem):
+    async with serving() as server:
+        for number in range(3):
+            await server.post(PODS, pod(f"p-{number}"))
+        answer = await server.raw("GET", f"{JSON}/lanes?{query}")
+        assert answer.status_code == 400
+        assert problem in answer.json()["message"]
+        assert problem in read((await server.raw("GET", f"{UI}/lanes?{query}")).text).text
+
+
 def partitioned(pool, sets):
     """A slice that has the counters, and one with a whole device and two halves for each set."""
     counters = [

@@ -4,7 +4,7 @@ Each method judges first what the reader may see, so that both forms are refused
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -52,7 +52,7 @@ from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer
 from app.service.explaining.evidence import Evidence, Sight
 from app.service.histories import Histories
-from app.service.moments import time_of
+from app.service.moments import is_revision, parse_instant, time_of
 from app.service.replays import scanning
 from app.service.runtime import HistoryRuntime
 from projections.timeline import Entry
@@ -263,12 +263,18 @@ class Answers:
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = asked.runtime, await self.views(asked)
         chronicle, _ = await self._chronicles.of(runtime)
+        wanted = lanes_wanted(asked)
+        since, until = [
+            await self._instant(runtime, asked.request.parameter(name)) for name in STRETCH
+        ]
+        if since is not None and until is not None and until < since:
+            raise BadRequest("until is before since")
         return lane_picture.of(
             runtime.info.name,
             chronicle,
             views.revision,
             await self.time(asked, views),
-            lanes_wanted(asked),
+            replace(wanted, since=since, until=until),
             _visible(reader, chronicle),
             self._limits.lanes,
         )
@@ -300,6 +306,18 @@ class Answers:
         if views.revision == runtime.head.revision:
             return runtime.head.time
         return await time_of(runtime.log, runtime.info, views.revision)
+
+    async def _instant(self, runtime: HistoryRuntime, moment: str) -> Instant | None:
+        """The instant of a moment that a parameter names, None where it is empty."""
+        if not moment:
+            return None
+        if not is_revision(moment):
+            return parse_instant(moment, runtime.head.time)
+        revision = Revision(int(moment))
+        if not 0 < revision <= runtime.head.revision:
+            last = runtime.head.revision
+            raise BadRequest(f"there is no revision {moment}: the last one is {last}")
+        return await time_of(runtime.log, runtime.info, revision)
 
     async def map(self, asked: Asked) -> DeviceMap:
         """Pools and devices with who holds them, as of the moment."""
@@ -388,6 +406,10 @@ def filter_of(asked: Asked) -> Filter:
         text=request.parameter("text"),
         decisions=request.flag("decisions"),
     )
+
+
+STRETCH = ("since", "until")
+"""The parameters that name a stretch of time."""
 
 
 def lanes_wanted(asked: Asked) -> lane_picture.LanesRequest:

@@ -170,6 +170,8 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         (
             ("namespace", "string", "Only of this namespace."),
             ("name", "string", "Only of objects whose name holds this, with what is theirs."),
+            ("since", "string", "Only what lasted after this revision or instant."),
+            ("until", "string", "Only what lasted before this revision or instant."),
             _AT,
         ),
         None,

@@ -103,6 +103,7 @@ class LaneState(Model):
     began: str
     end: int
     ended: str
+    count: int = Field(default=1, description="More than 1: so many states shown as one")
 
 
 class LaneMark(Model):
@@ -124,6 +125,7 @@ class Lane(Model):
     depth: int
     states: list[LaneState]
     marks: list[LaneMark]
+    earlier: int = Field(default=0, description="Events before the first of these marks")
 
 
 class LaneGap(Model):

@@ -14,6 +14,7 @@ from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, Place
 from app.api.redra.answers import (
+    STRETCH,
     Answers,
     Asked,
     filter_of,
@@ -160,9 +161,10 @@ class Pages:
 
     async def _lanes(self, asked: Asked) -> bytes:
         answer, wanted = await self.answers.lanes(asked), lanes_wanted(asked)
-        parameters = {"namespace": wanted.namespace, "name": wanted.name}
+        stretch = {name: asked.request.parameter(name) for name in STRETCH}
+        parameters = {"namespace": wanted.namespace, "name": wanted.name, **stretch}
         return lanes.page(
-            await framing.frame(self.answers, asked, "lanes", parameters), answer, wanted
+            await framing.frame(self.answers, asked, "lanes", parameters), answer, wanted, stretch
         )
 
     async def _map(self, asked: Asked) -> bytes:

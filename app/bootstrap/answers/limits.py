@@ -40,7 +40,12 @@ def api_limits(settings: Settings) -> ApiLimits:
         chronicle_events_max=settings.chronicle_events_max,
         findings_max=settings.findings_max,
         object_versions_max=settings.object_versions_max,
-        lanes=LaneBounds(lanes_max=settings.lanes_max, shapes_max=settings.lanes_shapes_max),
+        lanes=LaneBounds(
+            lanes_max=settings.lanes_max,
+            shapes_max=settings.lanes_shapes_max,
+            states_max=settings.lane_states_max,
+            marks_max=settings.lane_marks_max,
+        ),
         map=MapBounds(devices_max=settings.map_devices_max),
         scan_events_max=settings.scan_events_max,
         attempts_max=settings.attempts_max,

@@ -1,6 +1,6 @@
 """States over time, with a table of the same."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from app.analysis.lanes import Lane, Lanes, LanesRequest, State
 from app.analysis.spans import DEVICES
@@ -8,8 +8,8 @@ from app.web.frame import Frame, render
 from app.web.pictures import lanes as picture
 
 
-def page(frame: Frame, answer: Lanes, wanted: LanesRequest) -> bytes:
-    """The page."""
+def page(frame: Frame, answer: Lanes, wanted: LanesRequest, stretch: Mapping[str, str]) -> bytes:
+    """The page; `stretch` has the parameters `since` and `until` as they were given."""
 
     def to_object(lane: Lane, revision: int) -> str:
         links = frame.links.at(revision) if revision else frame.links
@@ -18,30 +18,37 @@ def page(frame: Frame, answer: Lanes, wanted: LanesRequest) -> bytes:
             return links.to("map", driver=driver, pool=rest.partition("/")[0])
         return links.to_object(lane.key)
 
+    def to_stretch(state: State) -> str:
+        parameters = dict(frame.parameters, since=state.begin, until=state.end or "")
+        return frame.links.to("lanes", **parameters)
+
+    ways = picture.Ways(to_object=to_object, to_moment=frame.here, to_stretch=to_stretch)
     return render(
         "lanes.html",
         frame=frame,
         answer=answer,
         wanted=wanted,
-        picture=picture.draw(answer, to_object, frame.here) if answer.lanes else "",
+        stretch=stretch,
+        picture=picture.draw(answer, ways) if answer.lanes else "",
         legend=picture.legend(),
-        rows=[_row(lane, to_object) for lane in answer.lanes],
+        rows=[_row(lane, ways) for lane in answer.lanes],
     )
 
 
-def _row(lane: Lane, to_object: Callable[[Lane, int], str]) -> dict[str, object]:
+def _row(lane: Lane, ways: picture.Ways) -> dict[str, object]:
     last = lane.states[-1].begin if lane.states else 0
     return {
         "lane": lane,
         "is_device": lane.key[:2] == DEVICES,
-        "url": to_object(lane, last),
-        "states": [_state(state) for state in lane.states],
+        "url": ways.to_object(lane, last),
+        "states": [_state(state, ways) for state in lane.states],
     }
 
 
-def _state(state: State) -> dict[str, object]:
+def _state(state: State, ways: picture.Ways) -> dict[str, object]:
     return {
         "state": state,
+        "closer": ways.to_stretch(state) if state.count > 1 else "",
         "from": state.began[11:23],
         "to": state.ended[11:23],
     }

@@ -2,6 +2,7 @@
 recording is blind."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -42,16 +43,21 @@ class _Scale:
         return LABELS + min(1.0, max(0.0, part)) * (WIDTH - LABELS - 8)
 
 
-def draw(
-    answer: Lanes, to_object: Callable[[Lane, int], str], to_moment: Callable[[int], str]
-) -> Markup:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """Where a picture leads: to the object of a lane as of a revision, to the page as of a
+    revision, and to the page of a state that stands for several."""
+
+    to_object: Callable[[Lane, int], str]
+    to_moment: Callable[[int], str]
+    to_stretch: Callable[[State], str]
+
+
+def draw(answer: Lanes, ways: Ways) -> Markup:
     """The picture; a lane's name leads to its object, bars and marks to their moments."""
     scale = _Scale(answer)
     height = TOP + ROW * len(answer.lanes) + 6
-    rows = [
-        _row(lane, TOP + ROW * number, scale, to_object, to_moment)
-        for number, lane in enumerate(answer.lanes)
-    ]
+    rows = [_row(lane, TOP + ROW * number, scale, ways) for number, lane in enumerate(answer.lanes)]
     blind = [_blind(gap, scale, height) for gap in answer.gaps]
     label = f"{len(answer.lanes)} lanes from {answer.begin} to {answer.end}"
     return svg.picture(
@@ -70,6 +76,8 @@ def legend() -> list[tuple[Markup, str]]:
     signs.append((_sign(_sign_of(13, 8, True)), "trouble"))
     area = svg.element("rect", x=1, y=1, width=24, height=12, fill="url(#blind)", class_="blind")
     signs.append((_sign(area), "nobody recorded"))
+    several = svg.element("rect", x=1, y=3, width=24, height=8, fill="url(#several)")
+    signs.append((_sign(several), "several short states"))
     return signs
 
 
@@ -82,7 +90,11 @@ def _patterns() -> Markup:
     pattern = svg.element(
         "pattern", line, id="blind", width=6, height=6, patternUnits="userSpaceOnUse"
     )
-    return svg.element("defs", pattern)
+    stripe = svg.element("rect", width=2, height=6, class_="stripe")
+    stripes = svg.element(
+        "pattern", stripe, id="several", width=4, height=6, patternUnits="userSpaceOnUse"
+    )
+    return svg.element("defs", pattern, stripes)
 
 
 def _axis(scale: _Scale, height: float) -> Markup:
@@ -98,20 +110,14 @@ def _axis(scale: _Scale, height: float) -> Markup:
     return svg.element("g", *parts, aria_hidden="true")
 
 
-def _row(
-    lane: Lane,
-    y: float,
-    scale: _Scale,
-    to_object: Callable[[Lane, int], str],
-    to_moment: Callable[[int], str],
-) -> Markup:
+def _row(lane: Lane, y: float, scale: _Scale, ways: Ways) -> Markup:
     kind = _KINDS.get(lane.resource, "pod")
     parts = [svg.element("line", x1=0, x2=WIDTH, y1=y + ROW, y2=y + ROW, class_="rule")]
-    parts.append(_label(lane, y, to_object))
+    parts.append(_label(lane, y, ways.to_object))
     middle = y + ROW / 2
     for state in lane.states:
-        parts.append(_bar(state, kind, middle, scale, to_moment))
-    parts += _marks(lane.marks, middle, scale, to_moment)
+        parts.append(_bar(state, kind, middle, scale, ways))
+    parts += _marks(lane.marks, middle, scale, ways.to_moment)
     return svg.element("g", *parts)
 
 
@@ -137,16 +143,18 @@ def _name(lane: Lane) -> str:
     return "device" if lane.resource == "devices" else noun(lane.resource)
 
 
-def _bar(
-    state: State, kind: str, middle: float, scale: _Scale, to_moment: Callable[[int], str]
-) -> Markup:
+def _bar(state: State, kind: str, middle: float, scale: _Scale, ways: Ways) -> Markup:
     left, right = scale.x(state.began), scale.x(state.ended)
     height = BAR if state.state in _TALL else BAR - 4
-    classes = kind
-    if state.state in _DASHED:
-        classes += " waits"
+    classes: str | None = kind
+    there = ways.to_moment(state.begin)
+    if state.count > 1:
+        # Its pattern is its look: a class would fill it.
+        classes, there = None, ways.to_stretch(state)
+    elif state.state in _DASHED:
+        classes = f"{kind} waits"
     elif state.state in _FADED:
-        classes += " fades"
+        classes = f"{kind} fades"
     until = f"until revision {state.end}" if state.end else "and still is"
     label = f" ({state.label})" if state.label else ""
     description = f"{state.state}{label} from revision {state.begin} {until}"
@@ -158,9 +166,10 @@ def _bar(
         width=max(1.5, right - left),
         height=height,
         rx=2,
+        fill=None if classes else "url(#several)",
         class_=classes,
     )
-    return svg.element("a", bar, href=to_moment(state.begin), aria_label=description, tabindex=-1)
+    return svg.element("a", bar, href=there, aria_label=description, tabindex=-1)
 
 
 def _marks(
