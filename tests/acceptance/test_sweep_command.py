@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.bootstrap.executors import DaskExecutor, InlineExecutor, Task
 from app.bootstrap.sweeping import cells
-from app.bootstrap.sweeping.executors import DaskExecutor, InlineExecutor, Task
 from tests.command_line import redra
 from tests.simulation import planted_soak
 

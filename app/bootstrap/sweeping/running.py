@@ -13,9 +13,9 @@ import msgspec
 
 from app.analysis.sweep import measures, plans
 from app.analysis.sweep.plans import Cell, Plan
+from app.bootstrap.executors import Executor, Task
 from app.bootstrap.recordings import PROGRAM
 from app.bootstrap.sweeping import cells as cell_runs
-from app.bootstrap.sweeping.executors import Executor, Task
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 

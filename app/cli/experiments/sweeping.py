@@ -39,9 +39,9 @@ def sweep(
     that fails does not stop the others, and the exit code is 1.
     """
     from app.analysis.sweep import plans
-    from app.bootstrap import garbage_collection, process_settings
+    from app.bootstrap import executors, garbage_collection, process_settings
     from app.bootstrap.manifests import read_documents
-    from app.bootstrap.sweeping import executors, histories, running, tables
+    from app.bootstrap.sweeping import histories, running, tables
 
     settings = process_settings.settings(data=data)
     documents = read_documents(plan)
