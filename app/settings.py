@@ -266,7 +266,7 @@ class Settings:
         ge=0,
         le=64,
         description="Processes that verify a long history together; 0: as many as there are "
-        "processors",
+        "processors, or 1 without redra[cluster]",
     )
     decide_runs_max: int = setting(
         64,
@@ -275,11 +275,15 @@ class Settings:
         description="Runs that a decide replay makes to prove the classes of differences; what is "
         "not tried by then is unexplained",
     )
-    verify_spool_bytes_max: int = setting(
-        4 * 1024**3,
+    verify_scheduler: str = setting(
+        "",
+        description="Dask scheduler (tcp://HOST:PORT) whose workers do it; empty: processes here",
+    )
+    verify_events_bytes_max: int = setting(
+        1024**3,
         ge=1,
-        description="Temporary file of events for these processes; where it would be larger, or "
-        "there is no room, one process does all",
+        description="Packed events that are sent to these processes; where it would be more, one "
+        "process does all",
     )
     second_opinion_evaluations_max: int = setting(
         10_000,

@@ -5,18 +5,23 @@ a task that runs twice gives the same. With Dask a worker that dies loses only w
 tasks are given to others.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Protocol, TypeAlias
 
 from app.domain.errors import InputError
 
 Function: TypeAlias = Callable[[bytes, Any], Any]
 
+
 CONNECT_SECONDS = 10
-RETRIES = 3
-"""How often a task is given out again whose worker died."""
+LOST_MAX = 3
+"""How often bundles are sent anew because all workers that held them died."""
+
+_TOPIC = "redra"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,9 @@ class Task:
     digest: str
     bundle: str
     data: Any
+
+
+Heard: TypeAlias = Callable[[Task, Any], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,25 +46,46 @@ class Done:
 
 
 class Executor(Protocol):
-    """Runs tasks, in any order."""
+    """Runs tasks, in any order, `width` of them at once."""
+
+    @property
+    def width(self) -> int: ...
 
     def map(
-        self, function: Function, bundles: Mapping[str, bytes], tasks: Sequence[Task]
+        self,
+        function: Function,
+        bundles: Mapping[str, bytes],
+        tasks: Sequence[Task],
+        heard: Heard | None = None,
     ) -> Iterator[Done]:
-        """Each task as it ends; `bundles` are by digest."""
+        """Each task as it ends; `bundles` are by digest.
+
+        A bundle that was sent before need not be given again. `heard` gets what tasks say with
+        `tell`, in a thread of its own.
+        """
         ...
 
 
 class InlineExecutor:
     """One task after the other, in this process."""
 
+    width = 1
+
+    def __init__(self) -> None:
+        self._bundles: dict[str, bytes] = {}
+
     def map(
-        self, function: Function, bundles: Mapping[str, bytes], tasks: Sequence[Task]
+        self,
+        function: Function,
+        bundles: Mapping[str, bytes],
+        tasks: Sequence[Task],
+        heard: Heard | None = None,
     ) -> Iterator[Done]:
         """Each task as it ends, in order."""
+        self._bundles |= bundles
         for task in tasks:
             try:
-                yield Done(task=task, result=function(bundles[task.bundle], task.data))
+                yield Done(task=task, result=function(self._bundles[task.bundle], task.data))
             except Exception as problem:  # one that fails does not stop the others
                 yield Done(task=task, problem=_words(problem))
 
@@ -66,32 +95,95 @@ class DaskExecutor:
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self._contents: dict[str, bytes] = {}
+        self._sent: dict[str, Any] = {}
+
+    @property
+    def width(self) -> int:
+        """How many workers there are now."""
+        return len(self._client.nthreads())
 
     def map(
-        self, function: Function, bundles: Mapping[str, bytes], tasks: Sequence[Task]
+        self,
+        function: Function,
+        bundles: Mapping[str, bytes],
+        tasks: Sequence[Task],
+        heard: Heard | None = None,
     ) -> Iterator[Done]:
         """Each task as it ends."""
+        self._contents |= bundles
+        if heard is None:
+            yield from self._mapped(function, tasks)
+            return
+        by_digest = {task.digest: task for task in tasks}
+
+        def hear(event: tuple[float, tuple[str, Any]]) -> None:
+            digest, message = event[1]
+            # Others may use the same scheduler.
+            if digest in by_digest:
+                heard(by_digest[digest], message)
+
+        self._client.subscribe_topic(_TOPIC, hear)
+        try:
+            yield from self._mapped(function, tasks)
+        finally:
+            self._client.unsubscribe_topic(_TOPIC)
+
+    def _mapped(self, function: Function, tasks: Sequence[Task]) -> Iterator[Done]:
         import distributed
 
         as_completed: Any = distributed.as_completed
-        sent = {
-            digest: self._client.scatter(content, broadcast=True, hash=False)
-            for digest, content in bundles.items()
-        }
-        futures = {
-            self._client.submit(
-                function, sent[task.bundle], task.data, key=task.digest, retries=RETRIES, pure=True
-            ): task
-            for task in tasks
-        }
-        for future in as_completed(list(futures), raise_errors=False):
-            task = futures.pop(future)
-            problem = future.exception()
-            if problem is None:
-                yield Done(task=task, result=future.result())
-            else:
-                yield Done(task=task, problem=_words(problem))
-            future.release()
+        for _ in range(LOST_MAX + 1):
+            self._send({task.bundle for task in tasks})
+            futures = {self._submit(function, task): task for task in tasks}
+            lost: list[Task] = []
+            for future in as_completed(list(futures), loop=self._client.loop, raise_errors=False):
+                task = futures.pop(future)
+                if future.cancelled():  # no living worker has the bundle
+                    lost.append(task)
+                elif problem := future.exception():
+                    yield Done(task=task, problem=_words(problem))
+                else:
+                    yield Done(task=task, result=future.result())
+                future.release()
+            if not lost:
+                return
+            tasks = lost
+            self._sent.clear()
+        for task in tasks:
+            yield Done(task=task, problem=f"its workers died {LOST_MAX + 1} times")
+
+    def _send(self, digests: set[str]) -> None:
+        for digest in digests - self._sent.keys():
+            content = self._contents[digest]
+            self._sent[digest] = self._client.scatter(content, broadcast=True, hash=False)
+
+    def _submit(self, function: Function, task: Task) -> Any:
+        sent = self._sent[task.bundle]
+        return self._client.submit(function, sent, task.data, key=task.digest, pure=True)
+
+
+def tell(message: Any) -> None:
+    """Say how far a task is to whoever waits for it; nobody hears it outside Dask's workers."""
+    dask: Any = sys.modules.get("distributed")
+    if dask is None:
+        return
+    try:
+        worker = dask.get_worker()
+    except ValueError:
+        return
+    worker.log_event(_TOPIC, (worker.get_current_task(), message))
+
+
+def is_installed() -> bool:
+    """Whether Dask is there, without loading it."""
+    return find_spec("distributed") is not None
+
+
+def check_installed(option: str) -> None:
+    """Raises InputError when Dask is not there."""
+    if not is_installed():
+        raise InputError("Dask is not installed", place=option, cure="pip install 'redra[cluster]'")
 
 
 @contextmanager
@@ -105,16 +197,14 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
         return
     if workers and scheduler:
         raise InputError("a cluster is made or used, not both", place="--scheduler")
-    try:
-        import distributed
-    except ImportError as problem:
-        raise InputError(
-            "Dask is not installed", place="--workers", cure="pip install 'redra[cluster]'"
-        ) from problem
+    check_installed("--scheduler" if scheduler else "--workers")
+    import distributed
+
     # Its classes have no types.
     dask: Any = distributed
     if scheduler:
-        with _client(dask.Client, scheduler) as client:
+        with closing(_connected(dask.Client, scheduler)) as client:
+            _wait_for_worker(client, scheduler)
             yield DaskExecutor(client)
         return
     with (
@@ -123,28 +213,41 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            # Any free port: two clusters may run at once, each serves HTTP.
+            dashboard_address="127.0.0.1:0",
             silence_logs=50,
+            # Else a worker is ended that holds more than its share of the machine's memory.
+            memory_limit=0,
         ) as cluster,
-        dask.Client(cluster) as client,
+        closing(dask.Client(cluster, set_as_default=False)) as client,
     ):
         yield DaskExecutor(client)
 
 
-@contextmanager
-def _client(client: Any, address: str) -> Iterator[Any]:
+def _connected(client: Any, address: str) -> Any:
     try:
-        connected = client(address, timeout=CONNECT_SECONDS)
+        return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as problem:
         raise InputError(
             f"no scheduler answers at {address!r}",
             place="--scheduler",
             cure="write tcp://HOST:PORT, as `dask scheduler` says it",
         ) from problem
-    with connected:
-        yield connected
+
+
+def _wait_for_worker(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError as problem:
+        raise InputError(
+            f"the scheduler at {address!r} has no worker",
+            place="--scheduler",
+            cure="start one: `dask worker` with the scheduler's address",
+        ) from problem
 
 
 def _words(problem: BaseException) -> str:
     text = str(problem).strip()
+    if type(problem).__name__ == "KilledWorker":
+        return "each worker that ran it died; memory may be short"
     return text if isinstance(problem, InputError) else f"{type(problem).__name__}: {text}"

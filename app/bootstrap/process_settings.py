@@ -20,6 +20,7 @@ class CommandOptions(TypedDict, total=False):
     policy: Path | None
     compact: bool | None
     verify_processes: int | None
+    verify_scheduler: str | None
 
 
 _NAMES = {"policy": "policy_file", "compact": "compact_like_etcd"}

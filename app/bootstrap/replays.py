@@ -7,13 +7,13 @@ import msgspec
 
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay.report import DecideReport
-from app.bootstrap import history_settings, verifying_processes
+from app.bootstrap import history_settings, verifying_workers
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import RecordingFiles, import_history
 from app.bootstrap.stores import Store, find_history, find_revision
-from app.bootstrap.verifying_processes import PartProcesses
+from app.bootstrap.verifying_workers import PartWorkers
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
@@ -75,26 +75,27 @@ async def verify(
 
     `heads` are signed heads to compare with, `trusted` the keys that are believed; `second` is
     asked about every selector. `profile` is the release to decide as, None for that of the history.
-    Raises InputError when a process that was to help fails.
+    Raises InputError when no worker could verify a part.
     """
     info = await as_asked(store, settings, await find_history(store, name), profile)
-    count = settings.verify_processes or verifying_processes.usable()
+    count = verifying_workers.count_of(settings.verify_processes)
     opinion_bounds = OpinionBounds(
         evaluations_max=settings.second_opinion_evaluations_max,
         cost_max=settings.second_opinion_cost_max,
     )
-    with PartProcesses(
+    with PartWorkers(
         info,
         count=count,
-        bytes_max=settings.verify_spool_bytes_max,
-    ) as processes:
+        bytes_max=settings.verify_events_bytes_max,
+        scheduler=settings.verify_scheduler,
+    ) as workers:
         return await verifying.verify(
             store.log,
             info,
             until=await _until(store, info, moment),
             deciders=deciders_of(info),
             bounds=_bounds(settings),
-            sharing=Sharing(processes=processes),
+            sharing=Sharing(workers=workers),
             attestation=Attestation(heads=heads, trusted=trusted, views=store.views),
             second=None if second is None else SecondReader(opinion=second, bounds=opinion_bounds),
             progress=progress,

@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console, replaying
 from app.cli.console import Output, OutputOption
-from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption
+from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption, SchedulerOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -67,6 +67,7 @@ def verify(
     head_key: HeadKeyOption = None,
     to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
     processes: ProcessesOption = None,
+    scheduler: SchedulerOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -81,6 +82,7 @@ def verify(
         head=head,
         head_key=head_key,
         processes=processes,
+        scheduler=scheduler,
         data=data,
         output=output,
     )

@@ -65,8 +65,18 @@ ProcessesOption = Annotated[
     typer.Option(
         min=1,
         max=64,
-        help="With verify, how many processes share the work of a long history; by default as many "
-        "as there are processors (REDRA_VERIFY_PROCESSES). Each holds the history's objects.",
+        help="With verify, how many processes share the work of a long history (Dask); by default "
+        "as many as there are processors (REDRA_VERIFY_PROCESSES). Each holds the history's "
+        "objects.",
+    ),
+]
+
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="tcp://HOST:PORT",
+        help="With verify, share the work of a long history with an existing Dask cluster "
+        "(REDRA_VERIFY_SCHEDULER).",
     ),
 ]
 
@@ -115,6 +125,7 @@ def replay(
     quirk: QuirkOption = None,
     pace: PaceOption = None,
     processes: ProcessesOption = None,
+    scheduler: SchedulerOption = None,
     head: HeadOption = None,
     head_key: HeadKeyOption = None,
     second_opinion: SecondOpinionOption = False,
@@ -133,10 +144,19 @@ def replay(
     from app.bootstrap import garbage_collection, heads, process_settings, replays, stores
 
     chosen = _pace(pace, mode)
-    options = {"--processes": processes, "--head": head, "--head-key": head_key}
+    options: dict[str, object] = {"--processes": processes, "--scheduler": scheduler}
+    options |= {"--head": head, "--head-key": head_key}
     _check_is_verify(mode, {**options, "--second-opinion": second_opinion or None})
+    if processes is not None and scheduler is not None:
+        raise InputError("a cluster is made or used, not both", place="--scheduler")
     settings = process_settings.settings(
-        data=data, profile=profile, gates=gate, quirks=quirk, verify_processes=processes
+        data=data,
+        profile=profile,
+        gates=gate,
+        quirks=quirk,
+        verify_processes=processes,
+        # One that the environment names is for those who give no number here.
+        verify_scheduler=scheduler if processes is None else "",
     )
     garbage_collection.expect_large_heap()
     files = _files(sources)

@@ -6,7 +6,7 @@ checks every decision of our controllers, made again from what it observed, with
 every allocation that somebody else wrote. Nothing is written. Events after one that cannot be
 understood are checked in the first pass alone.
 
-The second pass may be divided among processes (`verify.parts`). The report is the same.
+The second pass may be divided (`verify.parts`). The report is the same.
 """
 
 from collections import Counter
@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -66,11 +65,8 @@ TURN_MAX = 100
 """Events that are checked before others get the loop: about as many milliseconds at most."""
 
 
-class Processes(Protocol):
-    """Other processes that verify parts of a history.
-
-    `count` is in how many parts the history may be divided, this process included.
-    """
+class Workers(Protocol):
+    """Other processes that verify parts of a history, `count` in all with this one."""
 
     @property
     def count(self) -> int: ...
@@ -79,8 +75,10 @@ class Processes(Protocol):
         """Be given the events of the history, in order, before anything is to be verified."""
         ...
 
-    async def verify(self, part: Part, reached: Callable[[Revision], None]) -> PartFound:
-        """Verify a part; `reached` hears how far it is. Raises InputError when that fails."""
+    async def verify(
+        self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
+    ) -> Sequence[PartFound]:
+        """Verify each; `reached` hears how far the one at a place is. Raises InputError."""
         ...
 
 
@@ -185,9 +183,9 @@ class VerifyReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Who verifies: with `processes` parts are verified there, the first one always here."""
+    """Who verifies: with `workers` parts are verified there, the first one always here."""
 
-    processes: Processes | None = None
+    workers: Workers | None = None
     division: Division = Division()
 
 
@@ -208,7 +206,7 @@ async def verify(
     The log is compared with the `attestation`. The `second` reader is asked here about every
     selector.
     """
-    rules, processes = deciders.rules, sharing.processes
+    rules, workers = deciders.rules, sharing.workers
     ends = until >= (await log.head(history.id)).revision
     recorded = await recorded_doubts.doubts_of(log, history)
     ahead = _Ahead(
@@ -222,9 +220,9 @@ async def verify(
     stored = await _stored(log, history, attestation)
     views = attestation.views
     audit = None if views is None else SnapshotAudit(views, history.id)
-    await _read_ahead(ahead, stored, audit, log, history, until, bounds, processes, progress)
+    await _read_ahead(ahead, stored, audit, log, history, until, bounds, workers, progress)
     chain = stored.result()
-    parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
+    parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
     telling = _Telling(parts, until, progress)
 
@@ -240,30 +238,29 @@ async def verify(
         return here.found()
 
     await ahead.ask(second, deciders.compiler, progress)
-    if processes is None or len(parts) == 1:
+    if workers is None or len(parts) == 1:
         return ahead.report(history, chain, [await verify_here()])
-    return ahead.report(history, chain, await _divided(parts, verify_here, processes, telling))
+    return ahead.report(history, chain, await _divided(parts, verify_here, workers, telling))
 
 
 async def _divided(
     parts: Sequence[Part],
     verify_here: Callable[[], Awaitable[PartFound]],
-    processes: Processes,
+    workers: Workers,
     telling: "_Telling",
 ) -> list[PartFound]:
-    """Verify the first part here and each other one in a process of its own."""
-    by_place: dict[int, PartFound] = {}
+    """Verify the first part here and the others by the workers."""
+    there: list[PartFound] = []
 
-    async def verify_there(place: int) -> None:
-        reached = partial(telling.reached, place)
-        by_place[place] = await processes.verify(parts[place], reached)
-        reached(parts[place].until)
+    async def verify_there() -> None:
+        there.extend(await workers.verify(parts[1:], lambda n, at: telling.reached(n + 1, at)))
+        for place in range(1, len(parts)):
+            telling.reached(place, parts[place].until)
 
     async with create_task_group() as tasks:
-        for place in range(1, len(parts)):
-            tasks.start_soon(verify_there, place)
-        by_place[0] = await verify_here()
-    return [by_place[place] for place in range(len(parts))]
+        tasks.start_soon(verify_there)
+        here = await verify_here()
+    return [here, *there]
 
 
 async def _stored(log: EventLog, history: HistoryInfo, attestation: Attestation) -> IntegrityCheck:
@@ -472,7 +469,7 @@ async def _read_ahead(
     history: HistoryInfo,
     until: Revision,
     bounds: ReplayBounds,
-    processes: Processes | None,
+    workers: Workers | None,
     progress: Progress,
 ) -> None:
     """Check what is stored, and read ahead up to the first event that cannot be understood."""
@@ -491,8 +488,8 @@ async def _read_ahead(
                 ahead.take(event)
             if audit is not None:
                 await audit.take(page)
-            if processes is not None:
-                processes.keep(page)
+            if workers is not None:
+                workers.keep(page)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     await integrity.check_end(stored, log)

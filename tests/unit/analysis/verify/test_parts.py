@@ -1,19 +1,19 @@
 """Verification in parts: what is found is the same, wherever the history is divided."""
 
 import itertools
+import pickle
 from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
 
-from app.adapters.event_spool import EventSpool
 from app.adapters.memory import MemoryLog
+from app.adapters.packed_events import PackedEvents
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import START, Cut, Division, Part, PartFound
-from app.bootstrap import verifying_process
+from app.bootstrap import verifying_workers
 from app.bootstrap.deciders import deciders_of
-from app.bootstrap.verifying_process import Job
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -37,27 +37,22 @@ class InThisProcess:
         self.count = count
         self.parts: list[Part] = []
         self._history = history
-        self._spool = EventSpool()
+        self._events = PackedEvents()
 
     def keep(self, events: Sequence[Event]) -> None:
-        self._spool.add(events)
+        self._events.add(events)
 
-    async def verify(self, part: Part, reached: Callable[[Revision], None]) -> PartFound:
-        self.parts.append(part)
-        job = Job.of(self._history, part, spool=self._spool.descriptor)
-        sent = verifying_process.job_bytes(job)[8:]
-        lines: list[bytes] = []
-        found = verifying_process.verify(msgspec.msgpack.decode(sent, type=Job), lines.append)
-        for line in lines:
-            told = verifying_process.found_in(line)
-            assert isinstance(told, int)
-            reached(told)
-        again = verifying_process.found_in(msgspec.json.encode(found))
-        assert isinstance(again, PartFound)
-        return again
-
-    def close(self) -> None:
-        self._spool.close()
+    async def verify(
+        self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
+    ) -> list[PartFound]:
+        self.parts += parts
+        found: list[PartFound] = []
+        for place, part in enumerate(parts):
+            sent = pickle.loads(pickle.dumps((place, self._history, part)))
+            answer = verifying_workers.verify_part(self._events.content(), sent)
+            found.append(pickle.loads(pickle.dumps(answer)))
+            reached(place, part.until)
+        return found
 
 
 async def verify(
@@ -65,7 +60,7 @@ async def verify(
 ) -> tuple[VerifyReport, list[Part]]:
     """The report of verifying in so many parts, and the parts but for the first."""
     head = (await log.head(info.id)).revision
-    processes = InThisProcess(info, parts)
+    workers = InThisProcess(info, parts)
     told: list[int] = []
     report = await verifying.verify(
         log,
@@ -73,13 +68,12 @@ async def verify(
         until=head if until is None else Revision(until),
         deciders=deciders_of(info),
         bounds=BOUNDS,
-        sharing=Sharing(processes=processes if parts > 1 else None, division=ANYWHERE),
+        sharing=Sharing(workers=workers if parts > 1 else None, division=ANYWHERE),
         progress=lambda doing, revision, _: told.append(revision) if "again" in doing else None,
     )
-    processes.close()
     assert told == sorted(told)
     assert told[-1:] == [report.revision][: len(told)], "in the end everything has been reached"
-    return report, processes.parts
+    return report, workers.parts
 
 
 async def check_same_in_parts(

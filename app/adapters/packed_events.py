@@ -1,0 +1,60 @@
+"""Events of one history packed as bytes, for programs that read them at their own pace elsewhere.
+
+Each run of events is a frame: eight bytes with its length, then MessagePack, compressed.
+Events of one history are much alike, so that they take a tenth of the room or less.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import zstandard
+
+from app.domain.log import Event
+
+FRAME_MAX = 500
+"""Events in one frame."""
+
+_LEVEL = 1
+"""Of compression: the fastest."""
+
+_LENGTH = 8
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Event]).decode
+
+
+class PackedEvents:
+    """Takes events, in order."""
+
+    def __init__(self) -> None:
+        self._frames: list[bytes] = []
+        self._compress = zstandard.ZstdCompressor(level=_LEVEL).compress
+        self.size = 0
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Add events that follow the ones before."""
+        for first in range(0, len(events), FRAME_MAX):
+            frame = self._compress(_encode(events[first : first + FRAME_MAX]))
+            self._frames += [len(frame).to_bytes(_LENGTH, "big"), frame]
+            self.size += _LENGTH + len(frame)
+
+    def content(self) -> bytes:
+        """All that was added."""
+        return b"".join(self._frames)
+
+    def clear(self) -> None:
+        """Let everything go."""
+        self._frames.clear()
+        self.size = 0
+
+
+def unpack(content: bytes) -> Iterator[list[Event]]:
+    """The events of packed ones, a frame at a time."""
+    decompress = zstandard.ZstdDecompressor().decompress
+    whole = memoryview(content)
+    place = 0
+    while place < len(whole):
+        size = int.from_bytes(whole[place : place + _LENGTH], "big")
+        place += _LENGTH
+        yield _decode(decompress(whole[place : place + size]))
+        place += size

@@ -1,0 +1,156 @@
+"""The workers that verify parts of a history beside this process, on Dask."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+from anyio import to_thread
+from anyio.from_thread import BlockingPortal
+
+from app.adapters import packed_events
+from app.adapters.packed_events import PackedEvents
+from app.analysis.verify.parts import Part, PartFound, PartVerifier
+from app.bootstrap import executors, garbage_collection
+from app.bootstrap.deciders import deciders_of
+from app.bootstrap.executors import Executor, Task
+from app.bootstrap.recordings import PROGRAM
+from app.domain.errors import InputError
+from app.domain.log import Event, HistoryInfo, Revision
+
+OPTION = "--processes"
+
+WORKERS_MAX = 64
+"""In how many parts a history is divided at most."""
+
+_Data: TypeAlias = tuple[int, HistoryInfo, Part]
+"""The place of a part, its history, and the part."""
+
+
+def usable() -> int:
+    """How many processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def count_of(wanted: int) -> int:
+    """In how many parts a history may be divided on this machine; 0 leaves it open.
+
+    Raises InputError when more than one is wanted and Dask is not there.
+    """
+    if wanted > 1:
+        executors.check_installed(OPTION)
+    return wanted or (min(usable(), WORKERS_MAX) if executors.is_installed() else 1)
+
+
+def verify_part(content: bytes, data: _Data) -> PartFound:
+    """What is found in a part of the history whose events are packed in `content`."""
+    _, history, part = data
+    garbage_collection.expect_large_heap()
+    verifier = PartVerifier(part, deciders_of(history))
+    for events in packed_events.unpack(content):
+        for event in events:
+            if event.revision > part.until:
+                return verifier.found()
+            verifier.take(event)
+        executors.tell(events[-1].revision)
+    return verifier.found()
+
+
+class PartWorkers:
+    """Verifies parts on workers. A context manager: leaving ends those that it has started.
+
+    With a `scheduler` they are those of its cluster, and `count` is not read; else `count` - 1 are
+    started here once there is anything to do. At most `bytes_max` of packed events are kept for
+    them; beyond it this process verifies the history alone. Raises InputError on entering when no
+    scheduler answers.
+    """
+
+    def __init__(
+        self, history: HistoryInfo, *, count: int, bytes_max: int, scheduler: str = ""
+    ) -> None:
+        self._history = history
+        self._count = count
+        self._bytes_max = bytes_max
+        self._scheduler = scheduler
+        self._events = PackedEvents()
+        self._open = ExitStack()
+        self._executor: Executor | None = None
+
+    def __enter__(self) -> "PartWorkers":
+        if self._scheduler:
+            self._executor = self._open.enter_context(executors.opened(0, self._scheduler))
+            self._count = min(self._executor.width, WORKERS_MAX - 1) + 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @property
+    def count(self) -> int:
+        """In how many parts the history may be divided."""
+        return self._count
+
+    def keep(self, events: Sequence[Event]) -> None:
+        """Keep the events for the workers."""
+        if self._count == 1:
+            return
+        self._events.add(events)
+        if self._events.size > self._bytes_max:
+            self._count = 1
+            self._events.clear()
+
+    async def verify(
+        self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
+    ) -> list[PartFound]:
+        """Verify parts, each by one worker.
+
+        Raises InputError when all workers that tried it have died.
+        """
+        if self._executor is None:
+            opening = partial(self._open.enter_context, executors.opened(len(parts), ""))
+            # Not to be interrupted in between: what is half started would be left behind.
+            self._executor = await to_thread.run_sync(opening)
+        async with BlockingPortal() as portal:
+
+            def heard(task: Task, message: object) -> None:
+                portal.start_task_soon(reached, task.data[0], Revision(int(str(message))))
+
+            running = partial(self._run, parts, self._executor, heard)
+            found = await to_thread.run_sync(running, abandon_on_cancel=True)
+        return list(found)
+
+    def _run(
+        self, parts: Sequence[Part], executor: Executor, heard: executors.Heard
+    ) -> list[PartFound]:
+        content = self._events.content()
+        bundle = hashlib.sha256(content).hexdigest()
+        tasks = [
+            Task(
+                digest=self._digest(bundle, part),
+                bundle=bundle,
+                data=(place, self._history, part),
+            )
+            for place, part in enumerate(parts)
+        ]
+        by_place: dict[int, PartFound] = {}
+        for done in executor.map(verify_part, {bundle: content}, tasks, heard):
+            place, _, part = done.task.data
+            if done.problem:
+                raise InputError(
+                    f"revisions {part.after + 1} to {part.until} could not be verified by a "
+                    f"worker: {done.problem}",
+                    place=OPTION,
+                    cure="use fewer processes, or 1, which needs the least memory",
+                )
+            by_place[place] = done.result
+        return [by_place[place] for place in range(len(parts))]
+
+    def _digest(self, bundle: str, part: Part) -> str:
+        settings = msgspec.json.encode(self._history.settings, order="sorted")
+        words = [PROGRAM, bundle, part.after, part.until, part.ends]
+        return hashlib.sha256(repr(words).encode() + settings).hexdigest()

@@ -1,0 +1,269 @@
+"""Verification by several real processes: the same report, though they die; nothing left behind."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from app.adapters import packed_events
+from app.adapters.history.formats.bundle import BundleWriter
+from app.analysis.verify.parts import Division
+from app.bootstrap import executors, verifying_workers
+from app.bootstrap.deciders import deciders_of
+from app.bootstrap.executors import DaskExecutor, Task
+from app.bootstrap.verifying_workers import PartWorkers
+from app.domain.errors import InputError
+from app.domain.log import Event
+from app.service import exporting
+from app.service.replays import verifying
+from app.service.replays.replaying import ReplayBounds
+from app.service.replays.verifying import Sharing, VerifyReport
+from tests.command_line import redra
+from tests.unit.service.test_replaying import history_of, story
+
+pytestmark = pytest.mark.timeout(300)
+
+ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
+"""Other processes cost nothing, so that the shortest history is divided."""
+
+BYTES_MAX = 1_000_000_000
+BOUNDS = ReplayBounds(page_max=50)
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    return story().line.events
+
+
+async def verify(
+    events: list[Event],
+    count: int = 1,
+    *,
+    scheduler: str = "",
+    bytes_max: int = BYTES_MAX,
+    reached: Callable[[int], None] = lambda _: None,
+) -> VerifyReport:
+    """The report of up to so many processes; `reached` hears how many events are done."""
+    log, info = await history_of(events)
+    with PartWorkers(info, count=count, bytes_max=bytes_max, scheduler=scheduler) as workers:
+        return await verifying.verify(
+            log,
+            info,
+            until=events[-1].revision,
+            deciders=deciders_of(info),
+            bounds=BOUNDS,
+            sharing=Sharing(workers=workers, division=ANYWHERE),
+            progress=lambda doing, revision, _: reached(revision) if "again" in doing else None,
+        )
+
+
+def workers_of_ours() -> list[int]:
+    """The worker processes that this one has started and that run."""
+    workers = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue
+        is_worker = b"spawn_main" in command or command.startswith(b"dask worker")
+        if is_worker and parent == os.getpid():
+            workers.append(int(folder.name))
+    return workers
+
+
+@pytest.fixture
+def local_cluster() -> Iterator[Any]:
+    """Two worker processes on the loopback interface."""
+    with executors.opened(2, "") as executor:
+        assert isinstance(executor, DaskExecutor)
+        yield executor._client
+
+
+async def test_several_processes_find_what_one_finds(events: list[Event]) -> None:
+    alone = await verify(events)
+    seen: set[int] = set()
+    together = await verify(events, 3, reached=lambda _: seen.update(workers_of_ours()))
+    assert len(seen) == 2, "two others took part"
+    assert together.to_json() == alone.to_json()
+    assert together.agrees
+    assert not workers_of_ours()
+
+
+async def test_worker_that_is_killed_in_the_middle_changes_nothing(
+    events: list[Event], local_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed_events, "FRAME_MAX", 1)
+    alone = await verify(events)
+    pids = list(local_cluster.run(os.getpid).values())
+    killed: list[int] = []
+
+    def kill(done: int) -> None:
+        # This process does the first part, less than half of all.
+        if not killed and done > len(events) * 0.6:
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+
+    address = local_cluster.scheduler.address
+    together = await verify(events, scheduler=address, reached=kill)
+    assert killed
+    assert together.to_json() == alone.to_json()
+    assert pids[0] not in workers_of_ours()
+
+
+def kill_the_first_time(folder: bytes, data: int) -> int:
+    """Kills its process, unless another has died here before."""
+    mark = Path(folder.decode()) / f"died-{data}"
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return data
+
+
+def kill(_: bytes, __: object) -> None:
+    """Kills its process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(folder: bytes, _: object) -> None:
+    """Fails, and leaves a line for each time that it did."""
+    with (Path(folder.decode()) / "failures").open("a") as file:
+        file.write("failed\n")
+    raise InputError("it is wrong", place="here")
+
+
+def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
+    tasks = [Task(digest=f"t{n}", bundle="b", data=n) for n in range(2)]
+    with executors.opened(1, "") as executor:
+        bundles = {"b": str(tmp_path).encode()}
+        ended = [*executor.map(kill_the_first_time, bundles, tasks)]
+    assert [(each.result, each.problem) for each in ended] == [(0, ""), (1, "")]
+
+
+def test_task_that_kills_every_worker_is_given_up() -> None:
+    with executors.opened(1, "") as executor:
+        (ended,) = executor.map(kill, {"b": b""}, [Task(digest="t", bundle="b", data=0)])
+    assert "died" in ended.problem
+
+
+def test_task_that_fails_is_not_run_again(tmp_path: Path) -> None:
+    tasks = [Task(digest="t", bundle="b", data=0)]
+    with executors.opened(1, "") as executor:
+        (ended,) = executor.map(fail, {"b": str(tmp_path).encode()}, tasks)
+    assert ended.problem == "here: it is wrong"
+    assert (tmp_path / "failures").read_text() == "failed\n"
+
+
+async def test_worker_that_cannot_do_it_is_told(
+    events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying_workers, "verify_part", kill)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await verify(events, 2)
+    problem: BaseException = caught.value
+    while isinstance(problem, BaseExceptionGroup):
+        (problem,) = problem.exceptions
+    assert str(problem).startswith("--processes: revisions ")
+    assert "died" in str(problem)
+    assert str(problem).endswith("use fewer processes, or 1, which needs the least memory")
+    assert not workers_of_ours()
+
+
+async def test_who_stops_waiting_leaves_no_process_behind(events: list[Event]) -> None:
+    async def stop() -> None:
+        with anyio.fail_after(60):
+            while len(workers_of_ours()) < 2:  # noqa: ASYNC110 workers tell nobody of their start
+                await anyio.sleep(0.01)  # waits: for processes that tell nobody of their start
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stop)
+        await verify(events, 3)
+    assert tasks.cancel_scope.cancelled_caught
+    assert not workers_of_ours()
+
+
+@pytest.mark.parametrize("bytes_max", [1, 2_000])
+async def test_beyond_the_bound_of_kept_events_one_process_does_all(
+    events: list[Event], bytes_max: int
+) -> None:
+    seen: set[int] = set()
+    report = await verify(
+        events, 3, bytes_max=bytes_max, reached=lambda _: seen.update(workers_of_ours())
+    )
+    assert report.agrees
+    assert not seen
+
+
+@pytest.fixture(scope="module")
+def bundle(events: list[Event], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The history as a file."""
+    path = tmp_path_factory.mktemp("verify") / "history.zip"
+
+    async def write() -> None:
+        log, info = await history_of(events)
+        await exporting.export_history(
+            log, info, BundleWriter(path), program="test", file=path.name, progress=lambda *_: None
+        )
+
+    anyio.run(write)
+    return path
+
+
+def test_command_takes_a_number_of_processes_or_a_cluster(
+    bundle: Path, local_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying.Sharing, "__init__", _divided_anywhere(verifying.Sharing))
+    address = local_cluster.scheduler.address
+    answers = [
+        redra("replay", bundle, "--mode", "verify", "-o", "json", *words)
+        for words in (("--processes", 1), ("--processes", 3), ("--scheduler", address))
+    ]
+    assert [code for code, *_ in answers] == [0, 0, 0]
+    assert len({out for _, out, _ in answers}) == 1
+    assert redra("verify", bundle, "-o", "json", "--scheduler", address)[:2] == answers[0][:2]
+
+
+def _divided_anywhere(sharing: type[Sharing]) -> Callable[..., None]:
+    begin = sharing.__init__
+
+    def init(self: Sharing, **options: Any) -> None:
+        begin(self, **{**options, "division": ANYWHERE})
+
+    return init
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--processes", "2"), "--processes: it is about verify replays"),
+        (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: it is about verify replays"),
+        (("--mode", "verify", "--processes", "0"), "Invalid value for '--processes'"),
+        (("--mode", "verify", "--scheduler", "tcp://127.0.0.1:1"), "no scheduler answers"),
+        (
+            ("--mode", "verify", "--scheduler", "tcp://127.0.0.1:1", "--processes", "2"),
+            "a cluster is made or used, not both",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    bundle: Path, words: tuple[str, ...], said: str
+) -> None:
+    code, out, error = redra("replay", bundle, *words)
+    assert (code, out) == (2, "")
+    assert said in error
+
+
+def test_without_dask_one_process_verifies_and_more_are_refused(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "find_spec", lambda _: None)
+    assert redra("verify", bundle)[0] == 0
+    for words in (("--processes", "2"), ("--scheduler", "tcp://127.0.0.1:1")):
+        code, out, error = redra("verify", bundle, *words)
+        assert (code, out) == (2, "")
+        assert error == f"redra: {words[0]}: Dask is not installed; pip install 'redra[cluster]'\n"
