@@ -5,10 +5,13 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
+
+from app.domain.errors import InputError
 
 
 class Output(StrEnum):
@@ -17,6 +20,8 @@ class Output(StrEnum):
     TEXT = "text"
     JSON = "json"
 
+
+ForceOption = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
 
@@ -36,6 +41,16 @@ def prepare() -> None:
                 stream.reconfigure(errors="replace")
             else:
                 stream.reconfigure(encoding="utf-8")
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Raises InputError for an output that would take the place of another file or folder."""
+    if path.is_dir():
+        raise InputError("it is a folder", place=str(path), cure="name a new file")
+    if path.is_file() and not force:
+        raise InputError(
+            "it is there already", place=str(path), cure="name another, or overwrite it: --force"
+        )
 
 
 def say(text: str = "") -> None:

@@ -38,7 +38,6 @@ from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.timestamps import SECOND, Instant
 
-_PLACE = "--keep"
 _UNSCHEDULABLE = "Unschedulable"
 _ABOUT_DEVICES = ("claim", "device")
 _NUMBER = re.compile(r"\d+")
@@ -311,20 +310,25 @@ Seen: TypeAlias = Violated | PodCondition | Differing
 Predicate: TypeAlias = Seen | Unlike | Command
 
 
-def parse(text: str) -> Predicate:
-    """The predicate of a text. Raises InputError for one that is not understood."""
+def parse(text: str, place: str = "--keep") -> Predicate:
+    """The predicate of a text. Raises InputError, about `place`, for one that is not understood."""
+    try:
+        return _parsed(text)
+    except InputError as problem:
+        raise InputError(problem.problem, place=place, cure=problem.cure) from problem
+
+
+def _parsed(text: str) -> Predicate:
     try:
         words = shlex.split(text)
     except ValueError as problem:
-        raise InputError(f"it cannot be read: {problem}", place=_PLACE) from problem
+        raise InputError(f"it cannot be read: {problem}") from problem
     match words:
         case ["violation"]:
             return Violated()
         case ["violation", rule]:
             if rule not in RULES:
-                raise InputError(
-                    f"there is no rule {rule!r}", place=_PLACE, cure=f"choose from {_listed(RULES)}"
-                )
+                raise InputError(f"there is no rule {rule!r}", cure=f"choose from {_listed(RULES)}")
             return Violated(rule=rule)
         case ["unschedulable" | "evicted" as word, *rest]:
             return _pod_condition(word, rest)
@@ -337,7 +341,6 @@ def parse(text: str) -> Predicate:
             return Command(words=given if any("{}" in word for word in given) else (*given, "{}"))
     raise InputError(
         f"{text!r} is no predicate",
-        place=_PLACE,
         cure="begin with violation, unschedulable, evicted, differs, difference or command",
     )
 
@@ -350,11 +353,9 @@ def _pod_condition(word: str, rest: Sequence[str]) -> PodCondition:
         because = " ".join(words[place + 1 :])
         words = words[:place]
         if not because:
-            raise InputError("there is no text after because", place=_PLACE)
+            raise InputError("there is no text after because")
     if len(words) > 1:
-        raise InputError(
-            f"{' '.join(words)!r} is not one pod", place=_PLACE, cure="write NAMESPACE/NAME"
-        )
+        raise InputError(f"{' '.join(words)!r} is not one pod", cure="write NAMESPACE/NAME")
     if words:
         pod = words[0]
     return PodCondition(word=word, pod=pod, because=because)
@@ -363,9 +364,7 @@ def _pod_condition(word: str, rest: Sequence[str]) -> PodCondition:
 def _unlike(kind: str) -> Unlike:
     known = [str(reason) for reason in Reason]
     if kind and kind not in known and not kind.startswith(_SWITCHES):
-        raise InputError(
-            f"there is no class {kind!r}", place=_PLACE, cure=f"choose from {_listed(known)}"
-        )
+        raise InputError(f"there is no class {kind!r}", cure=f"choose from {_listed(known)}")
     return Unlike(kind=kind)
 
 
@@ -374,7 +373,6 @@ def _differing(switch: str, kind: str) -> Differing:
     if kind and kind not in {each.value for each in Class}:
         raise InputError(
             f"there is no class {kind!r}",
-            place=_PLACE,
             cure=f"choose from {_listed(each.value for each in Class)}",
         )
     chosen = Class(kind) if kind else None
@@ -388,7 +386,6 @@ def _differing(switch: str, kind: str) -> Differing:
         case _:
             raise InputError(
                 f"{switch!r} names no two control planes",
-                place=_PLACE,
                 cure="write profile=1.36,1.37, quirk=q6 or gate=DRAPartitionableDevices",
             )
     return Differing(words=switch, a=a, b=b, kind=chosen)

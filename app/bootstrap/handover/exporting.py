@@ -148,7 +148,7 @@ def _pytest(
 ) -> tuple[str, list[str]]:
     run = StoryRun(ran)
     for predicate in wanted.never:
-        if not run.shows(predicate):
+        if not run.shows(predicate, "--never"):
             raise InputError(
                 f"the history, decided here, does not show it: {predicate}", place="--never"
             )

@@ -19,14 +19,16 @@ class StoryRun:
     def __init__(self, ran: Ran) -> None:
         self._ran = ran
 
-    def shows(self, predicate: str) -> str:
+    def shows(self, predicate: str, place: str = "") -> str:
         """Where the history shows it, in words; empty when it does not. Raises InputError.
+
+        `place` is where the predicate was written.
 
         Predicates are those of `redra minimise`, but for commands and decide replays.
         """
-        parsed = predicates.parse(predicate)
+        parsed = predicates.parse(predicate, place)
         if isinstance(parsed, Unlike | Command):
-            raise InputError(f"a test cannot ask for {predicate!r}")
+            raise InputError(f"a test cannot ask for {predicate!r}", place=place)
         sighting = parsed.sighting(self._ran)
         return "" if sighting is None else sighting.text
 

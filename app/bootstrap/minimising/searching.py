@@ -204,7 +204,7 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
         if judged.shows:
             return material, judge, judged
     raise InputError(
-        f"history {source.info.name!r} does not show it: {keep.text}",
+        f"history {source.name!r} does not show it: {keep.text}",
         place="--keep",
         cure="name what it shows; `redra findings` and `redra replay --mode verify` tell it",
     )

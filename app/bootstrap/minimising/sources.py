@@ -24,13 +24,14 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A history as its parts.
+    """A history as its parts; `name` is what its user calls it.
 
     `decided` holds what came from outside, which the controllers here decide anew; `recorded` all
     writes, to be taken over as they are. `events` counts those of the history, `last` is the
     instant of the last one. `running` are the controllers that decide.
     """
 
+    name: str
     info: HistoryInfo
     events: int
     last: Instant
@@ -44,9 +45,16 @@ class Source:
 
 
 async def read(
-    store: Store, settings: Settings, name: str, moment: str, profile: str | None
+    store: Store,
+    settings: Settings,
+    name: str,
+    moment: str,
+    profile: str | None,
+    shown: str = "",
 ) -> Source:
     """The parts of a history up to a moment (empty: its end). Raises InputError.
+
+    `shown` is what its user calls it, where that is not its name.
 
     It is decided with the settings' gates and quirks and the profile, where they are given.
     """
@@ -71,10 +79,11 @@ async def read(
         events += page
     written = [event for event in events if event.is_about_object]
     if not written:
-        raise InputError(f"history {name!r} has no event about an object", cure="name another one")
+        raise InputError("the history has no event about an object", place=shown or name)
     inputs = _numbered(recording.inputs)
     uids = {each.event.uid for each in inputs}
     return Source(
+        name=shown or name,
         info=_plain(info),
         events=len(events),
         last=Instant(max(event.stamp.time for event in events)),
@@ -135,4 +144,5 @@ async def read_files(settings: Settings, paths: tuple[Path, ...], profile: str |
     """The parts of a recording in files, read into memory. Raises InputError."""
     store = memory_store()
     name = await replays.load_files(store, settings, paths)
-    return await read(store, settings, name, "", profile)
+    shown = ", ".join(path.name or str(path) for path in paths)
+    return await read(store, settings, name, "", profile, shown)

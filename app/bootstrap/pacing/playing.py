@@ -138,6 +138,8 @@ class PacedReplay:
         if wanted.end:
             end = await self._target(parent, wanted.end, "--to")
         if end.revision < begin.revision or end.time < begin.time:
+            if not wanted.end:
+                raise InputError("the history ends before it", place="--from")
             raise InputError("the end is before the beginning", place="--to")
         return Span(begin=begin, end=end)
 

@@ -16,10 +16,14 @@ from app.analysis.sweep.plans import Cell, Plan
 from app.bootstrap.executors import Executor, Task
 from app.bootstrap.recordings import PROGRAM
 from app.bootstrap.sweeping import cells as cell_runs
+from app.bootstrap.sweeping.tables import FILES
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
 CELLS = "cells"
+
+TABLES = "tables.json"
+"""In that folder, of which cells the tables are."""
 
 Tell = Callable[[int, int], None]
 
@@ -33,6 +37,23 @@ class Swept:
     failed: int
 
 
+def check_tables(plan: Plan, bundles: dict[str, bytes], folder: Path) -> None:
+    """Raises InputError for tables in the folder with runs that are not of this plan."""
+    there = next((name for name in FILES if (folder / name).exists()), None)
+    if there is None:
+        return
+    try:
+        earlier = msgspec.json.decode((folder / CELLS / TABLES).read_bytes(), type=set[str])
+    except (OSError, msgspec.DecodeError):
+        earlier = {""}
+    if not earlier <= set(_names(plan, _digests(bundles)).values()):
+        raise InputError(
+            "it is there already, with other runs",
+            place=str(folder / there),
+            cure="name another folder, or overwrite it: --force",
+        )
+
+
 def sweep(
     plan: Plan, bundles: dict[str, bytes], executor: Executor, folder: Path, tell: Tell
 ) -> Swept:
@@ -42,9 +63,9 @@ def sweep(
         kept.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"it cannot be made: {problem.strerror}", place=str(kept)) from problem
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in bundles.items()}
+    digests = _digests(bundles)
     every = list(plans.cells(plan))
-    names = {cell.number: cell.digest(PROGRAM, digests[cell.history]) for cell in every}
+    names = _names(plan, digests)
     results = {
         number: msgspec.json.decode((kept / f"{name}.json").read_bytes())
         for number, name in names.items()
@@ -68,12 +89,22 @@ def sweep(
             fresh[done.task.digest] = done.result
             _keep(kept / f"{done.task.digest}.json", done.result)
         tell(len(results) + len(fresh) + len(problems), len(every))
+    _keep(kept / TABLES, sorted(names.values()))
     by_number = results | {number: fresh[name] for number, name in names.items() if name in fresh}
     rows = [_row(cell, by_number, problems.get(names[cell.number], "")) for cell in every]
     return Swept(rows=rows, ran=len(fresh), failed=sum(bool(row["problem"]) for row in rows))
 
 
-def _keep(path: Path, result: JsonObject) -> None:
+def _digests(bundles: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in bundles.items()}
+
+
+def _names(plan: Plan, digests: dict[str, str]) -> dict[int, str]:
+    """By number, the names under which the results of cells are kept."""
+    return {cell.number: cell.digest(PROGRAM, digests[cell.history]) for cell in plans.cells(plan)}
+
+
+def _keep(path: Path, result: object) -> None:
     """A file that is there is whole."""
     partial = path.with_suffix(".partial")
     partial.write_bytes(msgspec.json.encode(result, order="sorted"))

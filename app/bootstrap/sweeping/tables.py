@@ -9,6 +9,8 @@ from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 from app.web import sweeps
 
+FILES = ("table.csv", "index.html", "table.parquet")
+
 HEADINGS = (
     "cell",
     "history",

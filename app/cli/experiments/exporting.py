@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
-from app.cli.console import Progress
+from app.cli.console import ForceOption, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -62,6 +62,14 @@ NeverOption = Annotated[
 ]
 
 
+_FORMS = {
+    "--redact": "pytest, manifests or go-allocator-case",
+    "--never": "pytest",
+    "--pod": "go-allocator-case",
+}
+"""What options are about, which bundles do not have."""
+
+
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
     root.command("export")(export)
@@ -84,6 +92,7 @@ def export(
         str, typer.Option(help="For a case, the pod whose allocation it is; default: the last.")
     ] = "",
     with_secrets: SecretsOption = False,
+    force: ForceOption = False,
     data: DataOption = None,
 ) -> None:
     """Write a history as a bundle: events with their hashes, settings, reports. Or hand it on.
@@ -95,6 +104,10 @@ def export(
 
     settings = process_settings.settings(data=data)
     _check(form, {"--redact": redact, "--with-secrets": with_secrets}, never, pod)
+    if form is not Form.MANIFESTS:
+        console.check_free(file, force=force)
+    elif file.exists():
+        raise InputError("it is there already", place=str(file), cure="name a new folder")
     if form is Form.BUNDLE:
         _bundle(history, file, settings, with_secrets=with_secrets)
     else:
@@ -110,6 +123,10 @@ def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str
         "--pod": bool(pod) and form is not Form.CASE,
     }
     for option, is_wrong in wrong.items():
+        if is_wrong and form is Form.BUNDLE:
+            raise InputError(
+                "it is not about bundles", place=option, cure=f"add --as {_FORMS[option]}"
+            )
         if is_wrong:
             raise InputError(f"it does not go with --as {form.value}", place=option)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
-from app.cli.console import Output
+from app.cli.console import ForceOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 
@@ -45,6 +45,7 @@ def minimise(
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
+    force: ForceOption = False,
     seconds: Annotated[
         float | None,
         typer.Option(min=1, help="After so long write the smallest history so far."),
@@ -69,6 +70,7 @@ def minimise(
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     if not file.parent.is_dir():
         raise InputError("there is no such folder", place=str(file.parent))
+    console.check_free(file, force=force)
     garbage_collection.expect_large_heap()
 
     is_file = Path(source).exists()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
-from app.cli.console import Output, Progress
+from app.cli.console import ForceOption, Output, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -27,6 +27,7 @@ def sweep(
     scheduler: Annotated[
         str, typer.Option(metavar="tcp://HOST:PORT", help="Run on an existing Dask cluster.")
     ] = "",
+    force: ForceOption = False,
     data: DataOption = None,
     output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
 ) -> None:
@@ -54,6 +55,8 @@ def sweep(
         return await histories.bundles(wanted, settings, plan.parent)
 
     bundles = console.run(read)
+    if not force:
+        running.check_tables(wanted, bundles, folder)
     with executors.opened(workers, scheduler) as executor, Progress("sweeping") as progress:
         swept = running.sweep(wanted, bundles, executor, folder, progress.to)
     files = tables.write(swept.rows, folder, f"Sweep {plan.stem}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.console import ForceOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -41,6 +42,7 @@ def report(
     at: Annotated[
         str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
     ] = "",
+    force: ForceOption = False,
     data: DataOption = None,
 ) -> None:
     """Write an incident as one file: its findings, their reasons, lanes, device map, timeline.
@@ -58,6 +60,7 @@ def report(
     place = console.history_of(named, history)
     suffix = "html" if format is Format.HTML else "json"
     target = file or Path(f"{place}.{suffix}")
+    console.check_free(target, force=force)
 
     async def ask() -> bytes:
         async with stores.open_store(settings) as store:

@@ -185,3 +185,18 @@ async def test_lease_is_renewed_while_the_first_state_is_shown() -> None:
         with anyio.fail_after(20):
             await server.play(histories=Slow(), speed=0.0)
         assert renewed.is_set()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"begin": "2199-01-01T00:00:00Z"}, "--from: the history ends before it"),
+        ({"begin": "4", "end": "3"}, "--to: the end is before the beginning"),
+    ],
+)
+async def test_end_before_the_beginning_is_refused(wanted: dict[str, str], said: str) -> None:
+    async with serving() as server:
+        await server.record()
+        with pytest.raises(InputError) as caught:
+            await server.play(**wanted)
+        assert str(caught.value) == said
