@@ -121,8 +121,8 @@ class PartWorkers:
                 portal.start_task_soon(reached, task.data[0], Revision(int(str(message))))
 
             running = partial(self._run, parts, self._executor, heard)
-            found = await to_thread.run_sync(running, abandon_on_cancel=True)
-        return list(found)
+            answers = await to_thread.run_sync(running, abandon_on_cancel=True)
+        return list(answers)
 
     def _run(
         self, parts: Sequence[Part], executor: Executor, heard: executors.Heard

@@ -141,35 +141,25 @@ def replay(
     and something could not. decide exits with 0 when nothing differs, with 1 when a difference is
     unexplained, and with 3 otherwise: a run proves the class of each, or it is not comparable.
     """
-    from app.bootstrap import garbage_collection, heads, process_settings, replays, stores
+    from app.bootstrap import garbage_collection, heads, process_settings, replays
 
     chosen = _pace(pace, mode)
     options: dict[str, object] = {"--processes": processes, "--scheduler": scheduler}
     options |= {"--head": head, "--head-key": head_key}
     _check_is_verify(mode, {**options, "--second-opinion": second_opinion or None})
-    if processes is not None and scheduler is not None:
-        raise InputError("a cluster is made or used, not both", place="--scheduler")
     settings = process_settings.settings(
         data=data,
         profile=profile,
         gates=gate,
         quirks=quirk,
         verify_processes=processes,
-        # One that the environment names is for those who give no number here.
-        verify_scheduler=scheduler if processes is None else "",
+        verify_scheduler=_scheduler(scheduler, processes),
     )
     garbage_collection.expect_large_heap()
     files = _files(sources)
     signed = [] if head is None else heads.read(settings, head, head_key or ())
     trusted = heads.trusted(settings, head_key or ())
     second = _second_opinion() if second_opinion else None
-
-    async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
-        if files:
-            store = stores.memory_store()
-            return await work(store, await replays.load_files(store, settings, files))
-        async with stores.open_store(settings) as store:
-            return await work(store, sources[0])
 
     with Progress("replaying") as progress:
 
@@ -187,10 +177,35 @@ def replay(
                         store, settings, name, to, tell, profile, signed, trusted, second
                     )
 
-        report = console.run(lambda: run(work))
+        report = console.run(lambda: _with_history(work, settings, sources, files))
     status = _print(mode, report, output)
     if status:
         raise typer.Exit(status)
+
+
+async def _with_history(
+    work: Callable[[Any, str], Awaitable[Any]],
+    settings: Any,
+    sources: Sequence[str],
+    files: tuple[Path, ...],
+) -> Any:
+    """Work on a history of the store, or on files in memory."""
+    from app.bootstrap import replays, stores
+
+    if files:
+        store = stores.memory_store()
+        return await work(store, await replays.load_files(store, settings, files))
+    async with stores.open_store(settings) as store:
+        return await work(store, sources[0])
+
+
+def _scheduler(scheduler: str | None, processes: int | None) -> str | None:
+    """The scheduler to use; a number of processes rules out that of the environment."""
+    if processes is None:
+        return scheduler
+    if scheduler is not None:
+        raise InputError("a cluster is made or used, not both", place="--scheduler")
+    return ""
 
 
 def _second_opinion() -> Any:
