@@ -262,11 +262,13 @@ class Settings:
 
     # Verification
     verify_processes: int = setting(
-        0,
-        ge=0,
-        le=64,
-        description="Processes that verify a long history together; 0: as many as there are "
-        "processors, or 1 without redra[cluster]",
+        0, ge=0, le=64, description="Processes that verify a long history; 0: one a processor"
+    )
+    verify_scheduler: str = setting(
+        "", description="Dask scheduler (tcp://HOST:PORT) whose workers do it; empty: none"
+    )
+    verify_events_bytes_max: int = setting(
+        1024**3, ge=1, description="Packed events for these; beyond, one process does all"
     )
     decide_runs_max: int = setting(
         64,
@@ -274,16 +276,6 @@ class Settings:
         le=10_000,
         description="Runs that a decide replay makes to prove the classes of differences; what is "
         "not tried by then is unexplained",
-    )
-    verify_scheduler: str = setting(
-        "",
-        description="Dask scheduler (tcp://HOST:PORT) whose workers do it; empty: processes here",
-    )
-    verify_events_bytes_max: int = setting(
-        1024**3,
-        ge=1,
-        description="Packed events that are sent to these processes; where it would be more, one "
-        "process does all",
     )
     second_opinion_evaluations_max: int = setting(
         10_000,
