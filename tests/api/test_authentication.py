@@ -60,6 +60,34 @@ async def test_client_certificate_names_user_and_groups():
         assert found == {"username": "eve", "groups": ["dev", "system:authenticated"]}
 
 
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({}, 201),
+        ({"origin": "http://redra"}, 201),
+        ({"origin": "http://redra", "sec_fetch_site": "same-origin"}, 201),
+        ({"sec_fetch_site": "none"}, 201),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec_fetch_site": "cross-site"}, 403),
+        ({"sec_fetch_site": "same-site"}, 403),
+    ],
+)
+async def test_web_pages_of_other_sites_cannot_write_with_a_certificate(headers, code):
+    async with serving(credentials=KNOWN) as server:
+
+        async def with_peer(scope, receive, send):
+            await inner({**scope, PEER: ("eve", ("system:masters",))}, receive, send)
+
+        inner = server.client._transport.app
+        server.client._transport.app = with_peer
+        headers = {"host": "redra", **headers}
+        await server.post(CONFIG_MAPS, config_map("m"), code, **headers)
+        await server.post("/redra/v1/histories", {"name": "other"}, code, **headers)
+        # What a page reads of another site its browser does not show it.
+        await server.get("/api/v1/configmaps", 200, **headers)
+
+
 async def test_certificate_and_token_of_one_agent_are_not_mixed_up():
     async with serving(credentials=KNOWN) as server:
         await who(server, **AS_ANN)

@@ -412,6 +412,27 @@ async def test_comparison_of_the_past_needs_the_rights_to_what_was_there_then():
             assert "value-of-the-map" not in refused.text
 
 
+@pytest.mark.parametrize(
+    ("user", "code"), [("system:serviceaccount:lab:spy", 403), ("person", 200)]
+)
+async def test_service_account_is_nobody_in_a_history_that_its_own_is_compared_with(user, code):
+    """Whoever may make histories could make one with an account of that name."""
+    async with filled() as server:
+        meta = {"metadata": {"name": "reads-all"}}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-all"}
+        subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
+        for prefix in ("", "/h/one"):
+            rules = {**meta, "rules": [PATHS, ALL]}
+            await server.post(f"{prefix}{RBAC}/clusterroles", rules, **headers("root"))
+            binding = {**meta, "roleRef": role, "subjects": [subject]}
+            await server.post(f"{prefix}{RBAC}/clusterrolebindings", binding, **headers("root"))
+        asking = {**headers("root"), "impersonate_user": user}
+        await server.get(f"{ONE}/diff?with=one", 200, **asking)
+        await server.get(f"{ONE}/diff?with=default", code, **asking)
+        page = await server.raw("GET", "/ui/h/one/compare?with=default", **asking)
+        assert page.status_code == code
+
+
 async def test_follower_loses_what_a_role_no_longer_gives():
     async with filled() as server:
         after = (await server.get(ONE, **headers("root")))["revision"]

@@ -15,6 +15,8 @@ ADMIN = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED))
 _AGENT_MAX = 256
 _REMEMBERED_MAX = 4_096
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_FOREIGN = frozenset({"cross-site", "same-site"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class Authenticator:
         authorization = request.header(b"authorization")
         if peer is None and not authorization and self._credentials.loopback_only:
             _check_site(request)
+        if peer is not None and request.method not in _SAFE:
+            _check_origin(request)
         place = (peer, authorization, request.header(b"user-agent")[:_AGENT_MAX])
         identity = self._remembered.get(place)
         if identity is None:
@@ -100,17 +104,29 @@ class Authenticator:
 def _check_site(request: Request) -> None:
     """Raise Forbidden unless the request names a loopback host and no other origin."""
     host = _host_name(request.header(b"host"))
-    origin = request.header(b"origin")
     is_local = host in _LOOPBACK or host.startswith("127.")
-    if origin and origin.partition("://")[2] != request.header(b"host"):
-        is_local = False
-    if request.header(b"sec-fetch-site") == "cross-site":
-        is_local = False
-    if not is_local:
+    if not is_local or _is_foreign(request, frozenset({"cross-site"})):
         raise Forbidden(
             "forbidden: requests without credentials are served to this machine only, and not to "
             "pages of other sites"
         )
+
+
+def _check_origin(request: Request) -> None:
+    """Raise Forbidden for a write that a browser sends for a page of another site.
+
+    Browsers show a client certificate unasked, whatever page makes them send something.
+    """
+    if _is_foreign(request, _FOREIGN):
+        raise Forbidden("forbidden: a client certificate does not act for pages of other sites")
+
+
+def _is_foreign(request: Request, sites: frozenset[str]) -> bool:
+    """Whether a browser says that a page of another origin sends this."""
+    origin = request.header(b"origin")
+    if origin and origin.partition("://")[2] != request.header(b"host"):
+        return True
+    return request.header(b"sec-fetch-site") in sites
 
 
 def _host_name(host: str) -> str:

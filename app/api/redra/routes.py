@@ -23,10 +23,11 @@ from app.api.redra.replaying import ReplayApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
 from app.domain.controllers import switching
-from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, Forbidden, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, Event, HistoryInfo, Revision
 from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
+from app.domain.objects.access.rules import split_service_account
 from app.domain.values import timestamps
 from app.service.histories import Histories
 from app.service.pacing.player import Player
@@ -101,7 +102,7 @@ class RedraApi:
                 return _encoded(await self.blasts.of_proposal(request, runtime))
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
-                check = partial(self.check_compared, actor)
+                check = partial(self.check_compared, actor, runtime)
                 return _encoded(
                     (
                         await self.diffs.report(request, runtime, check, request.parameter("at"))
@@ -175,13 +176,21 @@ class RedraApi:
         )
         return _answer(forked, code=201)
 
-    async def check_compared(self, actor: Actor, runtime: HistoryRuntime, moment: str) -> None:
+    async def check_compared(
+        self, actor: Actor, own: HistoryRuntime, runtime: HistoryRuntime, moment: str
+    ) -> None:
         """Raise Forbidden for who may not read everything that a history held at a moment.
 
-        And what decisions up to there name, and all kinds of the present.
+        And what decisions up to there name, and all kinds of the present. A service account of the
+        history that was asked, `own`, is nobody in another one, where its name may be anybody's.
         """
         if self._authorizer.is_unlimited(actor):
             return
+        if runtime.info.id != own.info.id and split_service_account(actor.user):
+            raise Forbidden(
+                f'{actor.user} is known in history "{own.info.name}" alone, and may not read '
+                f'"{runtime.info.name}"'
+            )
         reader = self._authorizer.reader(runtime, actor)
         reader.check_all((*WORKED_OUT_FROM, *runtime.views.objects.resources()))
         if moment:

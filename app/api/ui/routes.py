@@ -206,7 +206,7 @@ class Pages:
         others = [one.name for one in await self._api.histories(asked.actor) if one.name != own]
         report = None
         if parameters["with"]:
-            check = partial(self._api.check_compared, asked.actor)
+            check = partial(self._api.check_compared, asked.actor, asked.runtime)
             report = await self._api.diffs.report(request, asked.runtime, check, asked.moment)
         frame = await framing.frame(self.answers, asked, "compare", parameters)
         return compare.page(frame, others, parameters, report)
