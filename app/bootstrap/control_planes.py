@@ -8,7 +8,7 @@ import msgspec
 from app.adapters.uids import DerivedUids
 from app.analysis.replay.proving import Switched
 from app.analysis.replay.variants import Switches
-from app.analysis.replay.writers import DECIDED
+from app.analysis.replay.writers import BESIDE, DECIDED
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap import history_settings
 from app.bootstrap.rules import rules_of
@@ -23,7 +23,6 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.ports import UidSource
-from app.service.replays.deciding.altered import FILLED
 from app.service.replays.deciding.replay import ControlPlane, Proofs
 from app.service.replays.replaying import ReplayBounds
 from app.settings import Settings
@@ -117,7 +116,7 @@ class ForkPlanes:
 
     def altered(self, info: HistoryInfo, seed: int) -> ControlPlane:
         """The recorded controllers, with others beside them where a recording has none."""
-        names = (*DECIDED, *FILLED)
+        names = (*DECIDED, *BESIDE)
         return ControlPlanes(info, names=names, seed=seed, keeps_causes=True)
 
 

@@ -29,7 +29,7 @@ from app.cli import (
     storing,
     telling,
 )
-from app.cli.experiments import exporting, minimising, sweeping
+from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import reporting, showing
 from app.cli.pacing import playing, watching
@@ -69,6 +69,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "blast": "What a change would do to pods and claims",
         "fork": "Go on where a history stood, with changes",
         "diff": "Where two histories part, decision by decision",
+        "rehearse": "What another release makes of a history",
         "sweep": "Many histories under many releases, gates, changes",
         "serve-replay": "Serve a recorded history as if it happened now",
         "allocate": "Run allocation scenarios, one a line",
@@ -149,6 +150,7 @@ for _module in (
     blasting,
     forking,
     minimising,
+    rehearsing,
     sweeping,
     asking,
     allocating,

@@ -113,13 +113,13 @@ async def compare_again(
     comparison: Comparison,
 ) -> DiffReport | EndReport:
     """What is different when a history is decided again, with the settings of `asked`."""
-    left = _side_of(history, again.recorded, history.name)
+    left = side_of(history, again.recorded, history.name)
     events = again.events
     if comparison.by is By.DECISIONS:
         # What was under way when the history ended goes on here, and is no difference.
         until = left.until + comparison.bounds.within
         events = [event for event in events if event.stamp.time <= until]
-    right = _side_of(asked, events, f"{history.name} decided again")
+    right = side_of(asked, events, f"{history.name} decided again")
     right = replace(right, left_out=len(again.events) - len(events))
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):
@@ -139,7 +139,7 @@ async def _compared(a: Side, b: Side, comparison: Comparison) -> DiffReport | En
             return await drive(compare.compare(a, b, bounds))
 
 
-def _side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
+def side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
     """A side whose events are at hand."""
     settings = _settings(info, events)
     return Side(

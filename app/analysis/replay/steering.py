@@ -10,6 +10,7 @@ from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
+from app.analysis.replay.writers import BESIDE
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import ObjectKey
@@ -69,6 +70,10 @@ class SteeredPace:
         if due <= now or due >= NEVER:
             return due
         self.readiness.note(queue, key, now, due)
+        if queue.partition("/")[0] in BESIDE:
+            # The unchanged world lacks it, so nothing tells that it did not wait there: what its
+            # recorded counterpart does comes as an input by then.
+            return due
         if self._control is None or self._control.was_waiting(queue, key, now):
             return due
         if queue == QUEUE:

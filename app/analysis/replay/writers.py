@@ -27,6 +27,9 @@ DECIDED = (
 )
 """The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
 
+BESIDE = ("replica-sets", "stateful-sets", "daemon-sets", "jobs", "kubelet")
+"""The controllers that work beside the recorded ones in a changed world."""
+
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 
 _SHORT = {

@@ -8,8 +8,10 @@ there, emulated ones write.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.inputs import Input
 from app.analysis.replay.readiness import Readiness
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.log import Actor, Event, EventType, ObjectKey
@@ -20,9 +22,6 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
-FILLED = ("replica-sets", "stateful-sets", "daemon-sets", "jobs", "kubelet")
-"""The controllers that work beside the recorded ones."""
-
 UNPACED = frozenset(("node-lifecycle",))
 """Controllers without a pace: they wait for the start that the recording shows."""
 
@@ -30,17 +29,28 @@ _COUNTING = frozenset(("ReplicaSet", "ReplicationController"))
 """Owners that make as many pods as they lack."""
 
 
+Admit: TypeAlias = Callable[[Input, Command, ObjectsReader], Command]
+"""Takes a recorded write and the command that does it; gives the command as it is let through."""
+
+
+def _as_recorded(_given: Input, command: Command, _objects: ObjectsReader) -> Command:
+    """Every write is let through as it is."""
+    return command
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
     """What is different from the world of the recording.
 
     `edits` makes the commands of the changes from the objects at the beginning, `control` is the
-    readiness of a run without them.
+    readiness of a run without them. `admit` is what the API of that world makes of a recorded
+    write: the command that is left of it, or Rejected.
     """
 
     edits: Callable[[ObjectsReader], Sequence[Command]]
     actor: Actor
     control: Readiness
+    admit: Admit = _as_recorded
 
 
 class StrayPods:

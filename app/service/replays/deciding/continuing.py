@@ -82,13 +82,16 @@ class Continued:
 async def find_control(
     log: EventLog,
     info: HistoryInfo,
-    beginning: Beginning,
+    beginning: Beginning | None,
     *,
     until: Revision,
     planes: Planes,
     progress: Progress = silent,
 ) -> Control:
-    """Decide a history again from `beginning` on, up to `until`, with the settings of `info`."""
+    """Decide a history again up to `until`, with the settings of `info`.
+
+    From `beginning` on where there is one, else from its first event.
+    """
     plane, proofs = planes.recorded(info)
     runs = await runs_of(log, info, until, plane, planes.bounds, progress, beginning)
     compare: Callable[..., Compared] = partial(

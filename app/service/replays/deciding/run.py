@@ -152,8 +152,9 @@ class Run:
             (each.queue for each in controllers if isinstance(each, SchedulingReconciler)), None
         )
         starts = recording.starts
-        if alteration is not None:
-            # What has a pace waits by itself; what the change brings about waits for nothing.
+        if alteration is not None and beginning is not None:
+            # What has a pace waits by itself; what the change brings about waits for nothing. A
+            # world from the first event on has its control plane when the recorded one came up.
             starts = {name: at for name, at in starts.items() if name in UNPACED}
         self.timeline = ReplayTimeline(
             rules=rules,
@@ -347,6 +348,8 @@ class Run:
         self._is_outside = True
         self._writer = short_name(found.author) if self._is_imposed(found) else None
         try:
+            if self._alteration is not None:
+                command = self._alteration.admit(found, command, self.timeline.views.objects)
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
         except Rejected as refusal:
             self._leave_out(found, f"a write from outside that is refused here: {refusal}")

@@ -1,0 +1,177 @@
+"""What controllers write otherwise in another release: texts, and fields of objects.
+
+What belongs to a pod that is decided otherwise, and what counts pods, follows from the decisions
+and is counted, not listed. What both say in another order, or more often, is no other text. Texts
+that change by the same words are one entry.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.analysis.replay import differences, facts
+from app.analysis.replay.differences import Aspect, Compared, Sides
+from app.analysis.replay.traces import Trace
+from app.domain.log import ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.objects.schema.structural import Schemas
+from app.domain.values import api_groups, api_resources
+
+EXAMPLES_MAX = 5
+"""Objects that are named of one change; all are counted."""
+
+TEXTS = frozenset((Aspect.CONDITIONS, Aspect.RULES, Aspect.SAID))
+
+_SAID_ELSEWHERE = ("status.conditions",)
+"""Fields of objects that are compared as texts."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Rewritten:
+    """One change of what is written, and the objects that show it.
+
+    `what` is a condition, an Event, or the path of a field with its kind; `before` and `after` are
+    the words or values that differ, empty where there are none. `whole` is the first text as it
+    would be, or as it was where it is not written any more.
+    """
+
+    what: str
+    before: str
+    after: str
+    whole: str = ""
+    count: int = 0
+    examples: list[ObjectKey] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """Changed texts and changed fields. `following` counts those of pods that fare otherwise."""
+
+    texts: tuple[Rewritten, ...]
+    fields: tuple[Rewritten, ...]
+    following: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """What changes for another reason: pods that fare otherwise, by uid, and objects.
+
+    The objects are those that the other release refuses or takes without some fields.
+    """
+
+    pods: frozenset[str]
+    objects: frozenset[ObjectKey]
+
+
+def changed(
+    before: Trace, after: Trace, following: Following, schemas: Schemas, unlike: frozenset[str]
+) -> Contents:
+    """What is written otherwise. `unlike` are uids of which nothing can be said."""
+    compared = differences.compare(before, after, schemas)
+    texts: dict[tuple[str, ...], Rewritten] = {}
+    fields: dict[tuple[str, ...], Rewritten] = {}
+    consequences: set[str] = set()
+    for sides in compared.different.values():
+        key = before.keys.get(sides.uid) or after.keys.get(sides.uid)
+        if key is None or _concerns(sides.uid, unlike, before, after):
+            continue
+        is_following = bool(following.pods) and _counts_pods(key)
+        if key in following.objects or _concerns(sides.uid, following.pods, before, after):
+            is_following = True
+        if is_following:
+            consequences.add(sides.uid)
+        elif sides.aspect in TEXTS and not sides.is_order:
+            for what, left, right in _texts(sides):
+                _add(texts, what, *_parts(left, right), key, whole=right or left)
+        elif sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
+            for what, left, right in _fields(sides, key):
+                _add(fields, what, left, right, key)
+    return Contents(
+        texts=tuple(texts.values()), fields=tuple(fields.values()), following=len(consequences)
+    )
+
+
+def counted(compared: Compared) -> dict[str, int]:
+    """How many decisions are the same, by aspect."""
+    aspects = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.CONDITIONS, Aspect.SAID)
+    return {aspect.value: compared.same[aspect] for aspect in aspects if compared.same[aspect]}
+
+
+def _concerns(uid: str, pods: frozenset[str], before: Trace, after: Trace) -> bool:
+    """Whether an object is one of these pods, or a claim of one."""
+    if uid in pods:
+        return True
+    owners = {before.owner_of.get(uid), after.owner_of.get(uid)}
+    users = before.users.get(uid, set()) | after.users.get(uid, set())
+    return bool(owners & pods or users & pods)
+
+
+def _counts_pods(key: ObjectKey) -> bool:
+    """Whether the status of an object counts pods: a workload, a rule, a budget."""
+    is_workload = key.group in (api_groups.APPS, api_groups.BATCH, api_groups.POLICY)
+    return is_workload or (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
+
+
+def _parts(left: str, right: str) -> tuple[str, str]:
+    """The words in which two texts differ; whole texts where one is not written."""
+    old, new = left.split(" "), right.split(" ")
+    if not left or not right:
+        return left, right
+    while old and new and old[0] == new[0]:
+        old, new = old[1:], new[1:]
+    while old and new and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    return " ".join(old), " ".join(new)
+
+
+def _texts(sides: Sides) -> Iterator[tuple[str, str, str]]:
+    """Pairs of texts that stand for each other, in their order."""
+    # The scheduler says the same in a condition and in an Event.
+    what = "a rule's condition" if sides.aspect is Aspect.RULES else "conditions and Events"
+    left = [step.text for step in sides.only_recorded]
+    right = [step.text for step in sides.only_again]
+    for number in range(max(len(left), len(right))):
+        yield (
+            what,
+            left[number] if number < len(left) else "",
+            right[number] if number < len(right) else "",
+        )
+
+
+def _fields(sides: Sides, key: ObjectKey) -> Iterator[tuple[str, str, str]]:
+    kind = key.resource
+    if sides.aspect is Aspect.DEVICES:
+        if len(sides.recorded) != len(sides.again):
+            yield f"allocations of {kind}", str(len(sides.recorded)), str(len(sides.again))
+            return
+        for left, right in zip(sides.recorded, sides.again, strict=True):
+            for path, was, now in facts.changes(left, right):
+                yield f"{kind} status.allocation.{path}", _shown(was), _shown(now)
+        return
+    if not (sides.recorded and sides.again):
+        side = "exists" if sides.recorded else ""
+        yield kind, side, "" if side else "exists"
+        return
+    for path, was, now in facts.changes(sides.recorded[0], sides.again[0]):
+        # An allocation is compared where it was made.
+        if path.startswith((*_SAID_ELSEWHERE, "status.allocation")):
+            continue
+        yield f"{kind} {path}", _shown(was), _shown(now)
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else canonical_json(value).decode()
+
+
+def _add(
+    listed: dict[tuple[str, ...], Rewritten],
+    what: str,
+    before: str,
+    after: str,
+    key: ObjectKey,
+    whole: str = "",
+) -> None:
+    place = (what, before, after)
+    change = listed.setdefault(place, Rewritten(what=what, before=before, after=after, whole=whole))
+    change.count += 1
+    if len(change.examples) < EXAMPLES_MAX and key not in change.examples:
+        change.examples.append(key)

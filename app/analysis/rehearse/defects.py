@@ -1,0 +1,85 @@
+"""Known defects that come or go with a release, and what of them the two worlds show."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.analysis.scan.sightings import Sighting
+
+
+class Shows(StrEnum):
+    """Where an incident shows: as it was, as it would be, or in both."""
+
+    GONE = "gone"
+    NEW = "new"
+    STAYS = "stays"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incidence:
+    """An incident that one of the worlds shows.
+
+    `number` is that of the page of behaviours, empty for a trap; `before` and `after` are how it
+    shows as it was and as it would be.
+    """
+
+    incident: str
+    number: str
+    title: str
+    shows: Shows
+    before: Sighting | None
+    after: Sighting | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defects:
+    """Numbers of defects that the other release repairs and brings, and incidents that show."""
+
+    repaired: tuple[str, ...]
+    introduced: tuple[str, ...]
+    incidents: tuple[Incidence, ...]
+
+    @property
+    def changing(self) -> tuple[Incidence, ...]:
+        """The incidents that show in one of the worlds only."""
+        return tuple(each for each in self.incidents if each.shows is not Shows.STAYS)
+
+
+def compared(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    sightings: tuple[Sequence[Sighting], Sequence[Sighting]],
+    exhibits: Mapping[str, tuple[str, str]],
+) -> Defects:
+    """Both worlds compared: their switches, as comparisons name them, and what they show.
+
+    `exhibits` has number and title of each incident.
+    """
+    old, new = ({each.incident: each for each in listed} for listed in sightings)
+    incidents = []
+    for name in dict.fromkeys((*old, *new)):
+        number, title = exhibits.get(name, ("", name))
+        shows = Shows.STAYS if name in old and name in new else Shows.GONE
+        if name not in old:
+            shows = Shows.NEW
+        incidents.append(
+            Incidence(
+                incident=name,
+                number=number,
+                title=title,
+                shows=shows,
+                before=old.get(name),
+                after=new.get(name),
+            )
+        )
+    return Defects(
+        repaired=tuple(_turned(before, after, "on")),
+        introduced=tuple(_turned(before, after, "off")),
+        incidents=tuple(incidents),
+    )
+
+
+def _turned(before: Mapping[str, str], after: Mapping[str, str], was: str) -> Iterable[str]:
+    for name, value in before.items():
+        if name.startswith("quirk ") and value == was and after.get(name) != was:
+            yield name.removeprefix("quirk ")

@@ -1,0 +1,149 @@
+"""What a rehearsal found, as values and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.analysis.diff.causes import Difference
+from app.analysis.diff.report import DiffReport
+from app.analysis.rehearse.admission import FieldsKept, RefusedWrite
+from app.analysis.rehearse.contents import Contents, Rewritten
+from app.analysis.rehearse.defects import Defects, Incidence
+from app.analysis.rehearse.versions import VersionUse
+from app.analysis.replay.unapplied import Unapplied
+from app.domain.log import ObjectKey, Revision, doubts
+from app.domain.log.doubts import Doubt
+from app.domain.values.json_tree import JsonObject
+
+LISTED_MAX = 1_000
+"""Entries of one list in the JSON; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """A history under another release.
+
+    In `diff` A is the world as it was, and B as it would be; it holds what is decided otherwise
+    because of the release. `aside` are differences that follow from pods which are decided
+    otherwise than recorded without any change, `unlike` those pods and claims: whatever they do
+    says nothing. `compared` counts what is the same in the recording and in A, by aspect.
+    `recorded_with` are switches that the recorded control plane was found to have had, which the
+    cluster keeps. `unapplied` are inputs that do not apply in B and did in A, but for those that
+    are `refused`. `doubtful` are objects that both APIs refuse here though they were recorded.
+    """
+
+    history: str
+    revision: Revision
+    source: str
+    target: str
+    diff: DiffReport
+    aside: Sequence[Difference]
+    unlike: Sequence[ObjectKey]
+    compared: Mapping[str, int]
+    recorded_with: Sequence[str]
+    refused: Sequence[RefusedWrite]
+    dropped: Sequence[FieldsKept]
+    begins: Sequence[FieldsKept]
+    doubtful: Mapping[ObjectKey, str]
+    versions: Sequence[VersionUse]
+    contents: Contents
+    defects: Defects
+    unapplied: Sequence[Unapplied]
+    doubts: Sequence[Doubt]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing changes with the release."""
+        return self.diff.is_same and not (
+            self.refused
+            or self.dropped
+            or self.begins
+            or self.versions
+            or self.contents.texts
+            or self.contents.fields
+            or self.defects.changing
+        )
+
+    @property
+    def over_limit(self) -> list[RefusedWrite]:
+        """The objects of which a list is too long there: slices that must be split, and others."""
+        return [each for each in self.refused if each.is_over_limit]
+
+    def to_json(self) -> JsonObject:
+        """For programs. In the differences, A is as it was and B as it would be."""
+        return {
+            "history": self.history,
+            "revision": self.revision,
+            "from": self.source,
+            "to": self.target,
+            "outcome": "nothing changes" if self.is_quiet else "something changes",
+            "settings": list(self.diff.switches),
+            "refused": [
+                {**_write(each), "text": each.text, "version": each.version}
+                for each in self.refused[:LISTED_MAX]
+            ],
+            "overLimit": [str(each.key) for each in self.over_limit[:LISTED_MAX]],
+            "fieldsDropped": [_kept(each) for each in self.dropped[:LISTED_MAX]],
+            "fieldsBeginToBeKept": [_kept(each) for each in self.begins[:LISTED_MAX]],
+            "versions": [msgspec.to_builtins(each) for each in self.versions],
+            "decisions": self.diff.to_json(),
+            "texts": [_rewritten(each) for each in self.contents.texts[:LISTED_MAX]],
+            "fields": [_rewritten(each) for each in self.contents.fields[:LISTED_MAX]],
+            "followFromDecisions": self.contents.following,
+            "defects": {
+                "repaired": list(self.defects.repaired),
+                "introduced": list(self.defects.introduced),
+                "shown": [_incidence(each) for each in self.defects.incidents],
+            },
+            "compared": dict(self.compared),
+            "recordedWith": list(self.recorded_with),
+            "unsure": {
+                "unlikeWithoutChange": [str(key) for key in self.unlike],
+                "differences": [f"pods/{each.pair.name}" for each in self.aside],
+                "refusedByBoth": {str(key): text for key, text in self.doubtful.items()},
+                "inputsLeftOut": [each.to_json() for each in self.unapplied],
+                "certainty": doubts.certainty(tuple(self.doubts)),
+                "doubts": msgspec.to_builtins(tuple(self.doubts)),
+            },
+        }
+
+
+def _write(write: RefusedWrite) -> JsonObject:
+    return {
+        "object": str(write.key),
+        "revision": write.revision,
+        "author": write.author,
+        "change": write.change,
+    }
+
+
+def _kept(entry: FieldsKept) -> JsonObject:
+    return {
+        "object": str(entry.key),
+        "revision": entry.revision,
+        "author": entry.author,
+        "texts": list(entry.texts),
+    }
+
+
+def _rewritten(change: Rewritten) -> JsonObject:
+    return {
+        "what": change.what,
+        "before": change.before,
+        "after": change.after,
+        "whole": change.whole,
+        "count": change.count,
+        "examples": [str(key) for key in change.examples],
+    }
+
+
+def _incidence(incidence: Incidence) -> JsonObject:
+    return {
+        "incident": incidence.incident,
+        "number": incidence.number,
+        "title": incidence.title,
+        "shows": incidence.shows.value,
+        "before": None if incidence.before is None else incidence.before.to_json(),
+        "after": None if incidence.after is None else incidence.after.to_json(),
+    }

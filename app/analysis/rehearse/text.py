@@ -1,0 +1,213 @@
+"""A rehearsal as a page: what the other API refuses first, then decisions by their roots, texts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from app.analysis.diff import text as diff_text
+from app.analysis.diff.causes import RootKind
+from app.analysis.explain import pages
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.recordings import uncertainty
+from app.analysis.rehearse.admission import FieldsKept
+from app.analysis.rehearse.contents import Rewritten
+from app.analysis.rehearse.defects import Incidence, Shows
+from app.analysis.rehearse.report import Rehearsal
+
+LINES_MAX = 120
+"""Lines of a page; the JSON has everything."""
+
+TEXT_MAX = 200
+"""Characters of a text or a value."""
+
+_IN_WORDS = {
+    "nodes": "placements",
+    "devices": "allocations",
+    "evictions": "evictions",
+    "conditions": "conditions",
+    "events": "Events",
+}
+
+
+def page(report: Rehearsal, width: int) -> list[str]:
+    """The lines of the page."""
+    return pages.page(
+        head_of(report),
+        reasons_of(report),
+        notes=notes_of(report),
+        width=width,
+        lines_max=LINES_MAX,
+    )
+
+
+def head_of(report: Rehearsal) -> str:
+    """What is rehearsed, and whether anything changes."""
+    verdict = "nothing changes" if report.is_quiet else "something changes"
+    return (
+        f"{report.history}, of {report.source}, under {report.target} up to revision "
+        f"{report.revision}: {verdict}"
+    )
+
+
+def notes_of(report: Rehearsal) -> list[str]:
+    """What was compared, with which settings, and how sure it is."""
+    counts = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in report.compared.items()]
+    notes = [
+        f"compared: {', '.join(counts) or 'no decision'} that are decided again as they were; "
+        "A is the history as it was, B as it would be"
+    ]
+    if report.recorded_with:
+        shown = ", ".join(report.recorded_with)
+        notes.append(f"the recording shows these switches, and they are kept: {shown}")
+    gates = [each.removeprefix("gate ") for each in report.diff.switches if "gate " in each[:5]]
+    if gates:
+        notes.append(f"gates: {', '.join(gates)}")
+    for numbers, words in (
+        (report.defects.repaired, "repaired"),
+        (report.defects.introduced, "introduced"),
+    ):
+        if numbers:
+            notes.append(f"known defects {words}: {', '.join(numbers)} (`redra profiles`)")
+    return [*notes, *_unsure(report)]
+
+
+def reasons_of(report: Rehearsal) -> list[Reason]:
+    """What changes, the gravest first, and below each what it is about."""
+    branches = (
+        _branch("the API refuses", _refusals(report)),
+        _branch("API versions", _versions(report)),
+        _branch("fields are no longer kept", _fields_kept(report.dropped)),
+        _branch(
+            "fields begin to be kept; decisions here are made without them",
+            _fields_kept(report.begins),
+        ),
+        _branch(_decisions_text(report), _decisions(report)),
+        _branch("known defects that show", _incidents(report.defects.changing)),
+        _branch("texts", [_rewritten(each) for each in report.contents.texts]),
+        _branch("contents", [_rewritten(each) for each in report.contents.fields]),
+    )
+    reasons = [reason for branch in branches for reason in branch]
+    if reasons and report.contents.following:
+        following = report.contents.following
+        objects = "1 object" if following == 1 else f"{following} objects"
+        reasons.append(Reason(text=f"texts and contents of {objects} follow from the above"))
+    return reasons
+
+
+def _branch(title: str, children: Iterable[Reason]) -> list[Reason]:
+    below = tuple(children)
+    return [Reason(text=title, children=below, is_kept=True)] if below else []
+
+
+def _refusals(report: Rehearsal) -> Iterator[Reason]:
+    """Refused writes, those with one text together; lists that are too long first."""
+    grouped: dict[tuple[bool, str, str], dict[str, None]] = {}
+    for each in sorted(report.refused, key=lambda each: not each.is_over_limit):
+        # Texts name their object; without its name equal ones are told apart.
+        text = each.text.replace(f'"{each.key.name}" ', "") if each.key.name else each.text
+        place = (each.is_over_limit, text, each.version)
+        grouped.setdefault(place, {})[str(each.key)] = None
+    for (is_over_limit, text, version), names in grouped.items():
+        cure = ""
+        if is_over_limit:
+            slices = any(name.startswith("resourceslices") for name in names)
+            cure = "; it must be split" if slices else "; it is over a limit"
+        written = f" (written as {version})" if version else ""
+        yield Reason(text=f"{text}{written}{cure}: {listed(list(names), len(names))}")
+
+
+def _versions(report: Rehearsal) -> Iterator[Reason]:
+    for use in report.versions:
+        fate = "is gone" if use.is_gone else "is newly deprecated"
+        authors = f" by {', '.join(use.authors)}" if use.authors else ""
+        instead = f"; {use.instead} is served" if use.is_gone and use.instead else ""
+        writes = "1 write" if use.writes == 1 else f"{use.writes} writes"
+        yield Reason(
+            text=f"{use.api_version} {use.kind} {fate}: {writes}{authors}; {use.text}{instead}"
+        )
+
+
+def _fields_kept(entries: Sequence[FieldsKept]) -> Iterator[Reason]:
+    grouped: dict[str, dict[str, None]] = {}
+    for entry in entries:
+        for text in entry.texts:
+            grouped.setdefault(text, {})[str(entry.key)] = None
+    for text, names in grouped.items():
+        yield Reason(text=f"{text}: {listed(list(names), len(names))}")
+
+
+def _decisions_text(report: Rehearsal) -> str:
+    diff = report.diff
+    classes = ", ".join(f"{count} {_named(name)}" for name, count in diff.counts.items() if count)
+    pods = "1 pod fares" if len(diff.differences) == 1 else f"{len(diff.differences)} pods fare"
+    return f"{pods} otherwise: {classes}; {diff.same} fare the same"
+
+
+def _named(name: str) -> str:
+    return {"only in A": "not made any more", "only in B": "made in addition"}.get(name, name)
+
+
+def _decisions(report: Rehearsal) -> list[Reason]:
+    """The roots with what follows from each; what was only refused or dropped stands above."""
+    has_settings = any(root.kind is RootKind.SETTINGS for root, _ in report.diff.roots())
+    shown = replace(report.diff, changes=(), switches=report.diff.switches if has_settings else ())
+    return diff_text.reasons_of(shown) if report.diff.differences else []
+
+
+def _incidents(incidents: Sequence[Incidence]) -> Iterator[Reason]:
+    words = {Shows.GONE: "no longer shows", Shows.NEW: "shows now", Shows.STAYS: "shows as before"}
+    for each in incidents:
+        sighting = each.before or each.after
+        assert sighting is not None, "an incidence is of one world at least"
+        number = f" ({each.number})" if each.number else ""
+        times = "once" if sighting.times == 1 else f"{sighting.times} times"
+        names = listed([str(key) for key in sighting.objects], len(sighting.objects))
+        yield Reason(
+            text=f"{each.incident}{number} {words[each.shows]}: {each.title}",
+            children=(
+                Reason(
+                    text=f"{times}, first: {sighting.message} "
+                    f"({names}, certainty: {sighting.certainty.value})"
+                ),
+            ),
+        )
+
+
+def _rewritten(change: Rewritten) -> Reason:
+    before, after = (pages.shortened(text, TEXT_MAX) for text in (change.before, change.after))
+    match bool(change.before), bool(change.after):
+        case True, True:
+            text = f"{before} → {after}"
+        case True, False:
+            text = f"no longer: {before}"
+        case False, True:
+            text = f"new: {after}"
+        case _:
+            text = "in other words"
+    names = listed([str(key) for key in change.examples], len(change.examples))
+    rest = ""
+    if change.whole and change.whole not in (change.before, change.after):
+        rest = f"; such as: {pages.shortened(change.whole, TEXT_MAX)}"
+    return Reason(text=f"{change.what}, {change.count} times: {text} ({names}){rest}")
+
+
+def _unsure(report: Rehearsal) -> Iterator[str]:
+    if report.unlike:
+        unlike = [str(key) for key in report.unlike]
+        yield (
+            "unsure: decided otherwise than recorded even without a change, so that what they do "
+            f"says nothing: {listed(unlike, len(unlike))}"
+        )
+    if report.aside:
+        pods = [f"pod {each.pair.name}" for each in report.aside]
+        yield f"unsure, and not counted: {listed(pods, len(pods))}"
+    if report.doubtful:
+        objects = [str(key) for key in report.doubtful]
+        yield (
+            "unsure: recorded, but both releases as they are imitated refuse it: "
+            f"{listed(objects, len(objects))}"
+        )
+    if report.unapplied:
+        count = len(report.unapplied)
+        inputs = "1 recorded input does" if count == 1 else f"{count} recorded inputs do"
+        yield f"{inputs} not apply there, because their objects are gone or not that far"
+    yield from uncertainty.lines(tuple(report.doubts))

@@ -1,0 +1,42 @@
+"""Rehearsals of upgrades, for the command line."""
+
+from app.analysis.rehearse.report import Rehearsal
+from app.bootstrap.answers.differences import diff_bounds
+from app.bootstrap.control_planes import ForkPlanes
+from app.bootstrap.gallery import exhibits
+from app.bootstrap.history_settings import switches
+from app.bootstrap.stores import Store, find_history, find_revision
+from app.service.rehearsing import worlds
+from app.service.rehearsing.worlds import Wanted
+from app.service.replays.replaying import Progress, silent
+from app.settings import Settings
+
+
+async def rehearse(
+    store: Store,
+    settings: Settings,
+    name: str,
+    release: str,
+    moment: str = "",
+    progress: Progress = silent,
+) -> Rehearsal:
+    """A history under another release, with the gates and quirks of the settings. InputError."""
+    history = await find_history(store, name)
+    wanted = Wanted(
+        release=release,
+        until=await find_revision(store, history, moment, option="--at"),
+        gates=switches(settings.gates, place="--gate"),
+        quirks=switches(settings.quirks.lower(), place="--quirk"),
+        exhibits=titles(),
+        bounds=diff_bounds(settings),
+        events_max=settings.diff_events_max,
+    )
+    return await worlds.rehearse(
+        store.log, history, wanted, ForkPlanes(settings), progress=progress
+    )
+
+
+def titles() -> dict[str, tuple[str, str]]:
+    """Number and title of each incident of the gallery."""
+    shown = [exhibits.read(name) for name in exhibits.names()]
+    return {each.name: (each.incident.number, each.incident.title) for each in shown}

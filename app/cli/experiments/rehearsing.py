@@ -1,0 +1,60 @@
+"""`redra rehearse`: what another release makes of the recorded inputs of a history."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption, Progress
+from app.cli.serving import DataOption, GateOption, QuirkOption
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("rehearse")(rehearse)
+
+
+def rehearse(
+    history: Annotated[
+        str, typer.Argument(metavar="HISTORY[@MOMENT]", help="A history, to its end by default.")
+    ],
+    release: Annotated[
+        str, typer.Option("--to", metavar="RELEASE", help="The release to come, such as 1.37.")
+    ],
+    gate: GateOption = None,
+    quirk: QuirkOption = None,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Rehearse an upgrade: the recorded inputs of a history under another release.
+
+    It names the objects that the other API refuses, fields and API versions that end, decisions and
+    texts that change, known defects that come and go, and what is unsure because of the recording.
+    What differs without the change is not counted. Gates and quirks of the history are kept;
+    --gate and --quirk say otherwise. Exits with 0 when nothing changes, and with 1 when something
+    does.
+    """
+    from app.analysis.rehearse import text
+    from app.analysis.rehearse.report import Rehearsal
+    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap.answers import rehearsals
+
+    settings = process_settings.settings(data=data, gates=gate, quirks=quirk)
+    garbage_collection.expect_large_heap()
+    name, _, moment = history.partition("@")
+
+    async def run() -> Rehearsal:
+        async with stores.open_store(settings) as store:
+            return await rehearsals.rehearse(
+                store, settings, name, release, moment, progress=progress.tell
+            )
+
+    with Progress("rehearsing") as progress:
+        report = console.run(run)
+    if output is Output.JSON:
+        console.say_json(report.to_json())
+    else:
+        for line in text.page(report, console.width()):
+            console.say(line)
+    if not report.is_quiet:
+        raise typer.Exit(1)

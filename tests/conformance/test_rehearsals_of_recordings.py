@@ -1,0 +1,77 @@
+"""Rehearsals of recordings: nothing changes under their own release; what is known under 1.37."""
+
+import pytest
+
+from app.analysis.diff.classes import Class
+from app.analysis.rehearse.report import Rehearsal
+from app.bootstrap import replays
+from app.bootstrap.answers import rehearsals
+from app.bootstrap.stores import Store
+from app.settings import Settings
+from tests import draws
+from tests.conformance.recordings import RECORDINGS
+from tests.conformance.test_decide_recordings import PARTS, PROFILES, replay
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+CALM = ("a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "j-api-versions")
+"""Recordings in which no rule of 1.36 decided that 1.37 has not."""
+
+FREED = ("still not schedulable,", "no new claims to deallocate,")
+"""What 1.36 adds to a refusal and 1.37 does not (r8)."""
+
+
+async def rehearsed(name: str, release: str) -> Rehearsal:
+    async def work(store: Store, settings: Settings, history: str, *_: object) -> Rehearsal:
+        return await rehearsals.rehearse(store, settings, history, release)
+
+    return await replay(work, name)
+
+
+@pytest.mark.parametrize("name", RECORDINGS if draws.WHOLE else PARTS)
+async def test_nothing_changes_under_the_release_of_the_recording(name: str) -> None:
+    report = await rehearsed(name, PROFILES.get(name, "1.36"))
+    assert report.is_quiet, report.to_json()
+    assert (list(report.aside), list(report.unapplied)) == ([], [])
+    # What is said of a change is worth something: the decisions are those of the recording.
+    assert list(report.unlike) == []
+    assert report.compared["nodes"] >= 5
+    assert report.compared["devices"] >= 5
+
+
+@pytest.mark.parametrize("name", CALM)
+async def test_next_release_changes_no_decision_of_calm_recordings(name: str) -> None:
+    report = await rehearsed(name, "1.37")
+    assert report.diff.is_same, report.diff.to_json()["differences"]
+    assert (list(report.refused), list(report.dropped), list(report.versions)) == ([], [], [])
+    # An error of a selector says at which device it was, and what helps.
+    errors = "CEL runtime error"
+    for each in report.contents.texts:
+        is_error = errors in each.before and errors in each.after
+        assert is_error or (each.before in FREED and not each.after), each
+    # Entries of configurations lose the requests that they name (allocator.md 10.2).
+    config = "resourceclaims status.allocation.devices.config"
+    assert {each.what for each in report.contents.fields} <= {config}
+    assert (name == "j-api-versions") is bool(report.contents.fields)
+
+
+async def test_seven_placements_against_rules_are_named() -> None:
+    name = "e-taints-rules-ignored"
+    audit = await replay(replays.verify, name, profile="1.36")
+    forbidden = {
+        f"taints/{each.objects[-1].name.partition('-dev-')[0]}"
+        for each in audit.violations
+        if each.rule == "placement-respects-taints"
+    }
+    assert len(forbidden) == 7
+    report = await rehearsed(name, "1.37")
+    fared = {each.pair.name: each for each in report.diff.differences}
+    assert forbidden <= fared.keys()
+    assert Class.SAID not in {found for each in fared.values() for found in each.classes[:1]}
+    for pod in fared.keys() - forbidden:
+        assert forbidden & {link.pair.name for link in fared[pod].chain}, pod
+    (gone,) = report.defects.changing
+    assert (gone.incident, gone.number, gone.after) == ("rules-not-seen", "C24", None)
+    assert gone.before is not None
+    assert gone.before.times == 7

@@ -1,0 +1,372 @@
+"""Rehearsals name what a machine planted for a release, and nothing where it planted nothing.
+
+A world is a cluster of ours under one release in which pods come, finish and go. Each plant adds
+one thing that another release treats otherwise and says by itself what has to be named: which pods
+fare otherwise, which objects are refused, which fields go, which texts change. What a plant knows
+comes from the pages of parity, not from the rehearsal.
+"""
+
+import json
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.incidents.incident import Variant
+from app.analysis.rehearse import text
+from app.analysis.rehearse.report import Rehearsal
+from app.bootstrap.answers.rehearsals import titles
+from app.bootstrap.control_planes import ForkPlanes
+from app.bootstrap.gallery import exhibits, playing
+from app.domain.errors import InputError
+from app.domain.log import HistoryInfo, Revision
+from app.domain.log.event import GENESIS
+from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.rehearsing import worlds
+from app.service.rehearsing.worlds import Wanted
+from app.settings import Settings
+from tests.cluster import DRIVER, Cluster, claim_spec
+
+SEEDS = [int(word) for word in os.environ.get("REDRA_SEEDS", "").split()] or range(3)
+KEY = "example.com/bad"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@dataclass
+class Expected:
+    """What a rehearsal has to name, and nothing beside it.
+
+    `pods` are those that fare otherwise with their gravest class; of `refused`, `dropped`,
+    `begins`, `texts`, `fields` and `versions` each has to be part of one entry, and each entry has
+    to have one of them.
+    """
+
+    pods: dict[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    begins: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A release, another one, and what is planted for them; `gates` of the first are switched."""
+
+    source: str
+    target: str
+    put: Callable[[Cluster, random.Random], Expected]
+    gates: tuple[str, ...] = ()
+    quirks: tuple[tuple[str, bool], ...] = ()
+
+
+def nothing(cluster: Cluster, drawn: random.Random) -> Expected:
+    return Expected()
+
+
+def lonely(cluster: Cluster, name: str, devices: list[JsonObject], **spec: object) -> None:
+    """A node with devices that only the class of its name selects."""
+    attributes = {"attributes": {"own": {"string": name}}}
+    cluster.node(name)
+    cluster.device_class(name, f'device.attributes["{DRIVER}"].?own.orValue("") == "{name}"')
+    cluster.slice(name, devices=[{**each, **attributes} for each in devices], **spec)
+    cluster.create(
+        "resource.k8s.io/v1", "ResourceClaimTemplate", name, spec={"spec": claim_spec(name)}
+    )
+
+
+def come(cluster: Cluster, name: str, template: str, **spec: object) -> None:
+    """A pod that is tried when all is at rest."""
+    cluster.settle()
+    cluster.wait(5)
+    cluster.pod(name, template=template, **spec)
+    cluster.settle()
+    cluster.wait(5)
+
+
+def unseen_rule(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.36.2 the scheduler sees no rules: the pod gets the tainted device (C24)."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    effect = "NoSchedule"
+    cluster.create(
+        "resource.k8s.io/v1beta2",
+        "DeviceTaintRule",
+        "rule",
+        spec={
+            "deviceSelector": {"driver": DRIVER, "pool": "alone"},
+            "taint": {"key": KEY, "effect": effect},
+        },
+    )
+    come(cluster, "victim", "alone")
+    return Expected(pods={"victim": "newly unschedulable"}, repaired=("rules-not-seen",))
+
+
+def config_of_class(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.36 entries of a configuration keep the requests they name (allocator.md 10.2)."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}, {"name": "gpu-1"}])
+    parameters = {"apiVersion": "x/v1", "kind": "Cfg", "mode": str(drawn.randrange(100))}
+    spec = cluster.must("deviceclasses", "alone")["spec"]
+    config = [{"opaque": {"driver": DRIVER, "parameters": parameters}}]
+    cluster.patch("deviceclasses", "alone", {"spec": {**spec, "config": config}})
+    come(cluster, "configured", "alone")
+    return Expected(fields=("resourceclaims status.allocation.devices.config",))
+
+
+def step_too_large(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Since 1.37 bounds of a range with steps end at 2^63 - 1 (objects.md 7.4)."""
+    large = "10000000000000000000"
+    policy = {"default": "1", "validRange": {"min": "0", "max": large, "step": "1"}}
+    policy["validRange"]["max"] = large
+    capacity = {"memory": {"value": "20000000000000000000", "requestPolicy": policy}}
+    device = {"name": "gpu-0", "allowMultipleAllocations": True, "capacity": capacity}
+    lonely(cluster, "alone", [device])
+    come(cluster, "starved", "alone")
+    return Expected(
+        pods={"starved": "newly unschedulable"},
+        refused=("must not be larger than 9223372036854775807",),
+    )
+
+
+def taint_of_slice(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.35 the gate of taints is off: they are dropped, and the pod gets in."""
+    taints = [{"key": KEY, "effect": "NoSchedule"}]
+    lonely(cluster, "alone", [{"name": "gpu-0", "taints": taints}])
+    come(cluster, "kept-out", "alone")
+    return Expected(pods={"kept-out": "newly placed"}, dropped=("spec.devices[].taints",))
+
+
+def rule_in_v1(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Before 1.37 rules are not served in v1 (objects.md 1): the rule evicts nobody there."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    come(cluster, "victim", "alone")
+    selector = {"driver": DRIVER, "pool": "alone"}
+    cluster.rule(effect="NoExecute", selector=selector)
+    cluster.settle()
+    cluster.wait(30)
+    return Expected(
+        pods={"victim": "spared"},
+        refused=("the server could not find the requested resource",),
+        versions=("resource.k8s.io/v1 DeviceTaintRule is gone",),
+    )
+
+
+def written_in_beta(cluster: Cluster, drawn: random.Random) -> Expected:
+    """v1beta1 is deprecated since 1.35, and still served."""
+    cluster.create(
+        "resource.k8s.io/v1beta1",
+        "DeviceClass",
+        "old",
+        spec={"selectors": [{"cel": {"expression": "true"}}]},
+    )
+    return Expected(versions=("resource.k8s.io/v1beta1 DeviceClass is newly deprecated",))
+
+
+def applied_taint(cluster: Cluster, drawn: random.Random) -> Expected:
+    """What 1.34 dropped of an applied slice is kept by default since 1.36."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    tree = cluster.must("resourceslices", "alone-slice")
+    meant = {**tree["spec"], "devices": [{**tree["spec"]["devices"][0], "taints": [
+        {"key": KEY, "effect": "NoSchedule"}]}]}  # fmt: skip
+    applied = {**tree, "metadata": {"name": "alone-slice"}, "spec": meant}
+    annotations = {LAST_APPLIED: json.dumps(applied)}
+    cluster.patch("resourceslices", "alone-slice", {"metadata": {"annotations": annotations}})
+    return Expected(begins=("spec.devices[].taints",))
+
+
+def told_of_claims(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.36 a pod that waits is told that no claim of it was freed, too (r8)."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    come(cluster, "holder", "alone")
+    come(cluster, "waiting", "alone")
+    return Expected(texts=("no longer: still not schedulable,",))
+
+
+def toleration_without_effect(cluster: Cluster, drawn: random.Random) -> Expected:
+    """A toleration without an effect does not keep a pod (C2); without the defect it does."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    spec = claim_spec("alone", tolerations=[{"key": KEY, "operator": "Exists"}])
+    cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "tolerant", spec={"spec": spec})
+    come(cluster, "victim", "tolerant")
+    selector = {"driver": DRIVER, "pool": "alone"}
+    cluster.rule(effect="NoExecute", selector=selector)
+    cluster.settle()
+    cluster.wait(30)
+    return Expected(pods={"victim": "spared"}, repaired=("toleration-without-effect",))
+
+
+def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Without the gate counters are dropped: both partitions of one device are handed out."""
+    consumes = [{"counterSet": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
+    parts = [{"name": f"part-{n}", "consumesCounters": consumes} for n in range(2)]
+    lonely(cluster, "alone", parts)
+    pool = {"name": "alone", "generation": 2, "resourceSliceCount": 2}
+    tree = cluster.must("resourceslices", "alone-slice")
+    cluster.update("resourceslices", {**tree, "spec": {**tree["spec"], "pool": pool}})
+    sets = [{"name": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
+    cluster.create(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "alone-counters",
+        spec={"driver": DRIVER, "nodeName": "alone", "pool": pool, "sharedCounters": sets},
+    )
+    come(cluster, "first", "alone")
+    come(cluster, "second", "alone")
+    return Expected(
+        pods={"second": "newly placed"},
+        dropped=("spec.devices[].consumesCounters", "spec.sharedCounters"),
+    )
+
+
+PLANTS = {
+    "nothing-next": Plant("1.36", "1.37", nothing),
+    "nothing-back": Plant("1.37", "1.36", nothing),
+    "nothing-same": Plant("1.36.2", "1.36.2", nothing, gates=("DRADeviceTaintRules",)),
+    "unseen-rule": Plant("1.36.2", "1.37", unseen_rule, gates=("DRADeviceTaintRules",)),
+    "config": Plant("1.36", "1.37", config_of_class),
+    "step": Plant("1.36", "1.37", step_too_large),
+    "taint": Plant("1.37", "1.35", taint_of_slice),
+    "counters": Plant("1.36", "1.35", counters_dropped),
+    "rule-in-v1": Plant("1.37", "1.36", rule_in_v1, gates=("DRADeviceTaintRules",)),
+    "beta": Plant("1.34", "1.35", written_in_beta),
+    "applied": Plant("1.34", "1.36", applied_taint),
+    "told": Plant("1.36", "1.37", told_of_claims),
+    "toleration": Plant("1.37", "1.37", toleration_without_effect, quirks=(("c2", False),)),
+}
+
+
+async def stored(cluster: Cluster, settings: JsonObject) -> tuple[MemoryLog, HistoryInfo]:
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history(
+        "base", seed=1, settings=settings, created=Instant(0), hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=cluster.line.events)
+    return log, info
+
+
+async def rehearsed(
+    log: MemoryLog,
+    info: HistoryInfo,
+    target: str,
+    gates: dict[str, bool] | None = None,
+    quirks: dict[str, bool] | None = None,
+) -> Rehearsal:
+    wanted = Wanted(
+        release=target,
+        until=(await log.head(info.id)).revision,
+        gates=gates or {},
+        quirks=quirks or {},
+        exhibits=titles(),
+    )
+    return await worlds.rehearse(log, info, wanted, ForkPlanes(Settings()))
+
+
+def live(cluster: Cluster, drawn: random.Random) -> None:
+    """Pods that come, finish and go, with a device for each: no release decides otherwise."""
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", devices=8)
+    cluster.template()
+    for number in range(drawn.randrange(3, 7)):
+        cluster.wait(drawn.randrange(2, 30))
+        cluster.pod(f"plain-{number}", template="gpu")
+        cluster.settle()
+        cluster.wait(2)
+        if drawn.random() < 0.5:
+            cluster.finish(f"plain-{number}")
+            cluster.settle()
+        if drawn.random() < 0.3:
+            cluster.wait(1)
+            cluster.kill(f"plain-{number}")
+            cluster.settle()
+    cluster.wait(10)
+
+
+def check(entries: list[str], expected: tuple[str, ...], what: str) -> None:
+    for part in expected:
+        assert any(part in entry for entry in entries), f"{what} does not name {part}: {entries}"
+    for entry in entries:
+        assert any(part in entry for part in expected), f"{what} names too much: {entry}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", PLANTS)
+async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed: int) -> None:
+    plant, drawn = PLANTS[name], random.Random(f"{name}-{seed}")
+    profile = Profile(version=plant.source, gates=dict.fromkeys(plant.gates, True))
+    cluster = Cluster(profile)
+    live(cluster, drawn)
+    expected = plant.put(cluster, drawn)
+    log, info = await stored(cluster, profile.settings())
+    report = await rehearsed(log, info, plant.target, quirks=dict(plant.quirks))
+    assert (list(report.unlike), list(report.aside)) == ([], [])
+    fared = {
+        each.pair.name.removeprefix("default/"): each.classes[0].value
+        for each in report.diff.differences
+    }
+    assert fared == expected.pods
+    check([each.text for each in report.refused], expected.refused, "refused")
+    check([one for each in report.dropped for one in each.texts], expected.dropped, "dropped")
+    check([one for each in report.begins for one in each.texts], expected.begins, "begins")
+    check(
+        [f"no longer: {each.before}" if not each.after else each.after
+         for each in report.contents.texts],
+        expected.texts, "texts",
+    )  # fmt: skip
+    check([each.what for each in report.contents.fields], expected.fields, "fields")
+    fates = {True: "is gone", False: "is newly deprecated"}
+    used = [f"{each.api_version} {each.kind} {fates[each.is_gone]}" for each in report.versions]
+    check(used, expected.versions, "versions")
+    assert {each.incident for each in report.defects.changing} == set(expected.repaired)
+    assert report.is_quiet is (expected == Expected())
+    assert len(text.page(report, 100)) <= (10 if report.is_quiet else text.LINES_MAX)
+
+
+SWITCHED = [
+    name
+    for name in exhibits.names()
+    if (incident := exhibits.read(name).incident).repaired not in (None, incident.cluster)
+    and all(step.only is None for step in incident.steps)
+]
+"""Incidents that another release, gate or quirk repairs, with the same steps."""
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str) -> None:
+    incident = exhibits.read(name).incident
+    played = playing.play(incident, Variant.BROKEN)
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history(
+        "base", seed=1, settings=incident.cluster.settings(), created=Instant(0), hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=played.events)
+    repaired = incident.cluster_of(Variant.REPAIRED)
+    same = await rehearsed(log, info, incident.cluster.profile)
+    assert same.is_quiet
+    report = await rehearsed(
+        log, info, repaired.profile, gates=repaired.gates, quirks=repaired.quirks
+    )
+    assert not report.is_quiet
+    concerned = {fact.pod for fact in incident.finding if fact.pod and fact.violated is None}
+    body = report.to_json()
+    shown = json.dumps([body["decisions"]["differences"], body["texts"], body["fields"]])
+    assert not concerned or any(f"/{pod}" in shown for pod in concerned), shown
+
+
+async def test_rehearsal_of_what_nobody_knows_is_refused() -> None:
+    cluster = Cluster(Profile(version="1.36"))
+    log, info = await stored(cluster, cluster.profile.settings())
+    for target, gates, quirks, said in (
+        ("1.99", {}, {}, "there is no profile '1.99'"),
+        ("1.37", {"Nope": True}, {}, "there is no feature gate 'Nope'"),
+        ("1.37", {}, {"z1": True}, "z1"),
+    ):
+        with pytest.raises(InputError, match=said):
+            await rehearsed(log, info, target, gates=gates, quirks=quirks)
+    assert (await log.head(info.id)).revision == Revision(len(cluster.line.events))
