@@ -9,6 +9,7 @@ from app.domain.log.doubts import (
     PARTIAL,
     PARTIAL_TEXT,
     REFUSED,
+    TIMES,
     UNFINISHED,
     Affects,
     Doubt,
@@ -77,10 +78,13 @@ def of_report(report: JsonView) -> tuple[Doubt, ...]:
 def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
     """The resources of which whole objects may have been left out of a recording.
 
-    A doubt about all kinds is one about each that takes part in the allocation of devices.
+    A doubt about all kinds is one about each that takes part in the allocation of devices. `TIMES`
+    is among them where times contradict the order: nobody knows how long anything lasted.
     """
+    recorded = tuple(recorded)
+    times = {TIMES for doubt in recorded if doubt.code == Loss.TIMES_CONTRADICT}
     kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
-    return frozenset(_JUDGED if "" in kinds else kinds)
+    return frozenset(times.union(_JUDGED if "" in kinds else kinds))
 
 
 def lines(recorded: Sequence[Doubt]) -> list[str]:

@@ -168,7 +168,9 @@ class AllocationChecker:
         self._note_unseen(event)
         if not _is_about_claim(event):
             if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
-                self._not_comparable(event, "a write of the claim was recorded without its body")
+                self._not_comparable(
+                    event, "a write of the claim was not recorded, or without its body"
+                )
             return
         held, allocation = self._held(event), _allocation(event)
         self._note(event, held, allocation)
@@ -343,7 +345,7 @@ class AllocationChecker:
         taken = {(other.key, other.revision) for other in assumed}
         candidates = [
             other
-            for other in (*self._later(event), *reversed(self._freed))
+            for other in (*self._later(event), *self._before(event))
             if (other.key, other.revision) not in taken and self._may_be_assumed(event, other)
         ]
         for other in candidates:
@@ -368,6 +370,13 @@ class AllocationChecker:
         for number in range(self._next, len(self._index.written)):
             other = self._index.written[number]
             if other.time > event.stamp.time + WINDOW:
+                return
+            yield other
+
+    def _before(self, event: Event) -> Iterator[Written]:
+        """Allocations that were freed before the event within the window, the latest first."""
+        for other in reversed(self._freed):
+            if other.time < event.stamp.time - WINDOW:
                 return
             yield other
 

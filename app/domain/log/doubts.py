@@ -38,6 +38,9 @@ REFUSED = "refused"
 UNFINISHED = "unfinished"
 """Code: an import that did not come to its end."""
 
+TIMES = "times"
+"""What a recording lacks beside resources when its times contradict the order of changes."""
+
 MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.NO_BASELINE: (Affects.CONTENT, "the state before the first event is not known"),
     Loss.SYNTHETIC_CREATE: (

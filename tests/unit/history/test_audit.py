@@ -384,3 +384,89 @@ def test_several_answers_with_one_version_are_one_change(tmp_path, type_):
         ("ADDED", "c2"),
         ("CONTEXT", "c1"),
     ]
+
+
+RULES = ("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule")
+
+
+def rule(rv, effect, **parts):
+    spec = {"taint": {"key": "k", "effect": effect}}
+    return tree(RULES, "r", rv=rv, spec=spec, **parts)
+
+
+def claim(rv, *results, **parts):
+    status = {"allocation": {"devices": {"results": list(results)}}} if results else {}
+    return tree(rv=rv, spec={"devices": {}}, status=status, **parts)
+
+
+def changed(verb, response, second, *, type_=CLAIMS, **options):
+    return audit(
+        verb, response, type_=type_, name=response["metadata"]["name"], second=second, **options
+    )
+
+
+GIVEN = (
+    changed("create", claim(2, metadata=FINALIZER), 1),
+    changed("update", claim(3, {"device": "a"}, metadata=FINALIZER), 1, subresource="status"),
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (
+            changed("create", rule(3, "None"), 1, type_=RULES),
+            changed("patch", rule(5, "NoExecute"), 2, type_=RULES, subresource="status"),
+        ),
+        (*GIVEN, changed("update", claim(5), 2)),
+        (*GIVEN, changed("delete", claim(5, metadata={**FINALIZER, **DELETED_AT}), 2)),
+        (*GIVEN, changed("update", claim(5, metadata=DELETED_AT), 2)),
+    ],
+    ids=["a write to the status", "a write to the object", "a deletion", "a removal"],
+)
+def test_request_that_shows_what_it_cannot_have_done_tells_of_a_missed_change(tmp_path, lines):
+    """What it shows is taken over; that somebody changed it before is a gap of the object."""
+    *_, gap, seen = audit_records(tmp_path, *lines)
+    assert (gap.op, gap.key) == (Op.GAP, seen.key)
+    assert gap.actor is None
+    assert Loss.GAP in gap.losses
+    assert seen.op in (Op.MODIFIED, Op.DELETED)
+    assert seen.object["metadata"]["resourceVersion"] == "5"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        changed("update", rule(5, "NoExecute"), 2, type_=RULES),
+        changed("update", rule(5, "None", status={"conditions": []}), 2, type_=RULES),
+        changed(
+            "patch",
+            rule(5, "None", status={"conditions": [{"type": "x"}]}),
+            2,
+            type_=RULES,
+            subresource="status",
+        ),
+        changed("patch", rule(5, "NoExecute"), 2, type_=RULES, subresource="other"),
+    ],
+    ids=["its spec", "its status, which is empty", "its status", "another subresource"],
+)
+def test_request_that_shows_what_it_can_have_done_tells_of_nothing_else(tmp_path, line):
+    records = audit_records(tmp_path, changed("create", rule(3, "None"), 1, type_=RULES), line)
+    assert brief(records) == [("ADDED", "r"), ("MODIFIED", "r")]
+
+
+def test_log_that_names_no_subresources_tells_of_no_missed_change(tmp_path):
+    lines = [{**line, "objectRef": {**line["objectRef"], "subresource": ""}} for line in GIVEN]
+    records = audit_records(tmp_path, *lines, changed("update", claim(5), 2))
+    assert brief(records) == [("ADDED", "c1"), ("MODIFIED", "c1"), ("MODIFIED", "c1")]
+
+
+def test_spec_that_no_write_may_change_is_no_sign_of_a_missed_one(tmp_path):
+    """It is judged: nobody can have changed the spec of a claim, seen or unseen."""
+    other = {**claim(5), "spec": {"devices": {"requests": [{"name": "r"}]}}}
+    records = audit_records(
+        tmp_path,
+        changed("create", claim(3), 1),
+        changed("update", other, 2, subresource="status"),
+    )
+    assert brief(records) == [("ADDED", "c1"), ("MODIFIED", "c1")]

@@ -5,7 +5,7 @@ and what contradicts that state is made explicit: a new uid is a deletion and a 
 of an unknown key is preceded by a baseline. Parity: history-formats.md 3.3, 3.4, 4.3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -27,7 +27,7 @@ from app.domain.log.records import (
     join_losses,
 )
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError
@@ -37,6 +37,18 @@ _replace = msgspec.structs.replace
 _FILLED = frozenset({Loss.NO_ACTOR, Loss.COLLAPSED, Loss.NO_MANAGED_FIELDS, Loss.NO_TIME})
 """Losses that another source makes up for: who acted and when, the steps in between, the whole
 object."""
+
+_LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("update", ""): ("status",),
+    ("patch", ""): ("status",),
+    ("update", "status"): ("spec",),
+    ("patch", "status"): ("spec",),
+    ("delete", ""): ("spec", "status"),
+}
+"""By verb and subresource, the parts of an object that a request does not change."""
+
+_FIXED_SPECS = frozenset({"resourceclaims"})
+"""Resources whose spec nobody can change. Parity: objects.md 5.1."""
 
 _QUALITIES = tuple(Quality)
 _TIMES = tuple(TimeQuality)
@@ -63,6 +75,8 @@ class Resolver:
         self._known: dict[ObjectKey, _Known] = {}
         self._gone: dict[str, str] = {}
         # The uids that were deleted, with the version of the deletion where it is known.
+        self._with_status: set[str] = set()
+        # The resources of which writes to the status are recorded as such.
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""
@@ -147,6 +161,8 @@ class Resolver:
                 final = _replace(final, uid=meta.uid(final.object or {}))
             losses = join_losses(final.losses, (Loss.SYNTHETIC_CREATE,))
             yield _replace(final, op=Op.BASELINE, losses=losses, actor=None, verb="")
+        elif self._was_missed(final, known):
+            yield self._missed_change(record)
         yield self._keep(row, final)
 
     def _deleted(self, row: Row, known: _Known | None) -> Iterator[Record]:
@@ -167,6 +183,8 @@ class Resolver:
             yield _replace(record, op=Op.BASELINE, losses=losses, object=tree, actor=None, verb="")
         elif known is None:
             record = _replace(record, object_quality=Quality.IDENTITY)
+        elif self._was_missed(_replace(record, object=tree), known):
+            yield self._missed_change(record)
         self._known.pop(record.key, None)
         if record.uid:
             self._gone[record.uid] = row.own or (known.own if known is not None else "")
@@ -243,6 +261,48 @@ class Resolver:
     def _late(self, record: Record) -> Record:
         self._notes.count("records about an object that was gone already")
         return _replace(record, op=Op.CONTEXT, object=None, effect=None, message="it was gone")
+
+    def _was_missed(self, record: Record, known: _Known) -> bool:
+        """Whether somebody changed the object unseen between its last known state and a request.
+
+        A write to `status` leaves the spec alone, one to the object the status, and a deletion
+        both. A spec that no write may change is no sign of a missed one, and a log that names no
+        subresources, as exported ones, says nothing of the status. Kinds of other groups are left
+        out, because policies often omit what kubelets write. Parity: history-formats.md 4.5.
+        """
+        before, tree = known.record, record.object
+        is_whole = before.object_quality is record.object_quality is Quality.FULL
+        if tree is None or not is_whole or record.group != api_groups.RESOURCE:
+            return False
+        kept = set(_LEFT_ALONE.get((record.verb, record.subresource), ()))
+        if record.resource in _FIXED_SPECS:
+            kept.discard("spec")
+        if record.subresource == "status":
+            self._with_status.add(record.resource)
+        elif record.resource not in self._with_status:
+            kept.discard("status")
+        stored = self._tree(known) if kept else None
+        if stored is None:
+            return False
+        return any(
+            contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
+            for part in kept
+        )
+
+    def _missed_change(self, record: Record) -> Record:
+        self._notes.count("changes that the log does not have: a later write shows what they did")
+        return _replace(
+            record,
+            op=Op.GAP,
+            object=None,
+            object_quality=Quality.IDENTITY,
+            losses=(Loss.GAP,),
+            resource_version="",
+            actor=None,
+            verb="",
+            request_id="",
+            message="a change before this write is not in the log: the write shows what it did",
+        )
 
     def _unknown_change(self, record: Record) -> Record:
         losses = join_losses(record.losses, (Loss.GAP,))

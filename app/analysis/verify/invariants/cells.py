@@ -114,7 +114,7 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
         kind = ViolationKind.LATE if claim.was_protected else ViolationKind.BROKEN
         yield (
             ("allocation-has-finalizer", key),
-            Finding(kind=kind, objects=(key,), message=message),
+            Finding(kind=kind, objects=(key,), message=message, reads_times=claim.was_protected),
         )
     if reserved and not is_allocated:
         message = "the claim is reserved and not allocated"
@@ -143,7 +143,7 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
             message += " claims it is not of"
         if "pods" in cluster.lacking:
             kind = ViolationKind.UNSURE
-        finding = Finding(kind=kind, objects=objects, message=message)
+        finding = Finding(kind=kind, objects=objects, message=message, reads_times=True)
         yield ("reservation-names-pod", key, name, uid), finding
     elif claim not in pod.claims and not is_owned(claim, uid):
         message = f"the claim is reserved for pod {name} ({uid}), which does not name it"

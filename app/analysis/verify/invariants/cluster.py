@@ -13,7 +13,7 @@ from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.stock import Stock
 from app.analysis.verify.invariants.unseen import GROUP, Unseen
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event, ObjectKey, doubts
 from app.domain.values.timestamps import Instant
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -34,7 +34,7 @@ class Cluster:
 
     Most events leave everything as it must be, so a cell is dirty only when something in it may be
     broken, or is one of `open`, those in which something was broken when they were last judged.
-    `lacking` are the resources of which the recording may lack whole objects.
+    `lacking` are the resources of which the recording may lack whole objects, and `doubts.TIMES`.
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -139,7 +139,12 @@ class Cluster:
                 self.dirty.add((pool, device))
 
     def is_doubted(self, finding: Finding) -> bool:
-        """Whether an object that decided it may differ from what is known of it."""
+        """Whether an object that decided it may differ from what is known of it.
+
+        So may how long anything lasted, where times contradict the order of changes.
+        """
+        if finding.reads_times and doubts.TIMES in self.lacking:
+            return True
         if not (self.lossy or self.gaps):
             return False
         if self.unseen.covers_any(finding.objects):

@@ -66,6 +66,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
         pools=tuple(sorted(pools)),
+        reads_times=True,
     )
     cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)
 

@@ -26,6 +26,11 @@ RESERVATIONS_MAX = 256
 BLOCKING = frozenset(("NoSchedule", "NoExecute"))
 """Effects of taints that keep a device from being allocated."""
 
+_TAINTED = "placement-respects-taints"
+
+_Fault = tuple[str, ViolationKind, tuple[ObjectKey, ...], str, bool]
+"""Rule, kind, further objects and sentence, and whether it rests on how long something lasted."""
+
 _TYPES = ("int", "bool", "string", "version")
 
 
@@ -66,10 +71,13 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
     for index, result in enumerate(results):
         request = wanted.get(result.request)
         copied = tolerations_in(reading.value(result.tolerations))
-        for rule, kind, objects, message in _result(stock, switches, written, result, copied):
+        for rule, kind, objects, message, is_timed in _result(
+            stock, switches, written, result, copied
+        ):
             finding = _finding(written, kind, message, objects)
             # A taint of a rule is as sure as the rule is, which is among the objects.
-            yield (rule, index), replace(finding, pools=() if objects else (result.id[:2],))
+            pools = () if objects else (result.id[:2],)
+            yield (rule, index), replace(finding, pools=pools, reads_times=is_timed)
         if (
             request is not None
             and copied != request.tolerations
@@ -167,8 +175,8 @@ def _result(
     written: Written,
     result: Result,
     tolerations: Iterable[tuple[Any, ...]],
-) -> Iterator[tuple[str, ViolationKind, tuple[ObjectKey, ...], str]]:
-    """Rule, kind, further objects and sentence of what is wrong with one device."""
+) -> Iterator[_Fault]:
+    """What is wrong with one device."""
     id_ = result.id
     device = stock.device(id_)
     name = "/".join(id_)
@@ -179,22 +187,24 @@ def _result(
                 ViolationKind.UNSURE,
                 (),
                 f"no slice with {name} was recorded",
+                False,
             )
         elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
             message = f"device {name} went away just before"
-            yield "allocated-device-existed", ViolationKind.UNSURE, (), message
+            yield "allocated-device-existed", ViolationKind.UNSURE, (), message, True
         else:
             yield (
                 "allocated-device-existed",
                 ViolationKind.BROKEN,
                 (),
                 f"device {name} is in no slice",
+                id_ in stock.gone,
             )
     if device is None:
         return
     if result.share_id and not device.allow_multiple_allocations:
         message = f"device {name} is given in shares and does not allow multiple allocations"
-        yield "share-of-shared-device", ViolationKind.BROKEN, (), message
+        yield "share-of-shared-device", ViolationKind.BROKEN, (), message, False
     is_tainted = device.taints or (switches.rules and stock.rules)
     if is_tainted and switches.taints and not result.admin_access:
         yield from _taints(stock, switches, written, id_, tolerations)
@@ -206,7 +216,7 @@ def _taints(
     written: Written,
     device: DeviceId,
     tolerations: Iterable[tuple[Any, ...]],
-) -> Iterator[tuple[str, ViolationKind, tuple[ObjectKey, ...], str]]:
+) -> Iterator[_Fault]:
     """The first taint that the scheduler must have seen, or else the first that it may have."""
     doubtful = None
     for taint, since, rule in _taints_of(stock, device, with_rules=switches.rules):
@@ -218,18 +228,13 @@ def _taints(
         message += f"{taint.key}:{taint.effect}"
         if rule is not None and switches.rules_unseen:
             message += ", which the scheduler of this release does not see (C24)"
-            doubtful = doubtful or (
-                "placement-respects-taints",
-                ViolationKind.KNOWN,
-                objects,
-                message,
-            )
+            doubtful = doubtful or (_TAINTED, ViolationKind.KNOWN, objects, message, False)
         elif since <= written.made or written.now - since > IN_FLIGHT:
-            yield "placement-respects-taints", ViolationKind.BROKEN, objects, message
+            is_timed = since > written.made
+            yield _TAINTED, ViolationKind.BROKEN, objects, message, is_timed
             return
         else:
-            unsure = ("placement-respects-taints", ViolationKind.UNSURE, objects, message)
-            doubtful = doubtful or unsure
+            doubtful = doubtful or (_TAINTED, ViolationKind.UNSURE, objects, message, True)
     if doubtful is not None:
         yield doubtful
 

@@ -91,7 +91,8 @@ class Finding:
 
     Without a `kind` it depends on who brought it about since it is broken; `causes` are what claims
     did for that in the present step. A step without any is one of drivers or administrators.
-    `pools` are those whose devices decided it, and it `reads_patches` when patches did, too.
+    `pools` are those whose devices decided it, and it `reads_patches` when patches did, too. It
+    `reads_times` when it is one for how long something had lasted.
     """
 
     kind: ViolationKind | None
@@ -100,6 +101,7 @@ class Finding:
     causes: frozenset[Cause] = frozenset()
     pools: tuple[tuple[str, str], ...] = ()
     reads_patches: bool = False
+    reads_times: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,10 @@ from app.analysis.verify.invariants.violations import (
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
 from app.domain.values.timestamps import Instant
 
-INCOMPLETE = "an object that it concerns was recorded without all of its fields, or before a gap"
+INCOMPLETE = (
+    "an object that it concerns was recorded without all of its fields, before a gap, or with "
+    "times that contradict the order"
+)
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
 _TAKES: Mapping[str, Callable[[Cluster, Event], None]] = {
@@ -78,7 +81,7 @@ class InvariantWatch:
     def __init__(
         self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
     ) -> None:
-        """`lacking` are the resources of which the recording may lack whole objects."""
+        """`lacking` is as `uncertainty.lacking` says: resources, and whether times can be right."""
         self._cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open

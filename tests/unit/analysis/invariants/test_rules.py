@@ -8,7 +8,7 @@ import pytest
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind
 from app.analysis.verify.invariants.violations import LATE_AFTER
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
 from tests.unit.analysis.invariants.worlds import (
@@ -70,9 +70,9 @@ class Story(World):
     def other(self, after=0):
         return self.put(key_of("nodes", "elsewhere"), {"at": self.revision}, after=after)
 
-    def found(self):
+    def found(self, lacking=frozenset()):
         """Rule, kind, names of the objects, from and until of everything that was broken."""
-        watch = InvariantWatch()
+        watch = InvariantWatch(lacking=lacking)
         for event in self.events:
             watch.note(event)
         return [
@@ -892,6 +892,14 @@ def a_taint_of_a_moment_before(story):
     return [("placement-respects-taints", "unsure", "x", begin, None)]
 
 
+def a_taint_of_long_before(story):
+    story.publish("p", device("a"))
+    story.claim("x")
+    story.publish("p", device("a", taints=[TAINT]))
+    begin = story.allocate("x", result("p", "a"), after=20)
+    return [("placement-respects-taints", "broken", "x", begin, None)]
+
+
 def a_rule_that_was_there_before_the_claim(story):
     story.publish("p", device("a"))
     rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
@@ -1086,6 +1094,35 @@ STORIES = [
 def test_story(tell):
     story = Story()
     assert sorted(tell(story)) == sorted(story.found())
+
+
+@pytest.mark.parametrize(
+    ("tell", "kind"),
+    [
+        (evicted_before_its_time, "unsure"),
+        (evicted_for_a_slice_taint_that_had_long_gone, "unsure"),
+        (a_device_that_had_long_gone, "unsure"),
+        (reserved_for_a_pod_that_had_long_gone, "unsure"),
+        (finalizer_removed_for_long, "unsure"),
+        (a_taint_of_long_before, "unsure"),
+        (a_tainted_device, "broken"),
+        (a_rule_that_was_there_before_the_claim, "broken"),
+        (two_claims_of_one_device, "broken"),
+        (a_device_that_never_was, "broken"),
+        (allocation_without_finalizer, "broken"),
+        (reservation_without_allocation, "broken"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_nobody_is_accused_of_a_time_where_times_contradict_the_order(tell, kind):
+    """What an order alone shows is as sure as ever."""
+    story = Story()
+    tell(story)
+    sure = [found for found in story.found() if found[1] in ("broken", "late")]
+    now = story.found(frozenset((doubts.TIMES,)))
+    assert sure
+    assert {found[1] for found in now if found[0] == sure[0][0]} == {kind}
+    assert not [found for found in now if found[1] == "late"]
 
 
 def test_every_rule_has_a_story_that_breaks_it():
