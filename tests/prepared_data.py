@@ -7,13 +7,11 @@ What happens in a folder without a database is the matter of tests of its own.
 
 import atexit
 import shutil
-import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.redra_process import RedraProcess
 
 
 def prepare(data: Path) -> None:
@@ -26,7 +24,7 @@ def prepare(data: Path) -> None:
 def _made() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="redra-data-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    command = [sys.executable, "-m", "app.cli", "migrate", "--data", str(folder / "data")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    process = RedraProcess(["migrate", "--data", folder / "data"])
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
     return folder / "data"

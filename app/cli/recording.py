@@ -69,7 +69,11 @@ def record(
         raise InputError("a history is needed", place="--history", cure="name a new one")
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
 
+    def say(text: str) -> None:
+        console.say(text)
+        typer.get_text_stream("stdout").flush()
+
     async def run() -> None:
-        await process.record(settings, wanted, is_once=once, say=console.say, note=console.note)
+        await process.record(settings, wanted, is_once=once, say=say, note=console.note)
 
     console.run(run)

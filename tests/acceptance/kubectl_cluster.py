@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.prepared_data import prepare
+from tests.redra_process import RedraProcess
 
 BIN = Path(sys.executable).parent
 
@@ -102,16 +103,20 @@ class Cluster:
 
 @contextmanager
 def cluster(folder, **settings):
-    """`redra up` in a folder of its own, ended with the block; `settings` by their variables."""
+    """`redra up` in a folder of its own, ended with the block; `settings` by their variables.
+
+    Without REDRA_PROJECTOR it writes no view tables: no client of the API reads those.
+    """
     if not (BIN / "kubectl").exists():
         pytest.fail("kubectl is missing: run `make install`, it is in the lock")
     data = folder / "data"
     prepare(data)
     errors = (folder / "redra.log").open("w")
-    process = subprocess.Popen(
-        [str(BIN / "redra"), "up", "--listen", "127.0.0.1:0", "--data", str(data)],
-        stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | settings,
-    )  # fmt: skip
+    process = RedraProcess(
+        ["up", "--listen", "127.0.0.1:0", "--data", data],
+        environment={"REDRA_PROJECTOR": "off"} | settings,
+        stderr=errors,
+    )
     try:
         line = process.stdout.readline()
         found = re.search(r"http://\S+", line)

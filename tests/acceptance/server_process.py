@@ -1,12 +1,10 @@
 """A real server process that can be ended, killed and started again at the same address."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,15 +12,15 @@ from pathlib import Path
 import httpx
 
 from tests.prepared_data import prepare
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.redra_process import RedraProcess
 
 
 class ServerProcess:
     """`redra up` with a folder of its own. The port stays the same over restarts.
 
     `options` are more of its options; `environment` is set beside the one of the tests. `command`
-    is another one that serves.
+    is another one that serves. Without `REDRA_PROJECTOR` no view tables are written: only tests of
+    those read them.
     """
 
     command = ("up",)
@@ -30,7 +28,7 @@ class ServerProcess:
     def __init__(self, folder, *options, **environment):
         self.folder = folder
         self.options = options
-        self.environment = environment
+        self.environment = {"REDRA_PROJECTOR": "off"} | environment
         self.data = folder / "data"
         self.log = folder / "redra.log"
         self.kubeconfig = self.data / "kubeconfig"
@@ -43,13 +41,11 @@ class ServerProcess:
         """Start and wait until it serves."""
         if "REDRA_DATABASE_URL" not in self.environment:
             prepare(self.data)
-        command = [sys.executable, "-m", "app.cli", *self.command, "--data", str(self.data)]
+        words = [*self.command, "--data", self.data, "--listen", f"127.0.0.1:{self._port}"]
         with self.log.open("a") as errors:
-            self._process = subprocess.Popen(
-                [*command, "--listen", f"127.0.0.1:{self._port}", *self.options],
-                env=os.environ | self.environment, cwd=ROOT, text=True,
-                stdout=subprocess.PIPE, stderr=errors,
-            )  # fmt: skip
+            self._process = RedraProcess(
+                [*words, *self.options], environment=self.environment, stderr=errors
+            )
         line = self._process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         assert found, (line, self.log.read_text())

@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from tests import command_line
-from tests.acceptance.server_process import ROOT, ServerProcess, following
+from tests.acceptance.server_process import ServerProcess, following
 from tests.command_line import database_running
 from tests.prepared_data import prepare
+from tests.redra_process import ROOT, RedraProcess
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -100,14 +101,9 @@ def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path
 def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
     data = tmp_path / "data"
     prepare(data)
-    command = [
-        sys.executable, "-m", "app.cli", "record", "--history", "prod",
-        "--kubeconfig", str(cluster.kubeconfig), "--data", str(data),
-    ]  # fmt: skip
+    words = ["record", "--history", "prod", "--kubeconfig", cluster.kubeconfig, "--data", data]
     for name in ("a", "b"):
-        process = subprocess.Popen(
-            command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        process = RedraProcess(words)
         assert "recording http://127.0.0.1" in process.stdout.readline()
         with cluster.client() as real:
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}

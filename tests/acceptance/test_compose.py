@@ -5,10 +5,7 @@ network gives is put in their place: the address of the database, and a free por
 """
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,7 +14,7 @@ import httpx
 import pytest
 import yaml
 
-from tests.acceptance.server_process import ROOT
+from tests.redra_process import ROOT, RedraProcess
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -35,7 +32,7 @@ class Service:
         # The published port may be taken on this machine.
         words = [word.replace("127.0.0.1:8080", "127.0.0.1:0") for word in words]
         self.name = name
-        self.command = [sys.executable, "-m", "app.cli", *words]
+        self.words = words
         self.environment = dict(written["environment"])
         assert "@postgres/" in self.environment["REDRA_DATABASE_URL"]
         self.environment["REDRA_DATABASE_URL"] = database_url
@@ -48,17 +45,10 @@ class Service:
                     self.environment[key] = str(folder / source)
         self.log = folder / f"{name}.log"
 
-    def start(self) -> subprocess.Popen:
+    def start(self) -> RedraProcess:
         """Start it."""
         with self.log.open("a") as errors:
-            return subprocess.Popen(
-                self.command,
-                cwd=ROOT,
-                env=os.environ | self.environment,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
+            return RedraProcess(self.words, environment=self.environment, stderr=errors)
 
 
 def until(ask, what: str):

@@ -21,8 +21,9 @@ from lightkube.config.kubeconfig import KubeConfig
 from lightkube.resources.core_v1 import Pod
 
 from tests.acceptance.kubectl_cluster import BIN
-from tests.acceptance.server_process import ROOT, ServerProcess
+from tests.acceptance.server_process import ServerProcess
 from tests.prepared_data import prepare
+from tests.redra_process import ROOT, RedraProcess
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -78,11 +79,9 @@ def without_version(tree):
 
 
 def redra(data, *words):
-    ended = subprocess.run(
-        [sys.executable, "-m", "app.cli", *words, "--data", str(data)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    process = RedraProcess([*words, "--data", data])
+    text, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, f"{text}{errors}"
 
 
 @pytest.fixture(scope="module")

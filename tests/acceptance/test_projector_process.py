@@ -74,7 +74,7 @@ def create_claim(server: ServerProcess, name: str) -> None:
 
 
 async def test_tables_are_written_by_a_process_that_comes_back(tmp_path):
-    server = ServerProcess(tmp_path)
+    server = ServerProcess(tmp_path, REDRA_PROJECTOR="process")
     server.start()
     try:
         url = running_url(server.data / "postgres")
@@ -92,7 +92,7 @@ async def test_tables_are_written_by_a_process_that_comes_back(tmp_path):
 
 
 def test_projector_ends_with_a_server_that_was_killed(tmp_path):
-    server = ServerProcess(tmp_path)
+    server = ServerProcess(tmp_path, REDRA_PROJECTOR="process")
     server.start()
     (projector,) = until(lambda: projectors(server.pid), "a projector")
     server.end(signal.SIGKILL)

@@ -20,6 +20,7 @@ import yaml
 
 from tests.command_line import redra
 from tests.prepared_data import prepare
+from tests.redra_process import RedraProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBECTL = Path(sys.executable).parent / "kubectl"
@@ -101,24 +102,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 class running:  # noqa: N801 - reads as what it is: `with running(...)`
     """A server process; ends with SIGTERM and must then end well."""
 
-    def __init__(
-        self, data: Path, listen: str, *arguments: str, stderr: bool = False, **environment: str
-    ) -> None:
+    def __init__(self, data: Path, listen: str, *arguments: str, **environment: str) -> None:
         self.data = data
         prepare(data)
         self.cluster = Cluster(data=data, url="")
-        command = [sys.executable, "-m", "app.cli", "up", "--listen", listen, *arguments]
-        self.process = subprocess.Popen(
-            [*command, "--data", str(data)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if stderr else None,
-            text=True,
-            env=os.environ | environment,
+        self.process = RedraProcess(
+            ["up", "--listen", listen, *arguments, "--data", data],
+            environment={"REDRA_PROJECTOR": "off"} | environment,
         )
 
     def __enter__(self) -> Cluster:
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line.startswith("redra serves at "), line
         self.cluster.url = line.split()[-1]
@@ -337,7 +330,7 @@ def test_policy_file_rules_without_roles(tmp_path: Path) -> None:
 
 
 def test_rules_without_tls_are_told_to_be_of_no_use_to_kubectl(tmp_path: Path) -> None:
-    with running(tmp_path, "127.0.0.1:0", "--authorization", "rbac", stderr=True) as cluster:
+    with running(tmp_path, "127.0.0.1:0", "--authorization", "rbac") as cluster:
         assert "(Forbidden)" in cluster.kubectl("get", "pods").stderr
         token = yaml.safe_load((tmp_path / "kubeconfig").read_text())["users"][0]["user"]["token"]
         assert len(token) > 40

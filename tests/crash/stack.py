@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -24,8 +23,8 @@ import httpx
 
 from app.adapters.postgres import migrating
 from app.adapters.postgres.server import EmbeddedServer
+from tests.redra_process import RedraProcess
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 LOCK = 4711
 
 STARTS_MAX = 20
@@ -102,26 +101,22 @@ class Program:
         self.command = command
         self._log = log
         self._env = env
-        self._process: subprocess.Popen[str] | None = None
+        self._process: RedraProcess | None = None
         self._drains: threading.Thread | None = None
         self.first_line = ""
 
     def start(self) -> None:
         """Start; `wait_ready` tells when it has said its first line."""
         with self._log.open("a") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", *self.command],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
+            self._process = RedraProcess(
+                self.command,
+                environment=self._env,
                 stderr=errors if self.name in ("api", "up") else subprocess.STDOUT,
-                text=True,
-                env=self._env,
             )
 
     def wait_ready(self) -> str:
         """The first line that it says; what follows is read and dropped."""
         assert self._process is not None
-        assert self._process.stdout is not None
         self.first_line = self._process.stdout.readline()
         is_ready = self.first_line and not self.first_line.startswith("redra: ")
         said = self.first_line or self._log.read_text()[-2000:]
@@ -161,7 +156,6 @@ class Program:
             process.wait(30)
             if drains is not None:
                 drains.join(30)
-            assert process.stdout is not None
             process.stdout.close()
 
 

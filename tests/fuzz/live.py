@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 import httpx
 
-from tests.acceptance.server_process import ROOT, ServerProcess
+from tests.acceptance.server_process import ServerProcess
 from tests.fuzz import bodies, requests
 from tests.fuzz.target import Answered, Judge
+from tests.redra_process import ROOT
 
 MEMORY_MAX = 1024 * 1024
 """KiB of memory that the process may have used at its peak."""
