@@ -55,7 +55,7 @@ fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
 # What draws its cases, and what decides whole soaks.
 DRAWN := conformance/test_tampered_recordings.py conformance/test_decide_recordings.py \
 	conformance/test_decide_soaks.py conformance/test_invariants_against_model.py \
-	unit/analysis/invariants crash
+	unit/analysis/invariants unit/analysis/minimise properties api/test_fuzz.py crash
 
 draws: install ## Draw DRAWS times as many cases where the tests take few, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))

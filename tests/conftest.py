@@ -11,20 +11,30 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from unittest import mock
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+from hypothesis import settings
 
-from app.adapters.postgres import migrating
+from app.adapters.postgres import migrating, server
 from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
+from tests import draws
+
+settings.register_profile("tests", max_examples=draws.examples(100))
+settings.load_profile("tests")
 
 _TOKEN = secrets.token_hex(4)
 
 _COLLECT_EVERY = 50_000
 """New objects until Python looks for garbage in circles; 700 looks at everything all the time."""
+
+_NOTHING_LASTS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+"""The server that tests share is not meant to outlive the machine; others keep redra's options."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -69,50 +79,57 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    server = EmbeddedServer(tmp_path_factory.mktemp("postgres"))
+    shared = EmbeddedServer(tmp_path_factory.mktemp("postgres"))
     try:
-        server.start()
+        with mock.patch.dict(server.OPTIONS, _NOTHING_LASTS):
+            shared.start()
     except LogUnavailable as problem:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(problem))
     try:
-        yield with_database(server.url, "postgres")
+        yield with_database(shared.url, "postgres")
     finally:
-        server.stop()
+        shared.stop()
+
+
+@contextmanager
+def new_database(server_url: str, name: str = "", template: str = "template1") -> Iterator[str]:
+    """The address of a new database, a copy of `template`; it is dropped after the block."""
+    name = f"redra_test_{_TOKEN}_{name or secrets.token_hex(4)}"
+    make, drop = f"CREATE DATABASE {name} TEMPLATE {template}", f"DROP DATABASE {name} WITH (FORCE)"
+    in_thread(lambda: asyncio.run(say(server_url, make)))
+    yield with_database(server_url, name)
+    in_thread(lambda: asyncio.run(say(server_url, drop)))
 
 
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
     """The name of a migrated, empty database to copy."""
-    name = f"redra_test_{_TOKEN}_template"
-
-    async def prepare() -> None:
-        await say(server_url, f"CREATE DATABASE {name}")
-        await migrating.migrate(with_database(server_url, name))
-
-    in_thread(lambda: asyncio.run(prepare()))
-    yield name
-    in_thread(lambda: asyncio.run(say(server_url, f"DROP DATABASE {name} WITH (FORCE)")))
+    with new_database(server_url, "template") as url:
+        in_thread(lambda: asyncio.run(migrating.migrate(url)))
+        yield urlsplit(url).path.removeprefix("/")
 
 
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
     """A database of this test's own without any table."""
-    name = f"redra_test_{_TOKEN}_{secrets.token_hex(4)}"
-    in_thread(lambda: asyncio.run(say(server_url, f"CREATE DATABASE {name}")))
-    yield with_database(server_url, name)
-    in_thread(lambda: asyncio.run(say(server_url, f"DROP DATABASE {name} WITH (FORCE)")))
+    with new_database(server_url) as url:
+        yield url
 
 
 @pytest.fixture
 def database_url(server_url: str, template: str) -> Iterator[str]:
     """A migrated database of this test's own."""
-    name = f"redra_test_{_TOKEN}_{secrets.token_hex(4)}"
-    make = f"CREATE DATABASE {name} TEMPLATE {template}"
-    in_thread(lambda: asyncio.run(say(server_url, make)))
-    yield with_database(server_url, name)
-    in_thread(lambda: asyncio.run(say(server_url, f"DROP DATABASE {name} WITH (FORCE)")))
+    with new_database(server_url, template=template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url(server_url: str, template: str) -> Iterator[str]:
+    """A migrated database of a module's own, for tests that change nothing in it."""
+    with new_database(server_url, template=template) as url:
+        yield url
 
 
 @pytest.fixture

@@ -16,3 +16,11 @@ WHOLE = FACTOR > 1
 def seeds(few: int, *, first: int = 0) -> range:
     """The seeds of a test: `few` with each run of the tests."""
     return range(first, first + few * FACTOR)
+
+
+def examples(many: int) -> int:
+    """How many examples Hypothesis draws: a third of these with each run of the tests.
+
+    It draws others each time, so that many runs see what one long run sees.
+    """
+    return max(2, many * FACTOR // 3)

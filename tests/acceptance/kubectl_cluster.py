@@ -98,6 +98,8 @@ class Cluster:
             "HOME": str(self.folder),
             "KUBECONFIG": str(self.kubeconfig),
             "PATH": os.environ["PATH"],
+            # It ends before its memory matters; a fifth of its work was looking for garbage.
+            "GOGC": "off",
         }
 
 

@@ -20,6 +20,7 @@ from app.domain.errors import InputError
 from tests.acceptance.server_process import wait_for_own_objects
 from tests.command_line import redra
 from tests.prepared_data import prepare
+from tests.redra_process import RedraProcess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "cluster"
@@ -253,6 +254,7 @@ def test_damaged_recording_is_refused_and_leaves_no_history(tmp_path: Path) -> N
     file = tmp_path / "audit.log.gz"
     file.write_bytes(gzip.compress(b'{"kind":"Event"}\n' * 100)[:-12])
     data = tmp_path / "data"
+    prepare(data)
     code, _, error = redra("import", file, "--history", "broken", data=data)
     assert code == 2
     assert "audit.log.gz" in error
@@ -371,20 +373,13 @@ def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> Non
 
 def test_second_server_on_the_same_data_has_a_kubeconfig_of_its_own(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
+    prepare(data)
     addresses: list[str] = []
-    servers: list[subprocess.Popen[str]] = []
+    servers: list[RedraProcess] = []
     try:
         for _ in range(2):
-            server = subprocess.Popen(
-                [*command, "--data", str(data)],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            server = RedraProcess(["up", "--listen", "127.0.0.1:0", "--data", data])
             servers.append(server)
-            assert server.stdout is not None
             addresses.append(server.stdout.readline().removeprefix("redra serves at ").strip())
         own = data / f"kubeconfig-{addresses[1].rpartition(':')[2]}"
         assert f"server: {addresses[0]}\n" in (data / "kubeconfig").read_text()

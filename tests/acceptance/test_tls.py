@@ -330,9 +330,10 @@ def test_policy_file_rules_without_roles(tmp_path: Path) -> None:
 
 
 def test_rules_without_tls_are_told_to_be_of_no_use_to_kubectl(tmp_path: Path) -> None:
-    with running(tmp_path, "127.0.0.1:0", "--authorization", "rbac") as cluster:
+    with running(tmp_path / "data", "127.0.0.1:0", "--authorization", "rbac") as cluster:
         assert "(Forbidden)" in cluster.kubectl("get", "pods").stderr
-        token = yaml.safe_load((tmp_path / "kubeconfig").read_text())["users"][0]["user"]["token"]
+        (user,) = yaml.safe_load((cluster.data / "kubeconfig").read_text())["users"]
+        token = user["user"]["token"]
         assert len(token) > 40
         asked = urllib.request.Request(
             f"{cluster.url}/api/v1/pods", headers={"authorization": f"Bearer {token}"}

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests import draws
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, serving
 
 KINDS = [
@@ -131,7 +132,7 @@ def check(requests):
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=draws.examples(60), deadline=None, suppress_health_check=QUIET)
 @given(st.lists(st.tuples(damaged(), st.sampled_from(METHODS)), min_size=5, max_size=10))
 def test_damaged_objects_are_taken_or_refused(cases):
     requests = []
@@ -141,7 +142,7 @@ def test_damaged_objects_are_taken_or_refused(cases):
     check(requests)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=draws.examples(40), deadline=None, suppress_health_check=QUIET)
 @given(
     st.lists(
         st.tuples(
@@ -158,14 +159,14 @@ def test_any_bytes_of_any_type_are_taken_or_refused(requests):
     check(requests)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=draws.examples(40), deadline=None, suppress_health_check=QUIET)
 @given(st.lists(st.binary(max_size=120), min_size=5, max_size=15))
 def test_any_bytes_after_the_protobuf_mark_are_taken_or_refused(bodies):
     kind = "application/vnd.kubernetes.protobuf"
     check([("POST", KINDS[0][0], b"k8s\x00" + body, kind) for body in bodies])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=draws.examples(40), deadline=None, suppress_health_check=QUIET)
 @given(
     st.lists(
         st.tuples(
@@ -189,7 +190,7 @@ def test_any_parameters_of_a_list_are_taken_or_refused(pairs):
     anyio.run(ask)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=draws.examples(60), deadline=None, suppress_health_check=QUIET)
 @given(st.text(max_size=40), st.sampled_from(["GET", "POST", "PUT", "DELETE", "OPTIONS", "X"]))
 def test_any_path_is_answered(path, method):
     async def ask():

@@ -1,6 +1,8 @@
 """Questions in SQL: what comes back, and that nothing else can be done by asking."""
 
+import asyncio
 import secrets
+from collections.abc import Iterator
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -10,7 +12,7 @@ from app.adapters.postgres import migrating, queries, reader, schema
 from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.reader import reader_url
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
-from tests.conftest import say
+from tests.conftest import in_thread, new_database, say
 
 pytestmark = pytest.mark.database
 
@@ -24,9 +26,9 @@ async def ask(
         return await queries.ask(database, text, rows_max=rows_max)
 
 
-async def test_values_come_as_people_and_programs_read_them(database_url: str) -> None:
+async def test_values_come_as_people_and_programs_read_them(module_database_url: str) -> None:
     found = await ask(
-        database_url,
+        module_database_url,
         "SELECT '2026-01-02T03:04:05.000006Z'::timestamptz AS at, '[{\"a\": 1}]'::json AS json, "
         "NULL AS none, 2.0::numeric AS whole, 2.5::numeric AS half, ARRAY['a'] AS list, "
         "'\\x0a'::bytea AS bytes, true AS yes",
@@ -44,17 +46,17 @@ async def test_values_come_as_people_and_programs_read_them(database_url: str) -
     assert not found.cut
 
 
-async def test_rows_are_bounded_and_what_is_left_out_is_told(database_url: str) -> None:
-    found = await ask(database_url, "SELECT * FROM generate_series(1, 5) AS n", rows_max=3)
+async def test_rows_are_bounded_and_what_is_left_out_is_told(module_database_url: str) -> None:
+    found = await ask(module_database_url, "SELECT * FROM generate_series(1, 5) AS n", rows_max=3)
     assert found.rows == ((1,), (2,), (3,))
     assert found.cut
-    found = await ask(database_url, "SELECT * FROM generate_series(1, 3) AS n", rows_max=3)
+    found = await ask(module_database_url, "SELECT * FROM generate_series(1, 3) AS n", rows_max=3)
     assert not found.cut
 
 
 @pytest.mark.parametrize("table", reader.relations())
-async def test_everything_that_is_shown_can_be_read(database_url: str, table: str) -> None:
-    assert (await ask(database_url, f"SELECT count(*) FROM {table}")).rows != ()
+async def test_everything_that_is_shown_can_be_read(module_database_url: str, table: str) -> None:
+    assert (await ask(module_database_url, f"SELECT count(*) FROM {table}")).rows != ()
 
 
 @pytest.mark.parametrize(
@@ -67,8 +69,8 @@ async def test_everything_that_is_shown_can_be_read(database_url: str, table: st
         "WITH one AS (SELECT 1) SELECT * FROM one",
     ],
 )
-async def test_other_questions_are_answered(database_url: str, text: str) -> None:
-    assert (await ask(database_url, text)).columns
+async def test_other_questions_are_answered(module_database_url: str, text: str) -> None:
+    assert (await ask(module_database_url, text)).columns
 
 
 NO_ROWS = "the statement gives no rows, and only questions are asked"
@@ -131,16 +133,24 @@ REFUSED: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.parametrize(("text", "words"), REFUSED)
 async def test_everything_else_is_refused_in_words(
-    database_url: str, text: str, words: str
+    module_database_url: str, text: str, words: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        await ask(database_url, text)
+        await ask(module_database_url, text)
     assert words in str(caught.value)
 
 
-async def test_long_question_is_given_up(database_url: str) -> None:
+async def test_long_question_is_given_up(module_database_url: str) -> None:
     with pytest.raises(LogUnavailable, match="took longer than allowed"):
-        await ask(database_url, "SELECT pg_sleep(60)", bounds=QUICK)
+        await ask(module_database_url, "SELECT pg_sleep(60)", bounds=QUICK)
+
+
+@pytest.fixture(scope="module")
+def handed_out_url(server_url: str) -> Iterator[str]:
+    """A database that was migrated in its place: a role of its own can read it."""
+    with new_database(server_url) as url:
+        in_thread(lambda: asyncio.run(migrating.migrate(url)))
+        yield url
 
 
 @pytest.mark.parametrize(
@@ -172,10 +182,9 @@ async def test_long_question_is_given_up(database_url: str) -> None:
         "DO $$ BEGIN PERFORM set_config('role', 'redra', false); END $$",
     ],
 )
-async def test_address_that_is_handed_out_can_only_read(empty_database_url: str, text: str) -> None:
+async def test_address_that_is_handed_out_can_only_read(handed_out_url: str, text: str) -> None:
     """Another client is not held to one question in a transaction that only reads."""
-    await migrating.migrate(empty_database_url)
-    connection = await asyncpg.connect(reader_url(empty_database_url))
+    connection = await asyncpg.connect(reader_url(handed_out_url))
     try:
         assert await connection.fetchval("SHOW default_transaction_read_only") == "on"
         assert await connection.fetchval("SHOW statement_timeout") == "1min"

@@ -14,6 +14,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.pools import Reading
 from app.domain.errors import InputError
 from app.domain.values import json_tree
+from tests import draws
 from tests.worlds import differences
 from tests.worlds.plain_selectors import PlainCompiler
 from tests.worlds.strategies import spoilt, worlds
@@ -22,7 +23,7 @@ COMPILER = PlainCompiler()
 
 
 @given(worlds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws.examples(150), deadline=None)
 def test_every_allocation_passes_the_checker(world: dict) -> None:
     given_input = world["input"]
     asked = differences.allocator_of(given_input)
@@ -35,7 +36,7 @@ def test_every_allocation_passes_the_checker(world: dict) -> None:
 
 
 @given(worlds(), st.sampled_from([400, 1500, 6000]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws.examples(150), deadline=None)
 def test_every_answer_can_be_explained_within_bounds(world: dict, bound: int) -> None:
     given_input = world["input"]
     asked = differences.allocator_of(given_input)
@@ -57,7 +58,7 @@ def test_every_answer_can_be_explained_within_bounds(world: dict, bound: int) ->
 
 
 @given(worlds())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws.examples(200), deadline=None)
 def test_summary_counts_what_the_explanation_says_of_every_device(world: dict) -> None:
     given_input = world["input"]
     asked = differences.allocator_of(given_input)
@@ -82,7 +83,7 @@ def test_summary_counts_what_the_explanation_says_of_every_device(world: dict) -
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws.examples(100), deadline=None)
 def test_inventory_depends_on_what_is_there_not_on_how_it_came(world: dict, random) -> None:
     given_input = world["input"]
     events = [("slice", tree) for tree in given_input["slices"]]
@@ -119,7 +120,7 @@ def shape(inventory: Inventory, node: nodes.Node) -> list:
 
 
 @given(st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=draws.examples(250), deadline=None)
 def test_spoilt_input_is_answered_or_refused_in_words(data: st.DataObject) -> None:
     scenario = data.draw(spoilt(data.draw(worlds())))
     how = scenarios.ScenarioSettings(compiler=CelCompiler(), variant=Variant.EXPERIMENTAL)

@@ -10,10 +10,11 @@ import pytest
 
 from app.domain.allocation import Quirks, Variant
 from app.domain.allocation.quirks import NUMBERS
+from tests import draws
 from tests.fuzz import worlds as fuzzing
 from tests.worlds import differences, random_worlds, recombined_worlds, trap_worlds
 
-WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS", "1200"))
+WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS") or 600 * draws.FACTOR)
 CHUNKS = 8
 
 

@@ -11,6 +11,7 @@ from app.domain.log import EventType
 from app.domain.objects import registry
 from app.domain.objects.schema import conversion
 from app.domain.objects.write.commands import PatchType, Propagation
+from tests import draws
 from tests.unit.objects.builders import Cluster, claim, cluster, key
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -123,7 +124,7 @@ def describe(tree: dict[str, Any] | None) -> tuple[Any, ...]:
     return (metadata, tree["spec"], tree.get("status"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws.examples(150), deadline=None)
 @given(STEPS)
 def test_every_life_keeps_the_invariants(steps: list[tuple[str, Any]]) -> None:
     made = cluster()
@@ -160,7 +161,7 @@ def test_every_life_keeps_the_invariants(steps: list[tuple[str, Any]]) -> None:
     assert revisions == [str(event.revision) for event in made.world.events]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws.examples(60), deadline=None)
 @given(st.lists(st.sampled_from(["labels", "annotations"]), max_size=4), st.booleans())
 def test_writing_back_what_was_read_changes_nothing(fields: list[str], beta: bool) -> None:
     made = cluster()

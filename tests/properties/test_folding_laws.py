@@ -10,6 +10,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.log.projection import Projection, Row, RowKey, hash_rows
 from projections import all_projections
+from tests import draws
 from tests.properties.event_worlds import world
 
 Rows = dict[tuple[str, RowKey], Row]
@@ -46,7 +47,9 @@ def fold_at_once(name: str, events: Iterable[Event]) -> tuple[Projection, Rows]:
 
 def with_each_view(test: Callable[..., None]) -> Callable[..., None]:
     """Run a law for each projection."""
-    return pytest.mark.parametrize("name", NAMES)(settings(max_examples=60, deadline=None)(test))
+    return pytest.mark.parametrize("name", NAMES)(
+        settings(max_examples=draws.examples(60), deadline=None)(test)
+    )
 
 
 @with_each_view

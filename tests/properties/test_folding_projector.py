@@ -18,6 +18,7 @@ from app.ports import EventLog, ViewStore
 from app.service.folding import FoldingBounds, Projector
 from app.service.rebuild import Rebuilt, rebuild
 from projections import all_projections
+from tests import draws
 from tests.properties.event_worlds import world
 
 TABLES = {view.name: view.tables() for view in all_projections()}
@@ -135,7 +136,7 @@ def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
     return make
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", draws.seeds(4))
 async def test_rows_follow_the_log_in_pages(any_store: Store, seed: int) -> None:
     store = any_store
     events = world(seed, 90)

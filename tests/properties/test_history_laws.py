@@ -18,6 +18,7 @@ from app.domain.log import Draft, Event, EventType, ObjectKey, Revision, Stamp, 
 from app.domain.log.event import GENESIS, Actor
 from app.domain.log.records import Op, comparable_version
 from app.domain.values.timestamps import Instant
+from tests import draws
 
 GROUP = "resource.k8s.io"
 FINALIZER = "example.com/hold"
@@ -121,7 +122,7 @@ def without_versions(changes):
 
 
 @given(steps)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws.examples(60), deadline=None)
 def test_bundle_gives_back_every_event_and_equal_bytes(plan):
     events = history(plan)
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +137,7 @@ def test_bundle_gives_back_every_event_and_equal_bytes(plan):
 
 
 @given(steps)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws.examples(60), deadline=None)
 def test_watch_stream_gives_back_every_change(plan):
     events = history(plan)
     if not events:
@@ -148,7 +149,7 @@ def test_watch_stream_gives_back_every_change(plan):
 
 
 @given(steps, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws.examples(60), deadline=None)
 def test_audit_log_gives_back_every_change_with_its_actor_in_any_order_of_lines(plan, shuffle):
     events = history(plan)
     if not events:
@@ -180,7 +181,7 @@ def test_audit_log_gives_back_every_change_with_its_actor_in_any_order_of_lines(
 
 
 @given(steps, st.permutations([0, 1, 2]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws.examples(40), deadline=None)
 def test_joined_sources_tell_each_change_once_in_any_order_of_files(plan, order):
     events = history(plan)
     if not events:
@@ -195,7 +196,7 @@ def test_joined_sources_tell_each_change_once_in_any_order_of_files(plan, order)
 
 
 @given(steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws.examples(40), deadline=None)
 def test_dump_holds_the_objects_that_are_left(plan):
     events = history(plan)
     left = {}
@@ -214,7 +215,7 @@ def test_dump_holds_the_objects_that_are_left(plan):
 
 
 @given(steps)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws.examples(30), deadline=None)
 def test_reading_one_file_twice_adds_nothing(plan):
     events = history(plan)
     if not events:

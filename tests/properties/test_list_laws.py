@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.adapters.memory import MemoryStore
 from app.api.server.limits import ApiLimits
+from tests import draws
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.properties.plain_lists import Dictionary, Walk, walks
 
@@ -39,14 +40,14 @@ async def walk(plan, limits, restarts=()):
             pages, marks = course.pages, course.count
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws.examples(60), deadline=None)
 @given(plan=walks(), limits=st.sampled_from(LIMITS))
 def test_every_answer_is_that_of_a_fresh_server(plan, limits):
     anyio.run(walk, plan, limits)
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws.examples(25), deadline=None)
 @given(plan=walks(), limits=st.sampled_from(LIMITS), data=st.data())
 def test_every_answer_is_that_of_a_fresh_server_over_restarts(plan, limits, data):
     last = len(plan[1])

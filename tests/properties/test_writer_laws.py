@@ -36,6 +36,7 @@ from app.domain.objects.write.commands import (
 from app.ports import RuntimePorts
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.writing import WriteOutcome, WriterBounds
+from tests import draws
 from tests.properties.faulty_log import Fault, FaultyLog, Turn
 from tests.unit.service.builders import ALICE, START, namespace, rules
 
@@ -481,7 +482,9 @@ def quota() -> CreateObject:
     return CreateObject(key=ObjectKey("", "resourcequotas", "d", "q"), version="v1", tree=tree)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=draws.examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     told=callers,
     logs=st.lists(st.tuples(turns, lost_turns, lost_turns), min_size=1, max_size=2),

@@ -14,6 +14,7 @@ from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
 
 USER = Actor(user="alice")
 
@@ -113,7 +114,7 @@ def test_no_candidate_names_what_is_not_there() -> None:
             assert needs[name] in there, candidate
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws.examples(25), deadline=None)
 @given(st.sets(st.integers(0, 9), max_size=4), st.integers(1, 5))
 def test_result_is_minimal_and_the_same_however_many_are_tried_at_once(needed, width) -> None:
     material = world()
@@ -130,7 +131,7 @@ def test_result_is_minimal_and_the_same_however_many_are_tried_at_once(needed, w
         assert not shows(smaller)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=draws.examples(20), deadline=None)
 @given(st.integers(0, 2**10 - 1))
 def test_parts_that_only_go_together_go_together(bits) -> None:
     """A predicate that is not monotone: parts of a pair are there both or not at all."""
