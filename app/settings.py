@@ -300,7 +300,11 @@ class Settings:
         description="Waiting pods that a blast question tries with and without the change",
     )
     blast_examples_max: int = setting(5, ge=1, description="Examples of a kind on a printed page")
-    blasts_at_once_max: int = setting(1, ge=1, description="Blast questions answered at a time")
+    blasts_at_once_max: int = setting(1, ge=1, description="Questions what would be, at a time")
+    fit_copies_max: int = setting(1_000, ge=1, description="Copies of a claim or pod tried")
+    capacity_moments_max: int = setting(32, ge=1, description="Moments asked what fitted then")
+    capacity_at_once_max: int = setting(8, ge=1, description="Of these, new ones in one question")
+    capacity_steps_max: int = setting(5_000, ge=1, description="Steps in search of a largest claim")
 
     # Differences
     diff_events_max: int = setting(

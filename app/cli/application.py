@@ -31,7 +31,7 @@ from app.cli import (
 )
 from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import exhibiting, linting
-from app.cli.looking import reporting, showing
+from app.cli.looking import fitting, reporting, showing
 from app.cli.pacing import playing, watching
 from app.domain.errors import InputError, LogError, Rejected
 
@@ -60,6 +60,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "timeline": "What happened, a line for each event",
         "why": "Why a pod, claim, device, rule … is as it is",
         "map": "Who holds which devices",
+        "capacity": "The largest claims that fit, over time",
         "scan": "Which known defects a history shows",
         "report": "An incident as one file, or as a trace for Perfetto",
         "sql": "Ask the view tables in SQL",
@@ -67,6 +68,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Ask what would happen": {
         "blast": "What a change would do to pods and claims",
+        "fit": "How many more of a claim or pod fit, and what limits them",
         "fork": "Go on where a history stood, with changes",
         "diff": "Where two histories part, decision by decision",
         "rehearse": "What another release makes of a history",
@@ -163,6 +165,7 @@ for _module in (
     controlling,
     reporting,
     showing,
+    fitting,
 ):
     _module.register(root)
 

@@ -5,14 +5,19 @@ with each gap. A history that was not imported has no
 doubts: redra wrote every event of it.
 """
 
+from typing import TypeVar
+
 import msgspec
 
 from app.analysis.blast.radius import BlastRadius
+from app.analysis.capacity.answers import FitAnswer
 from app.analysis.recordings.uncertainty import IMPORT_UNFINISHED, of_report
 from app.domain.log import EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values import json_tree
 from app.ports import EventLog
+
+_Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer)
 
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
@@ -31,7 +36,7 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     return of_report(json_tree.mapping(last[0].object, "report"))
 
 
-async def with_doubts(radius: BlastRadius, log: EventLog, info: HistoryInfo) -> BlastRadius:
-    """The answer about a change with what the history makes doubtful of it."""
+async def with_doubts(answer: _Doubtful, log: EventLog, info: HistoryInfo) -> _Doubtful:
+    """The answer about what would be, with what the history makes doubtful of it."""
     recorded = await doubts_of(log, info)
-    return msgspec.structs.replace(radius, certainty=doubts.certainty(recorded), doubts=recorded)
+    return msgspec.structs.replace(answer, certainty=doubts.certainty(recorded), doubts=recorded)

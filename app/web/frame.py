@@ -20,6 +20,7 @@ PARTS = (
     ("lanes", "Lanes"),
     ("map", "Device map"),
     ("timeline", "Timeline"),
+    ("capacity", "Capacity"),
     ("pace", "Pace"),
     ("blast", "What if"),
     ("compare", "Compare"),
@@ -27,7 +28,7 @@ PARTS = (
 """The pages of a history that need no object, and what they are called."""
 
 
-UNFOLLOWED = frozenset(("blast", "compare", "report", "scan"))
+UNFOLLOWED = frozenset(("blast", "capacity", "compare", "report", "scan"))
 """Pages that answer a question of their own rather than show what is going on."""
 
 

@@ -27,6 +27,8 @@ CHANGED = {
     "send_seconds_max": 20.5,
     "blasts_at_once_max": 3,
     "blast_listed_max": 4,
+    "fit_copies_max": 39,
+    "capacity_moments_max": 40,
     "explain_steps_max": 5,
     "explanations_at_once_max": 6,
     "chronicles_max": 7,

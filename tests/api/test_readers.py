@@ -183,6 +183,9 @@ SEEN = {
     "/why?kind=pod&namespace=other&name=p-other": {"cat": {"p-other", "node-one"}},
     "/blast?kind=devicetaintrule&name=rule-one": {"cat": NOTHING},
     "/controllers": {},
+    # Quotas and templates take part, which none of them may read everywhere.
+    "/fit": {},
+    "/capacity": {"cat": NOTHING},
     "/replay": dict.fromkeys(MEMBERS, NOTHING),
     "/diff?with=one": {},
     "/findings": {"cat": {"p-lab", "p-other"}},

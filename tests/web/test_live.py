@@ -131,6 +131,6 @@ async def test_pages_of_the_present_say_where_they_are_followed():
             assert int(mark.attributes["data-revision"]) == await head(server)
             past = read((await server.raw("GET", f"{UI}@2/{part}")).text)
             assert not past.all("span", "live")
-        for part in ("blast", "compare", "scan"):
+        for part in ("blast", "capacity", "compare", "scan"):
             root = read((await server.raw("GET", f"{UI}/{part}")).text)
             assert not root.all("span", "live"), part

@@ -179,10 +179,11 @@ FOREIGN = (
 )
 
 
+@pytest.mark.parametrize("part", ["blast", "capacity"])
 @pytest.mark.parametrize("given", FOREIGN)
-async def test_form_of_another_site_is_refused(given):
+async def test_form_of_another_site_is_refused(given, part):
     async with serving() as server:
-        answer = await server.raw("POST", f"{UI}/blast", form(manifest="x"), **FORM, **given)
+        answer = await server.raw("POST", f"{UI}/{part}", form(manifest="x"), **FORM, **given)
         assert answer.status_code == 403, answer.text
 
 

@@ -11,7 +11,7 @@ SEED = 4
 PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
     "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan",
-    "blast", "compare",
+    "blast", "compare", "capacity",
 )  # fmt: skip
 
 

@@ -119,13 +119,13 @@ def class_fates(
     """The classes whose counts change, and those that the change names."""
     touched = frozenset(pools)
     asked = frozenset(named)
-    left, right = _usable(before.inventory), _usable(after.inventory)
+    left, right = usable(before.inventory), usable(after.inventory)
     fates = []
     for name in sorted(before.classes.keys() | after.classes.keys()):
         if name not in asked and not touched:
             continue
-        old, _ = _class_counts(before.classes.get(name), left, allocated)
-        new, problem = _class_counts(after.classes.get(name), right, allocated)
+        old, _ = class_counts(before.classes.get(name), left, allocated)
+        new, problem = class_counts(after.classes.get(name), right, allocated)
         if old != new or name in asked:
             fates.append(ClassFate(name=name, before=old, after=new, problem=problem))
     return fates
@@ -140,6 +140,37 @@ def matches(chosen: ClassFilter, device: Device) -> tuple[bool, str]:
         if verdict.error or not verdict.match:
             return False, verdict.error
     return True, ""
+
+
+def usable(inventory: Inventory) -> list[Device]:
+    """The devices of all usable pools."""
+    devices: list[Device] = []
+    for pool in inventory.pool_ids():
+        survey = inventory.pool(pool)
+        if survey is not None and survey.state is PoolState.USABLE:
+            devices += [device for _, device in survey.devices()]
+    return devices
+
+
+def class_counts(
+    chosen: ClassFilter | None, devices: Sequence[Device], allocated: AllocatedState
+) -> tuple[Counts, str]:
+    """How many devices a class selects, and the first error of a selector."""
+    if chosen is None:
+        return Counts(), ""
+    if chosen.problem:
+        return Counts(), chosen.problem
+    problem = ""
+    left = list(devices)
+    for selector in chosen.selectors:
+        kept = []
+        for device, verdict in zip(left, selector.judge(left), strict=True):
+            if verdict.error:
+                problem = problem or f"{device.text}: {verdict.error}"
+            elif verdict.match:
+                kept.append(device)
+        left = kept
+    return _counts(left, allocated), problem
 
 
 def _taint_text(taint: Taint) -> str:
@@ -232,32 +263,3 @@ def _amounts(before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> d
         if quantity.compare(old, new):
             amounts[name] = Amount(before=str(old), after=str(new))
     return amounts
-
-
-def _usable(inventory: Inventory) -> list[Device]:
-    devices: list[Device] = []
-    for pool in inventory.pool_ids():
-        survey = inventory.pool(pool)
-        if survey is not None and survey.state is PoolState.USABLE:
-            devices += [device for _, device in survey.devices()]
-    return devices
-
-
-def _class_counts(
-    chosen: ClassFilter | None, devices: Sequence[Device], allocated: AllocatedState
-) -> tuple[Counts, str]:
-    if chosen is None:
-        return Counts(), ""
-    if chosen.problem:
-        return Counts(), chosen.problem
-    problem = ""
-    left = list(devices)
-    for selector in chosen.selectors:
-        kept = []
-        for device, verdict in zip(left, selector.judge(left), strict=True):
-            if verdict.error:
-                problem = problem or f"{device.text}: {verdict.error}"
-            elif verdict.match:
-                kept.append(device)
-        left = kept
-    return _counts(left, allocated), problem

@@ -56,9 +56,7 @@ def placed(
 
     A pod whose claim one before it would allocate goes to the same node.
     """
-    nodes = NodeIndex()
-    devices = DeviceMap(nodes)
-    _survey(views.objects, nodes, devices)
+    nodes, devices = survey(views.objects)
     verdicts = Verdicts()
     assumed = Assumptions(nodes, devices)
     nodes_of: dict[PodPlace, str] = {}
@@ -79,8 +77,10 @@ def placed(
     return nodes_of
 
 
-def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> None:
-    """Nodes, the pods bound to them, and the slices that they see."""
+def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceMap]:
+    """Nodes with the pods bound to them, and the slices that they see."""
+    nodes = NodeIndex()
+    devices = DeviceMap(nodes)
     for event in sorted(_events(objects, api_resources.NODES), key=lambda event: event.revision):
         hints.fold_node(nodes, event)
     for event in _events(objects, api_resources.PODS):
@@ -90,6 +90,7 @@ def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> Non
             nodes.bind(bound_pod(tree))
     for event in _events(objects, api_resources.RESOURCE_SLICES):
         devices.fold_slice(event)
+    return nodes, devices
 
 
 def _events(objects: ObjectsReader, place: tuple[str, str]) -> Iterator[Event]:

@@ -44,7 +44,16 @@ from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
-_OWNING_GROUPS = (api_groups.APPS, api_groups.BATCH)
+_LEFT_OUT = frozenset(
+    (
+        api_resources.EVENTS,
+        (api_groups.EVENTS, api_resources.EVENTS[1]),
+        api_resources.LEASES,
+        api_resources.SECRETS,
+    )
+)
+"""Kinds that nothing is judged by; admission, quotas, volumes and owners need the others."""
+
 _ORDER = (
     api_resources.RESOURCE_SLICES,
     api_resources.DEVICE_TAINT_RULES,
@@ -97,17 +106,7 @@ def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instan
     options = controllers.options_from(info.settings)
     running = controllers.running(views.profile, options)
     objects = views.objects
-    places = [
-        api_resources.NAMESPACES,
-        api_resources.NODES,
-        api_resources.PODS,
-        api_resources.RESOURCE_CLAIMS,
-        api_resources.RESOURCE_SLICES,
-        api_resources.DEVICE_TAINT_RULES,
-        api_resources.DEVICE_CLASSES,
-        api_resources.RESOURCE_SLICE_PATCHES,
-    ]
-    places += [place for place in objects.resources() if place[0] in _OWNING_GROUPS]
+    places = [place for place in objects.resources() if place not in _LEFT_OUT]
     return Frozen(
         profile=views.profile,
         rules=rules,
@@ -267,7 +266,7 @@ class World:
         evicts = self._frozen.evicts
         return Side(
             inventory=self.inventory.copy(),
-            classes=self._classes(),
+            classes=self.classes(),
             pods={
                 place: eviction
                 for place in (taints.pods if evicts else ())
@@ -285,7 +284,8 @@ class World:
             },
         )
 
-    def _classes(self) -> dict[str, ClassFilter]:
+    def classes(self) -> dict[str, ClassFilter]:
+        """The selectors of each class as they are shown now."""
         return {
             event.key.name: patches.class_filter_of(event.object, self._compiler)
             for event in self.objects.events(*api_resources.DEVICE_CLASSES)

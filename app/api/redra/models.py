@@ -217,6 +217,12 @@ class Proposal(Model):
     delete: list[str] = Field(default_factory=list)
 
 
+class Wanted(Model):
+    """Body of `POST …/fit`: claims, templates or pods, and what they name."""
+
+    objects: list[dict[str, Any]] = Field(default_factory=list)
+
+
 class Blast(Model):
     """What a change does. Counts in `totals` are exact; `left_out` counts what lists lack."""
 

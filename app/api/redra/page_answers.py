@@ -224,6 +224,36 @@ class StartPace(Model):
     older: int = Field(description="Pods that came before those that were looked at")
 
 
+class FittingCopies(Model):
+    """How many more copies are placed, one after another."""
+
+    history: str
+    revision: int
+    time: str
+    items: list[dict[str, Any]] = Field(
+        description="By subject: count, nodes, what limits it, and at_most by counting free devices"
+    )
+    waiting: int = Field(description="Pods that wait at that moment; they are not placed first")
+    omitted: int = Field(description="Subjects that were not tried")
+    certainty: str
+    doubts: list[dict[str, Any]]
+
+
+class Capacities(Model):
+    """What fits, and what fitted at moments before."""
+
+    history: str
+    revision: int
+    time: str
+    moments: list[dict[str, Any]] = Field(
+        description="Oldest first: classes with the largest claim that fits, counters with what is "
+        "stranded"
+    )
+    missing: int = Field(description="Moments that asking again works out")
+    certainty: str
+    doubts: list[dict[str, Any]]
+
+
 class Trace(Model):
     """Tracks of a trace viewer such as Perfetto."""
 

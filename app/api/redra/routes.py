@@ -17,6 +17,7 @@ from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, models, views
 from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
+from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import DiffApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.replaying import ReplayApi
@@ -59,6 +60,7 @@ class RedraApi:
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(players, limits)
         self.answers = Answers(histories, limits)
+        self.capacities = CapacityApi(histories, self.answers, limits)
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
     async def answer(self, request: Request, actor: Actor) -> Response | Stream:
@@ -100,6 +102,9 @@ class RedraApi:
                 runtime = await self._histories.open(name)
                 self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
                 return _encoded(await self.blasts.of_proposal(request, runtime))
+            case "POST", ["histories", name, "fit"]:
+                asked = await self._asked(request, name, actor)
+                return _encoded(await self.capacities.fit_of_documents(asked))
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
                 check = partial(self.check_compared, actor, runtime)
@@ -111,18 +116,20 @@ class RedraApi:
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
-                    runtime = await self._histories.open(name)
-                    reader = partial(self._authorizer.reader, runtime, actor)
-                    asked = Asked(
-                        request=request,
-                        runtime=runtime,
-                        rest="".join(rest),
-                        moment=request.parameter("at"),
-                        reader=reader,
-                        actor=actor,
-                    )
-                    return await read(self, asked)
+                    return await read(self, await self._asked(request, name, actor, "".join(rest)))
         return status.page_not_found()
+
+    async def _asked(self, request: Request, name: str, actor: Actor, rest: str = "") -> Asked:
+        """The request about a part of a history, which is opened for it. Raises NotFound."""
+        runtime = await self._histories.open(name)
+        return Asked(
+            request=request,
+            runtime=runtime,
+            rest=rest,
+            moment=request.parameter("at"),
+            reader=partial(self._authorizer.reader, runtime, actor),
+            actor=actor,
+        )
 
     async def _workers(self, actor: Actor) -> Response:
         items = [
@@ -335,6 +342,12 @@ class RedraApi:
         asked.reader().check_all(WORKED_OUT_FROM)
         return _encoded(await self.blasts.of_rule(request, runtime, asked.moment))
 
+    async def _fit(self, asked: Asked) -> Response:
+        return _encoded(await self.capacities.fit(asked))
+
+    async def _capacity(self, asked: Asked) -> Response:
+        return _encoded(await self.capacities.capacity(asked))
+
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
         """The revision that `at` means; the present when it is absent."""
         moment = request.parameter("at")
@@ -367,6 +380,8 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("timeline", 0): RedraApi._timeline,
     ("trace", 0): RedraApi._trace,
     ("blast", 0): RedraApi._blast,
+    ("fit", 0): RedraApi._fit,
+    ("capacity", 0): RedraApi._capacity,
 }
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from app.analysis.blast.compare import BlastBounds
+from app.analysis.capacity.fitting import FitBounds
+from app.analysis.capacity.moments import CapacityBounds
 from app.analysis.device_map import MapBounds
 from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds
@@ -43,7 +45,8 @@ class ApiLimits:
     revision more than `retained_revisions` back is told that it is gone, as etcd would after
     compaction (0: everything is offered, for ever). Answers from
     `compress_from_bytes` on are compressed for clients that accept it (0: never).
-    `blasts_at_once_max` questions about changes are answered at a time, each within `blast`.
+    `blasts_at_once_max` questions about changes are answered at a time, each within `blast`, and as
+    many about what fits, within `fit` and `capacity`.
     `explanations_at_once_max` questions why are answered at a time, each within `explain`.
     What happened in `chronicles_max` histories is kept in memory for pages; one question reads
     `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
@@ -76,6 +79,8 @@ class ApiLimits:
     send_seconds_max: float = 30.0
     blasts_at_once_max: int = 1
     blast: BlastBounds = BlastBounds()
+    fit: FitBounds = FitBounds()
+    capacity: CapacityBounds = CapacityBounds()
     explanations_at_once_max: int = 4
     explain: ExplainBounds = ExplainBounds()
     chronicles_max: int = 8

@@ -24,14 +24,19 @@ async def proposal(request: Request, limits: ApiLimits) -> tuple[str, str]:
     return first.get("manifest", ""), first.get("delete", "")
 
 
-def changes(manifest: str, deletions: str, limits: ApiLimits) -> Sequence[Change]:
-    """What a proposal means. Raises InputError, BadRequest."""
-    documents = decode.decode_yaml_documents(manifest.encode(), limits.body)
-    trees: list[tuple[str, object]] = [
+def documents(manifest: str, limits: ApiLimits) -> list[tuple[str, object]]:
+    """The documents in a text, each with its place. Raises InputError, BadRequest."""
+    decoded = decode.decode_yaml_documents(manifest.encode(), limits.body)
+    return [
         (f"document {number}", one.value)
-        for number, one in enumerate(documents, start=1)
+        for number, one in enumerate(decoded, start=1)
         if one.value is not None
     ]
+
+
+def changes(manifest: str, deletions: str, limits: ApiLimits) -> Sequence[Change]:
+    """What a proposal means. Raises InputError, BadRequest."""
+    trees = documents(manifest, limits)
     proposed = compare.read_changes(trees, deletions.replace(",", " ").split())
     if not proposed:
         raise InputError("nothing is proposed", cure="paste objects, or name one to delete")

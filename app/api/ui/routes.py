@@ -1,7 +1,7 @@
 """`/ui/`: from a path to a page.
 
 `/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one. Pages are only read; the
-one form that is posted asks a question too long for an address, and changes nothing.
+forms that are posted ask questions too long for an address, and change nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import anyio
 
+from app.analysis.capacity import subjects
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, Place
@@ -29,7 +30,14 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, Request, Response, Stream
 from app.api.ui import forms, framing, origins, reports
 from app.api.ui.live import LivePages
-from app.domain.errors import InputError, MethodNotAllowed, NotFound, RedraError, Rejected
+from app.domain.errors import (
+    Forbidden,
+    InputError,
+    MethodNotAllowed,
+    NotFound,
+    RedraError,
+    Rejected,
+)
 from app.domain.log import Actor
 from app.service.histories import Histories
 from app.web import assets, links
@@ -37,6 +45,7 @@ from app.web.links import STATIC
 from app.web.pages import (
     attempts,
     blast,
+    capacity,
     compare,
     devices,
     find,
@@ -66,7 +75,9 @@ HEADERS: tuple[Header, ...] = (
 LIVE = "live"
 
 PROPOSAL = "blast"
-"""The page with the one form that is posted."""
+
+CAPACITY = "capacity"
+"""Like the one before it, a page with a form that is posted."""
 
 REPORT = "report"
 
@@ -115,9 +126,9 @@ class Pages:
         make = _PARTS.get(part)
         if make is None:
             raise NotFound(f'there is no page "{part[:64]}"')
-        if request.method == "POST" and part == PROPOSAL:
+        if request.method == "POST" and part in _FORMS:
             origins.check_own(request)
-            make = Pages._proposed
+            make = _FORMS[part]
         elif request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed("this page is only read")
         if "moment" in request.query:
@@ -231,6 +242,28 @@ class Pages:
         frame = await framing.frame(self.answers, asked, PROPOSAL)
         return blast.page(frame, manifest, deletions, answer, problem)
 
+    async def _capacity(self, asked: Asked) -> bytes:
+        answer = await self._api.capacities.capacity(asked)
+        return capacity.page(await framing.frame(self.answers, asked, CAPACITY), answer)
+
+    async def _fitting(self, asked: Asked) -> bytes:
+        """How many copies fit of what a form holds, or of all that there is; nothing is written."""
+        manifest, _ = await forms.proposal(asked.request, self._limits)
+        capacities, fit, problem = self._api.capacities, None, ""
+        try:
+            if manifest.strip():
+                trees = forms.documents(manifest, self._limits)
+                fit = await capacities.fit_of(asked, subjects.of_documents(trees, ""))
+            else:
+                fit = await capacities.fit(asked)
+        except Forbidden:
+            raise
+        except (Rejected, InputError) as refusal:
+            problem = getattr(refusal, "message", "") or str(refusal)
+        answer = await capacities.capacity(asked)
+        frame = await framing.frame(self.answers, asked, CAPACITY)
+        return capacity.page(frame, answer, manifest, fit, problem)
+
     async def _report(self, asked: Asked) -> bytes:
         def make(part: str, of_part: Asked) -> Awaitable[bytes]:
             return _PARTS[part](self, of_part)
@@ -250,6 +283,7 @@ _PARTS: dict[str, _Make] = {
     LANDING: Pages._findings,
     "attempts": Pages._attempts,
     PROPOSAL: Pages._blast,
+    CAPACITY: Pages._capacity,
     "compare": Pages._compare,
     "pace": Pages._pace,
     "scan": Pages._scan,
@@ -261,6 +295,10 @@ _PARTS: dict[str, _Make] = {
     "timeline": Pages._timeline,
     "why": Pages._why,
 }
+
+
+_FORMS: dict[str, _Make] = {PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting}
+"""What is made of the forms that are posted."""
 
 
 def static(path: str) -> Response | None:

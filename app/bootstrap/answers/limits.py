@@ -1,5 +1,7 @@
 """The bounds of answers over HTTP, as the settings say."""
 
+from app.analysis.capacity.fitting import FitBounds
+from app.analysis.capacity.moments import CapacityBounds
 from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds
@@ -34,6 +36,12 @@ def api_limits(settings: Settings) -> ApiLimits:
         send_seconds_max=settings.send_seconds_max,
         blasts_at_once_max=settings.blasts_at_once_max,
         blast=blast_bounds(settings),
+        fit=FitBounds(copies_max=settings.fit_copies_max),
+        capacity=CapacityBounds(
+            moments_max=settings.capacity_moments_max,
+            at_once_max=settings.capacity_at_once_max,
+            steps_max=settings.capacity_steps_max,
+        ),
         explanations_at_once_max=settings.explanations_at_once_max,
         explain=explain_bounds(settings),
         chronicles_max=settings.chronicles_max,

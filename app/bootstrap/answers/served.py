@@ -39,6 +39,22 @@ async def get(
     return await _asked(store, settings, path, {**parameters, "at": str(revision)})
 
 
+async def post(
+    store: Store,
+    settings: Settings,
+    history: str,
+    part: str,
+    body: bytes,
+    at: str = "",
+    **parameters: str,
+) -> bytes:
+    """The answer to a body that is posted there, as of a moment. Raises InputError, Rejected."""
+    info = await find_history(store, history)
+    revision = await find_revision(store, info, at, option="--at")
+    path = f"/redra/v1/histories/{quote(history)}/{part}"
+    return await _asked(store, settings, path, {**parameters, "at": str(revision)}, body)
+
+
 async def page(store: Store, settings: Settings, history: str, part: str, at: str = "") -> bytes:
     """The page of a history as of a moment. Raises InputError, Rejected."""
     info = await find_history(store, history)
@@ -47,34 +63,47 @@ async def page(store: Store, settings: Settings, history: str, part: str, at: st
 
 
 async def _asked(
-    store: Store, settings: Settings, path: str, parameters: Mapping[str, str]
+    store: Store,
+    settings: Settings,
+    path: str,
+    parameters: Mapping[str, str],
+    sent: bytes | None = None,
 ) -> bytes:
     async with open_histories(store, settings) as histories:
         # Nobody else waits for this process, so what is taken away may be of any length.
-        limits = replace(api_limits(settings), report_events_max=sys.maxsize)
+        usual = api_limits(settings)
+        limits = replace(
+            usual,
+            report_events_max=sys.maxsize,
+            body_bytes_max=settings.blast_bytes_max,
+            capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
+        )
         application = create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
-        status, body = await _call(application, path, parameters)
+        status, body = await _call(application, path, parameters, sent)
     if status >= 400:
         raise _problem(status, body)
     return body
 
 
 async def _call(
-    application: Application, path: str, parameters: Mapping[str, str]
+    application: Application,
+    path: str,
+    parameters: Mapping[str, str],
+    sent: bytes | None,
 ) -> tuple[int, bytes]:
-    """Status and body of a GET request."""
+    """Status and body of a request: GET, or POST where something is sent."""
     given = {name: value for name, value in parameters.items() if value}
     scope = {
         "type": "http",
-        "method": "GET",
+        "method": "GET" if sent is None else "POST",
         "path": path,
         "query_string": urlencode(given).encode(),
-        "headers": [(b"accept", _JSON)],
+        "headers": [(b"accept", _JSON), (b"content-type", _JSON)],
     }
     status, parts = 0, []
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": sent or b"", "more_body": False}
 
     async def send(message: Message) -> None:
         nonlocal status

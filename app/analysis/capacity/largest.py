@@ -1,0 +1,188 @@
+"""The largest claim of each class that still fits, and counters that nothing can use any more."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.views import LiveViews
+from app.domain.allocation import AllocatedState, Allocation, Allocator, Features
+from app.domain.allocation.allocator import Answer, Bounds, Failure
+from app.domain.allocation.counters import available_of
+from app.domain.allocation.quirks import Quirks
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
+
+COUNT_MAX = 4_096
+"""The largest claim that is tried, in devices."""
+
+STEPS_MAX = 5_000
+"""Steps of the search for one claim; of overlapping partitions, proving that so many do not fit may
+take more than anybody waits for."""
+
+_NODE_TAINTS = "node.kubernetes.io/"
+"""Taints of Kubernetes' own, which say that a node takes no pods at present."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Largest:
+    """How many devices the largest claim of a class can have, and the first node that gives them.
+
+    With `is_least` the search for a larger one was given up somewhere: there may be one.
+    """
+
+    count: int = 0
+    node: str = ""
+    is_least: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class CounterSum:
+    """A counter over all pools of a driver, in nanos; `stranded` is a part of what is `left`."""
+
+    total: int = 0
+    left: int = 0
+    stranded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """What there is to give at one moment. Classes are by name, nodes in their order."""
+
+    classes: Mapping[str, JsonObject]
+    nodes: Sequence[JsonObject]
+    inventory: Inventory
+    allocated: AllocatedState
+    features: Features
+
+
+def taken(views: LiveViews) -> Devices:
+    """What the views show now; it stays so while they go on."""
+    objects = views.objects
+    classes = {
+        key.name: tree
+        for key in objects.keys(*api_resources.DEVICE_CLASSES)
+        if (tree := objects.get(key)) is not None
+    }
+    return Devices(
+        classes=classes,
+        nodes=[objects.get(key) or {} for key in objects.keys(*api_resources.NODES)],
+        inventory=views.inventory.copy(),
+        allocated=views.allocated.copy(),
+        features=views.features,
+    )
+
+
+def by_class(
+    devices: Devices, compiler: SelectorCompiler, quirks: Quirks, steps_max: int = STEPS_MAX
+) -> Mapping[str, Largest]:
+    """The largest claim of each class that one more pod could have, on its best node.
+
+    Nodes that take no pods at present give none. The search for one claim has `steps_max` steps.
+    """
+    allocator = Allocator(
+        devices.inventory,
+        devices.classes,
+        devices.allocated,
+        devices.features,
+        compiler=compiler,
+        quirks=quirks,
+        bounds=Bounds(steps_max=steps_max),
+    )
+    open_nodes = [node for node in devices.nodes if _takes_pods(node)]
+    return {name: _largest(allocator, open_nodes, name) for name in devices.classes}
+
+
+def counters(devices: Devices) -> Mapping[tuple[str, str], CounterSum]:
+    """The counters of all pools, by driver and name of the counter."""
+    sums: dict[tuple[str, str], CounterSum] = {}
+    for pool_id in devices.inventory.pool_ids():
+        pool = devices.inventory.pool(pool_id)
+        if pool is None or not pool.counters:
+            continue
+        left = available_of(pool, devices.allocated)
+        free = [
+            device
+            for each in (*pool.slices, *pool.others)
+            for device in each.devices
+            if device.consumes and not devices.allocated.is_allocated(device.id)
+        ]
+        drawn = {
+            (name, counter)
+            for device in free
+            if all(
+                left.get((name, counter), 0) >= amount
+                for name, used in device.consumes
+                for counter, amount in used
+            )
+            for name, used in device.consumes
+            for counter, _ in used
+        }
+        for name, amounts in pool.counters.items():
+            for counter, amount in amounts.items():
+                rest = max(0, left[name, counter])
+                one = sums.setdefault((pool_id[0], counter), CounterSum())
+                one.total += amount
+                one.left += rest
+                one.stranded += 0 if (name, counter) in drawn else rest
+    return sums
+
+
+def stranded_in(sums: Iterable[CounterSum]) -> int:
+    """What is stranded in all, in nanos."""
+    return sum(one.stranded for one in sums)
+
+
+def _takes_pods(node: JsonObject) -> bool:
+    return not core.unschedulable(node) and not any(
+        str(taint.get("key")).startswith(_NODE_TAINTS) for taint in core.taints(node)
+    )
+
+
+def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: str) -> Largest:
+    best, is_least = Largest(), False
+    for node in nodes:
+        tries = _Tries(allocator, node, device_class)
+        # Most nodes give no more than the best so far, which one try shows.
+        if best.count < COUNT_MAX and tries.fits(best.count + 1):
+            best = Largest(count=_count(tries, best.count + 1), node=meta.name(node))
+        is_least = is_least or tries.gave_up
+    return replace(best, is_least=is_least)
+
+
+def _count(tries: "_Tries", fits: int) -> int:
+    """The largest count that fits on a node: doubled while it fits, then halved in between."""
+    fails = fits * 2
+    while fails <= COUNT_MAX and tries.fits(fails):
+        fits, fails = fails, fails * 2
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if tries.fits(middle):
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+@dataclass(slots=True)
+class _Tries:
+    """Claims for devices of one class, tried on one node."""
+
+    allocator: Allocator
+    node: JsonObject
+    device_class: str
+    gave_up: bool = False
+
+    def fits(self, count: int) -> bool:
+        """Whether a claim for so many is allocated; a search that is given up says no."""
+        exactly = {
+            "deviceClassName": self.device_class, "allocationMode": "ExactCount", "count": count
+        }  # fmt: skip
+        claim = {
+            "metadata": {"name": "probe", "namespace": "probe", "uid": "probe"},
+            "spec": {"devices": {"requests": [{"name": "probe", "exactly": exactly}]}},
+        }
+        answer: Answer = self.allocator.allocate(self.node, [claim])
+        self.gave_up = self.gave_up or (isinstance(answer, Failure) and answer.timed_out)
+        return isinstance(answer, Allocation)

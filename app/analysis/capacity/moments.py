@@ -1,0 +1,100 @@
+"""What fits at one moment, and at which moments of a history that is worked out.
+
+Moments are taken at equal distances of the log, so that busy times get more of them. The distance
+is a power of two: as a history grows, most moments stay, and what was worked out can be kept.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from app.analysis.blast import devices
+from app.analysis.capacity import ceilings, largest
+from app.analysis.capacity.answers import CapacityMoment, ClassCapacity, CounterCapacity
+from app.analysis.capacity.largest import CounterSum, Devices, Largest
+from app.domain.allocation.quirks import Quirks
+from app.domain.devices import patches
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.log import Revision
+from app.domain.values import quantity, timestamps
+from app.domain.values.quantity import Format
+from app.domain.values.timestamps import Instant
+
+_BINARY = 2**20 * 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityBounds:
+    """`moments_max` moments of a history are looked at, `at_once_max` new ones for one question.
+
+    Those of `kept_max` moments, of all histories, are kept. The search for one claim has at most
+    `steps_max` steps.
+    """
+
+    moments_max: int = 32
+    at_once_max: int = 8
+    kept_max: int = 1_000
+    steps_max: int = largest.STEPS_MAX
+
+
+def sampled(until: Revision, moments_max: int) -> list[Revision]:
+    """At most so many revisions up to `until`, the last one always among them."""
+    distance = 1
+    while until // distance >= max(1, moments_max):
+        distance *= 2
+    revisions = [Revision(number) for number in range(distance, until, distance)]
+    return [*revisions, until]
+
+
+def of(
+    revision: Revision,
+    now: Instant,
+    present: Devices,
+    compiler: SelectorCompiler,
+    quirks: Quirks,
+    steps_max: int = largest.STEPS_MAX,
+) -> CapacityMoment:
+    """What fits on the devices of one moment."""
+    most = largest.by_class(present, compiler, quirks, steps_max)
+    return CapacityMoment(
+        revision=revision,
+        time=timestamps.micro_text(now),
+        classes=tuple(_classes(present, compiler, most)),
+        counters=tuple(_counters(largest.counters(present))),
+    )
+
+
+def _classes(
+    present: Devices, compiler: SelectorCompiler, most: Mapping[str, Largest]
+) -> Iterator[ClassCapacity]:
+    published = devices.usable(present.inventory)
+    claimable = tuple(ceilings.claimable(present.inventory, present.allocated))
+    for name, tree in present.classes.items():
+        chosen = patches.class_filter_of(tree, compiler)
+        counts, _ = devices.class_counts(chosen, published, present.allocated)
+        alone, _ = devices.class_counts(chosen, claimable, present.allocated)
+        yield ClassCapacity(
+            name=name,
+            devices=counts.devices,
+            allocatable=counts.allocatable,
+            free=alone.free,
+            largest=most[name].count,
+            node=most[name].node,
+            is_least=most[name].is_least,
+        )
+
+
+def _counters(sums: Mapping[tuple[str, str], CounterSum]) -> Iterator[CounterCapacity]:
+    for (driver, counter), one in sorted(sums.items()):
+        yield CounterCapacity(
+            driver=driver,
+            counter=counter,
+            total=_text(one.total),
+            left=_text(one.left),
+            stranded=_text(one.stranded),
+        )
+
+
+def _text(nanos: int) -> str:
+    is_binary = nanos and nanos % _BINARY == 0
+    form = Format.BINARY_SI if is_binary else Format.DECIMAL_SI
+    return str(quantity.from_nanos(nanos, form))

@@ -1,0 +1,173 @@
+"""What fits as lines, and the words that pages use too."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.analysis.capacity.answers import (
+    CapacityCourse,
+    CapacityMoment,
+    ClassCapacity,
+    CounterCapacity,
+    DeviceCause,
+    Fit,
+    FitAnswer,
+)
+from app.analysis.recordings import uncertainty
+
+NODES_SHOWN_MAX = 8
+CAUSES_SHOWN_MAX = 6
+
+ORDER = (
+    "Copies are placed one after another as the scheduler would: another order or other choices "
+    "could place more. Pods that wait already are not placed first, and nobody is evicted."
+)
+"""What the number of copies stands for."""
+
+_CAUSES: Mapping[str, str] = {
+    "allocated": "allocated to others",
+    "taken-by-this-pod": "taken by another request of the same pod",
+    "binding-conditions-off": "with binding conditions, which the release ignores",
+    "selector": "not selected",
+    "selector-error": "failing a selector",
+    "other-node": "for other nodes",
+    "capacity": "with too little capacity left",
+    "counters-off": "partitions, which the release ignores",
+    "counters": "short of a counter",
+    "taint": "tainted",
+    "constraint": "against a constraint",
+    "suitable": "suitable alone, but not enough of them together",
+}
+"""Kinds of causes as words for devices."""
+
+_FAR = ("selector", "other-node")
+"""Causes of devices that were never meant: they are shown last."""
+
+
+def fit_lines(answer: FitAnswer) -> Iterator[str]:
+    """The answer for a terminal."""
+    yield f"as of revision {answer.revision}, {answer.time}"
+    yield from uncertainty.lines(answer.doubts)
+    for one in answer.items:
+        yield head(one)
+        if one.nodes:
+            yield f"  on {nodes(one)}"
+        for line in limit_lines(one):
+            yield f"  {line}"
+    if not answer.items:
+        yield "there is no class and no template"
+    if answer.omitted:
+        yield f"… {answer.omitted} more were not tried; name one with -f, --class or --template"
+    if answer.waiting:
+        yield f"{_pods(answer.waiting)} already for devices and {_do(answer.waiting)} not count"
+    yield ORDER
+
+
+def head(one: Fit) -> str:
+    """The number in a sentence."""
+    count = "at least " if one.limit.kind == "bound" else ""
+    text = f"{one.subject}: {count}{one.count} more {'fits' if one.count == 1 else 'fit'}"
+    if one.at_most is not None and one.at_most > one.count and one.limit.kind != "bound":
+        text += f"; counted alone, the free devices that match would do for {one.at_most}"
+    return text
+
+
+def nodes(one: Fit) -> str:
+    """The nodes that get copies, those with most first."""
+    most = sorted(one.nodes, key=lambda item: (-item.count, item.node))
+    shown = [f"{item.node} ({item.count})" for item in most[:NODES_SHOWN_MAX]]
+    more = len(most) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def limit_lines(one: Fit) -> Iterator[str]:
+    """What limits it first."""
+    limit = one.limit
+    match limit.kind:
+        case "bound":
+            yield f"{limit.text}; raise REDRA_FIT_COPIES_MAX for more"
+            return
+        case "refused":
+            yield f"the API refuses the next one: {limit.text}"
+            return
+    yield f"the next one: {limit.text}"
+    near_first = sorted(limit.causes, key=lambda cause: cause.cause in _FAR)
+    for cause in near_first[:CAUSES_SHOWN_MAX]:
+        yield f"  {cause_text(cause)}"
+    if (more := len(limit.causes) - CAUSES_SHOWN_MAX) and more > 0:
+        yield f"  … {more} more causes; -o json has them"
+    if limit.victims:
+        yield f"  the scheduler would evict {', '.join(limit.victims)} for it"
+
+
+def cause_text(cause: DeviceCause) -> str:
+    """How many devices have what against them, for which request."""
+    what = _CAUSES.get(cause.cause, cause.cause)
+    about = f" ({cause.about})" if cause.about else ""
+    devices = "1 device" if cause.devices == 1 else f"{cause.devices} devices"
+    places = "1 node" if cause.nodes == 1 else f"{cause.nodes} nodes"
+    return f"request {cause.request}: {devices} {what}{about}, as {places} say"
+
+
+def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
+    """The present in full, then the course of what the largest claims were."""
+    now = answer.present
+    yield f"as of revision {answer.revision}, {answer.time}"
+    yield from uncertainty.lines(answer.doubts)
+    yield from (class_text(one) for one in now.classes)
+    if not now.classes:
+        yield "there is no device class"
+    yield from (counter_text(one) for one in now.counters)
+    if len(answer.moments) > 1:
+        yield "over time: the largest claim that fits (free devices), and counters stranded"
+        for moment in answer.moments:
+            yield f"  {moment.time[:19].replace('T', ' ')} {moment.revision:>8}  {_course(moment)}"
+    if answer.missing:
+        moments = "1 moment is" if answer.missing == 1 else f"{answer.missing} moments are"
+        yield f"{moments} not worked out yet: ask again"
+
+
+def class_text(one: ClassCapacity) -> str:
+    """A class in a sentence."""
+    largest = (
+        f"the largest claim that fits has {_least(one)}{_devices(one.largest)}, on {one.node}"
+        if one.largest
+        else "not one device can be claimed"
+    )
+    split = " (not all of them go together)" if 0 < one.largest < one.free else ""
+    return (
+        f"class {one.name}: {one.free} of {_devices(one.devices)} free, "
+        f"{one.allocatable} without a taint; {largest}{split}"
+    )
+
+
+def counter_text(one: CounterCapacity) -> str:
+    """A counter in a sentence."""
+    return (
+        f"counter {one.counter} of {one.driver}: {one.left} of {one.total} left, "
+        f"{one.stranded} of that stranded"
+    )
+
+
+def _least(one: ClassCapacity) -> str:
+    return "at least " if one.is_least else ""
+
+
+def _course(moment: CapacityMoment) -> str:
+    parts: Sequence[str] = [
+        f"{one.name} {_least(one)}{one.largest} ({one.free})" for one in moment.classes
+    ]
+    stranded = [
+        f"{one.counter} {one.stranded}" for one in moment.counters if one.stranded not in ("0", "")
+    ]
+    return ", ".join(parts) + ("; stranded " + ", ".join(stranded) if stranded else "")
+
+
+def _devices(count: int) -> str:
+    return "1 device" if count == 1 else f"{count} devices"
+
+
+def _pods(count: int) -> str:
+    return "1 pod waits" if count == 1 else f"{count} pods wait"
+
+
+def _do(count: int) -> str:
+    return "does" if count == 1 else "do"

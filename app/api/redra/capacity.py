@@ -1,0 +1,178 @@
+"""`/redra/v1/histories/<history>/fit` and `/capacity`: how much more fits, now and over time.
+
+States are frozen on the event loop, which is quick; answers are computed in a thread.
+"""
+
+from collections.abc import Callable, Sequence
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+
+from app.analysis.blast import prospects, world
+from app.analysis.blast.world import Frozen
+from app.analysis.capacity import fitting, largest, moments, subjects
+from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, FitAnswer
+from app.analysis.capacity.subjects import Subject
+from app.analysis.views import compiler_of
+from app.api.access.readers import WORKED_OUT_FROM
+from app.api.redra import models
+from app.api.redra.answers import Answers, Asked, integer
+from app.api.server.limits import ApiLimits
+from app.domain.controllers import registry
+from app.domain.errors import BadRequest
+from app.domain.log import ObjectKey, Revision, doubts
+from app.domain.values import api_resources, timestamps
+from app.domain.values.bounded import Bounded
+from app.service import recorded_doubts
+from app.service.histories import Histories
+from app.service.moments import time_of
+
+FIT_FROM = (
+    *WORKED_OUT_FROM,
+    api_resources.RESOURCE_CLAIM_TEMPLATES,
+    api_resources.RESOURCE_QUOTAS,
+)
+"""What an answer about copies names: quotas refuse them in words that say what a namespace uses."""
+
+
+class CapacityApi:
+    """Answers the questions, a bounded number at a time; others wait for their turn."""
+
+    def __init__(self, histories: Histories, answers: Answers, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._answers = answers
+        self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
+        kept_max = limits.capacity.kept_max
+        self._kept: Bounded[tuple[int, Revision], CapacityMoment] = Bounded(kept_max)
+
+    async def fit(self, asked: Asked) -> FitAnswer:
+        """How many copies fit of the class or template that is named, or of all that are there.
+
+        Raises BadRequest, NotFound.
+        """
+        asked.reader().check_all(FIT_FROM)
+        request = asked.request
+        class_name, template = request.parameter("class"), request.parameter("template")
+        namespace = request.parameter("namespace")
+        count = integer(request, "count", 1)
+        if class_name and template:
+            raise BadRequest("give a class or a template, not both")
+        if count < 1 or (count > 1 and not class_name):
+            raise BadRequest("count is a number of devices of a class, from 1 on")
+
+        def chosen(frozen: Frozen) -> Sequence[Subject]:
+            if class_name:
+                return [subjects.of_class(class_name, namespace, count)]
+            if template:
+                place = api_resources.RESOURCE_CLAIM_TEMPLATES
+                return [subjects.of_template(ObjectKey(*place, namespace or "default", template))]
+            return subjects.of_cluster(world.World(frozen).objects, namespace)
+
+        return await self._of_subjects(asked, chosen)
+
+    async def fit_of_documents(self, asked: Asked) -> FitAnswer:
+        """How many copies fit of what the body holds. Raises Rejected as creating it would."""
+        limits = self._limits
+        asked.reader().check_all(FIT_FROM)
+        text = await asked.request.body(
+            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
+        )
+        try:
+            wanted = models.Wanted.model_validate_json(text)
+        except ValidationError as problem:
+            raise BadRequest(models.problem_text(problem)) from problem
+        documents = [(f"objects[{n}]", tree) for n, tree in enumerate(wanted.objects)]
+        named = subjects.of_documents(documents, asked.request.parameter("namespace"))
+        return await self.fit_of(asked, named)
+
+    async def fit_of(self, asked: Asked, named: Sequence[Subject]) -> FitAnswer:
+        """How many copies fit of the subjects. Raises Rejected as creating them would."""
+        asked.reader().check_all(FIT_FROM)
+        return await self._of_subjects(asked, lambda _: named)
+
+    async def _of_subjects(
+        self, asked: Asked, chosen: Callable[[Frozen], Sequence[Subject]]
+    ) -> FitAnswer:
+        """How many copies fit of the subjects that are chosen on the state of the moment."""
+        bounds = self._limits.fit
+
+        def answer(frozen: Frozen) -> FitAnswer:
+            wanted = chosen(frozen)
+            return FitAnswer(
+                history=runtime.info.name,
+                revision=frozen.revision,
+                time=timestamps.micro_text(frozen.now),
+                items=(
+                    (fitting.fit(frozen, wanted[0], bounds),)
+                    if len(wanted) == 1
+                    else fitting.fit_all(frozen, wanted, bounds)
+                ),
+                waiting=len(prospects.waiting_pods(world.World(frozen).objects)),
+                omitted=max(0, len(wanted) - bounds.subjects_max),
+            )
+
+        runtime = asked.runtime
+        # Those that wait hold no state: it is frozen when their turn has come.
+        async with self._turns:
+            views = await self._answers.views(asked)
+            now = await self._answers.time(asked, views)
+            frozen = world.freeze(views, runtime.info, runtime.rules, now)
+            fits = await anyio.to_thread.run_sync(answer, frozen)
+        return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
+
+    async def capacity(self, asked: Asked) -> CapacityCourse:
+        """What fits as of the moment, and what fitted at moments before it.
+
+        A bounded number of moments is worked out for one question, the last one first; what is
+        `missing` comes with the next ones.
+        """
+        asked.reader().check_all(WORKED_OUT_FROM)
+        runtime, bounds = asked.runtime, self._limits.capacity
+        until = (await self._answers.views(asked)).revision
+        revisions = moments.sampled(until, bounds.moments_max)
+        lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
+        for revision in _spread(lacking)[: bounds.at_once_max]:
+            async with self._turns:
+                self._kept[runtime.life, revision] = await self._moment(asked, revision)
+        known = [self._kept.recent((runtime.life, one)) for one in revisions]
+        recorded = await recorded_doubts.doubts_of(runtime.log, runtime.info)
+        shown = tuple(one for one in known if one is not None)
+        return CapacityCourse(
+            history=runtime.info.name,
+            revision=until,
+            time=shown[-1].time,
+            moments=shown,
+            missing=len(revisions) - len(shown),
+            certainty=doubts.certainty(recorded),
+            doubts=recorded,
+        )
+
+    async def _moment(self, asked: Asked, revision: Revision) -> CapacityMoment:
+        runtime = asked.runtime
+        views = await self._histories.at(runtime.info.name, revision) if revision else runtime.views
+        now = await time_of(runtime.log, runtime.info, revision) if revision else runtime.head.time
+        devices = largest.taken(views)
+        profile = runtime.rules.profile
+        quirks = registry.allocator_quirks_of(profile, registry.options_from(runtime.info.settings))
+        compiler = compiler_of(profile)
+        steps_max = self._limits.capacity.steps_max
+        return await anyio.to_thread.run_sync(
+            moments.of, revision, now, devices, compiler, quirks, steps_max
+        )
+
+
+def _spread(revisions: Sequence[Revision]) -> list[Revision]:
+    """The last one first, then from coarse to fine, so that a part of them shows the whole course.
+
+    Example: 1 2 3 4 5 6 7 comes out as 7, then 1 5, 3, then the rest.
+    """
+    ordered: dict[Revision, None] = dict.fromkeys(revisions[-1:])
+    step = 1
+    while step * 2 < len(revisions):
+        step *= 2
+    while step:
+        ordered |= dict.fromkeys(revisions[::step])
+        step //= 2
+    return list(ordered)

@@ -1,0 +1,155 @@
+"""`redra fit`, `redra capacity`: how much more fits, now and over time."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.looking.showing import AtOption, HistoryArgument, HistoryOption
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from app.bootstrap.stores import Store
+    from app.settings import Settings
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("fit")(fit)
+    root.command("capacity")(capacity)
+
+
+def fit(
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            "-f",
+            help="A claim, template, pod or workload, YAML or JSON; - reads stdin.",
+        ),
+    ] = None,
+    class_name: Annotated[
+        str, typer.Option("--class", metavar="CLASS", help="Claims for devices of this class.")
+    ] = "",
+    count: Annotated[
+        int, typer.Option(min=1, help="Devices of the class in each claim, with --class.")
+    ] = 1,
+    template: Annotated[
+        str, typer.Option(metavar="NAME", help="Claims of this ResourceClaimTemplate.")
+    ] = "",
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", help="Namespace of the template, or of the copies."),
+    ] = "",
+    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    at: AtOption = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Tell how many more copies of a claim or pod fit, on which nodes, and what limits them first.
+
+    Copies are placed one after another, as the scheduler would. Without -f, --class and --template
+    every class and every template is tried. Nothing is written.
+    """
+    import msgspec
+
+    from app.analysis.capacity import text
+    from app.analysis.capacity.answers import FitAnswer
+    from app.bootstrap.answers import served
+
+    if sum(map(bool, (file, class_name, template))) > 1:
+        raise InputError("-f, --class and --template cannot be combined", cure="give one of them")
+    if count > 1 and not class_name:
+        raise InputError("--count goes with --class", cure="name a class, or leave --count out")
+
+    parameters = {"class": class_name, "template": template, "namespace": namespace}
+    if count > 1:
+        parameters["count"] = str(count)
+
+    async def ask(store: "Store", settings: "Settings") -> bytes:
+        if file:
+            return await _of_files(store, settings, file, history, at, namespace)
+        return await served.get(store, settings, history, "fit", at, **parameters)
+
+    answer = _run(data, ask)
+    if output is Output.JSON:
+        console.say_json(msgspec.json.decode(answer))
+        return
+    for line in text.fit_lines(msgspec.json.decode(answer, type=FitAnswer)):
+        console.say(line)
+
+
+def capacity(
+    named: HistoryArgument = "",
+    history: HistoryOption = "",
+    at: AtOption = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Tell the largest claim of each class that fits, and counters that are stranded, over time.
+
+    Moments are sampled at equal distances of the log. A counter is stranded where something is left
+    of it that no free device can draw.
+    """
+    import msgspec
+
+    from app.analysis.capacity import text
+    from app.analysis.capacity.answers import CapacityCourse
+    from app.bootstrap.answers import served
+
+    place = console.history_of(named, history)
+
+    async def ask(store: "Store", settings: "Settings") -> bytes:
+        return await served.get(store, settings, place, "capacity", at)
+
+    answer = _run(data, ask)
+    if output is Output.JSON:
+        console.say_json(msgspec.json.decode(answer))
+        return
+    for line in text.capacity_lines(msgspec.json.decode(answer, type=CapacityCourse)):
+        console.say(line)
+
+
+async def _of_files(
+    store: "Store", settings: "Settings", files: list[Path], history: str, at: str, namespace: str
+) -> bytes:
+    """The answer about what files hold; a refusal names file and line."""
+    import msgspec
+
+    from app.bootstrap import manifests
+    from app.bootstrap.answers import served
+
+    limits = manifests.limits_of(settings)
+    documents = [
+        document
+        for one in files
+        for document in manifests.read_documents(one, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+    ]
+    body = msgspec.json.encode({"objects": [tree for _, tree in documents]})
+    try:
+        return await served.post(store, settings, history, "fit", body, at, namespace=namespace)
+    except InputError as problem:
+        raise InputError(_at_its_place(str(problem), documents)) from problem
+
+
+def _at_its_place(text: str, documents: "list[tuple[str, Any]]") -> str:
+    """The refusal with file and line for the number of an object."""
+    for number, (place, _) in enumerate(documents):
+        text = text.replace(f"objects[{number}]:", f"{place}:")
+    return text
+
+
+def _run(data: Path | None, ask: "Callable[[Store, Settings], Awaitable[bytes]]") -> bytes:
+    from app.bootstrap import process_settings, stores
+
+    settings = process_settings.settings(data=data)
+
+    async def run() -> bytes:
+        async with stores.open_store(settings) as store:
+            return await ask(store, settings)
+
+    return console.run(run)

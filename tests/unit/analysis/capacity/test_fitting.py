@@ -1,0 +1,242 @@
+"""How many copies fit, where a machine or a hand can count them."""
+
+import itertools
+import random
+
+import pytest
+
+from app.analysis.blast import world as hypothetical
+from app.analysis.capacity import fitting, subjects
+from app.analysis.capacity.answers import Fit
+from app.analysis.capacity.fitting import FitBounds
+from app.domain.errors import InputError, Invalid
+from app.domain.log import HistoryInfo
+from tests.cluster import Cluster, claim_spec
+
+INFO = HistoryInfo(id=1, name="default")
+
+
+def ask(cluster: Cluster, *documents: dict, class_name: str = "", **bounds: int) -> Fit:
+    line = cluster.line
+    frozen = hypothetical.freeze(line.views, INFO, line.rules, line.now)
+    if class_name:
+        subject = subjects.of_class(class_name)
+    else:
+        named = [(f"document {n}", tree) for n, tree in enumerate(documents)]
+        (subject,) = subjects.of_documents(named, "")
+    return fitting.fit(frozen, subject, FitBounds(**bounds))
+
+
+def claim(name: str = "wanted", **request: object) -> dict:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name},
+        "spec": claim_spec(**request),
+    }
+
+
+def cluster_of(*counts: int) -> Cluster:
+    """A node for each count, with so many devices."""
+    cluster = Cluster()
+    cluster.device_class()
+    for number, count in enumerate(counts):
+        cluster.node(f"n{number}")
+        cluster.slice(f"n{number}", devices=count)
+    return cluster.settle()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pairs_fit_as_often_as_nodes_have_two_devices(seed):
+    """The verdict is the sum of halves: a claim cannot have devices of two nodes."""
+    chosen = random.Random(seed)
+    counts = [chosen.randrange(6) for _ in range(1 + seed % 4)]
+    size = 1 + seed % 3
+    answer = ask(cluster_of(*counts), claim(count=size))
+    assert answer.count == sum(count // size for count in counts)
+    assert {one.node: one.count for one in answer.nodes} == {
+        f"n{number}": count // size for number, count in enumerate(counts) if count // size
+    }
+    assert answer.at_most == sum(counts) // size
+
+
+def partitions(chosen: random.Random) -> tuple[list[dict], int]:
+    """Devices that draw one to three of a shared counter, and what there is of it."""
+    total = chosen.randrange(3, 7)
+    devices = [
+        {
+            "name": f"part-{number}",
+            "consumesCounters": [
+                {
+                    "counterSet": "card",
+                    "counters": {"slices": {"value": str(chosen.randrange(1, 4))}},
+                }
+            ],
+        }
+        for number in range(chosen.randrange(3, 7))
+    ]
+    return devices, total
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_choice_of_partitions_serves_more_than_the_bound(seed):
+    """Every set of partitions is tried by hand: the number is between nothing and the best set."""
+    chosen = random.Random(seed)
+    devices, total = partitions(chosen)
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node("n1")
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool}
+    counters = [{"name": "card", "counters": {"slices": {"value": str(total)}}}]
+    cluster.create(
+        "resource.k8s.io/v1", "ResourceSlice", "sets", spec={**spec, "sharedCounters": counters}
+    )
+    cluster.create(
+        "resource.k8s.io/v1", "ResourceSlice", "parts", spec={**spec, "devices": devices}
+    )
+    cluster.settle()
+    draws = [int(one["consumesCounters"][0]["counters"]["slices"]["value"]) for one in devices]
+    best = max(
+        len(subset)
+        for size in range(len(draws) + 1)
+        for subset in itertools.combinations(draws, size)
+        if sum(subset) <= total
+    )
+    answer = ask(cluster, claim())
+    assert 1 <= answer.count <= best
+    assert answer.at_most is not None
+    assert answer.at_most >= best
+    # The number is what the order of the devices comes to: each takes what is left.
+    left, placed = total, 0
+    for amount in draws:
+        if amount <= left:
+            left, placed = left - amount, placed + 1
+    assert answer.count == placed
+
+
+def test_other_resources_limit_pods():
+    cluster = cluster_of(5)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web"},
+        "spec": {
+            "containers": [
+                {"name": "main", "image": "x", "resources": {"requests": {"cpu": "10"}}}
+            ],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        },
+    }
+    template = {**claim("gpu"), "kind": "ResourceClaimTemplate", "spec": {"spec": claim_spec()}}
+    answer = ask(cluster, pod, template)
+    assert (answer.subject, answer.count, answer.at_most) == ("Pod default/web", 3, 5)
+    assert answer.limit.nodes == {"Insufficient cpu": 1}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": pod["spec"]}},
+    }
+    assert ask(cluster, deployment, template).count == 3
+
+
+def test_recording_without_namespaces_is_asked_all_the_same():
+    cluster = Cluster(namespaces=())
+    cluster.device_class()
+    cluster.node("n0")
+    cluster.slice("n0", devices=2)
+    cluster.settle()
+    assert ask(cluster, claim()).count == 2
+    elsewhere = {**claim(), "metadata": {"name": "wanted", "namespace": "lab"}}
+    assert ask(cluster, elsewhere).count == 2
+    with pytest.raises(InputError, match='namespaces "lab" not found'):
+        ask(cluster_of(2), elsewhere)
+
+
+def test_quota_limits_claims():
+    cluster = cluster_of(5)
+    hard = {"gpu.deviceclass.resource.k8s.io/devices": "3"}
+    cluster.create("v1", "ResourceQuota", "few", spec={"hard": hard})
+    cluster.settle()
+    answer = ask(cluster, claim())
+    assert (answer.count, answer.limit.kind, answer.at_most) == (3, "refused", 5)
+    assert "exceeded quota: few" in answer.limit.text
+
+
+def test_copies_share_a_claim_that_they_name():
+    cluster = cluster_of(2)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web"},
+        "spec": {
+            "containers": [{"name": "main", "image": "x"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "wanted"}],
+        },
+    }
+    answer = ask(cluster, pod, claim(), copies_max=20)
+    assert (answer.count, answer.limit.kind, answer.at_most) == (20, "bound", None)
+
+
+def test_cordoned_and_tainted_devices_give_nothing():
+    cluster = cluster_of(2, 3, 4)
+    cluster.patch("nodes", "n2", {"spec": {"unschedulable": True}})
+    cluster.rule(selector={"driver": "gpu.example.com", "pool": "n1"}, effect="NoSchedule")
+    cluster.settle()
+    answer = ask(cluster, class_name="gpu")
+    assert [(one.node, one.count) for one in answer.nodes] == [("n0", 2)]
+    assert answer.limit.nodes["node(s) were unschedulable"] == 1
+    assert {cause.cause for cause in answer.limit.causes} == {"allocated", "taint"}
+
+
+def test_victims_of_a_copy_are_named_and_stay():
+    cluster = cluster_of(2)
+    cluster.create("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000)
+    cluster.node("small", pods=1)
+    cluster.pod("low", nodeSelector={"kubernetes.io/hostname": "small"})
+    cluster.settle()
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "first"},
+        "spec": {
+            "containers": [{"name": "main", "image": "x"}],
+            "priorityClassName": "high",
+            "nodeSelector": {"kubernetes.io/hostname": "small"},
+        },
+    }
+    answer = ask(cluster, pod)
+    assert (answer.count, answer.limit.victims) == (0, ("default/low",))
+
+
+@pytest.mark.parametrize(
+    ("document", "error"),
+    [
+        ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, InputError),
+        ({**claim(), "spec": 3}, InputError),
+        ({**claim(), "apiVersion": "resource.k8s.io/v9"}, InputError),
+        ({**claim(), "spec": {"devices": {"requests": [{"name": "x"}]}}}, InputError),
+        (
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p"},
+                "spec": {"nodeName": "n0", "containers": []},
+            },
+            InputError,
+        ),
+        (
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p"},
+                "spec": {"containers": []},
+            },
+            Invalid,
+        ),
+    ],
+)
+def test_what_cannot_be_copied_is_refused(document, error):
+    with pytest.raises(error):
+        ask(cluster_of(1), document)
