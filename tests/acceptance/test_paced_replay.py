@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import pty
 import subprocess
@@ -13,6 +14,7 @@ import aiohttp
 import httpx
 import lightkube
 import pytest
+import yaml
 from kubernetes import client as k8s
 from kubernetes.informer import SharedInformer
 from kubernetes_asyncio import client as aio
@@ -93,6 +95,52 @@ def server(tmp_path_factory):
     process.start()
     yield process
     process.end()
+
+
+OPERATOR = """
+import json, os, sys
+import kopf
+
+phases = {}
+"The phase of every pod, as the events said it."
+
+@kopf.on.event("", "v1", "pods")
+def follow(type, name, namespace, status, **_):
+    if type == "DELETED":
+        phases.pop(name, None)
+    else:
+        phases[name] = status.get("phase")
+    with open("believed.new", "w") as file:
+        json.dump(phases, file)
+    os.replace("believed.new", "believed.json")
+
+@kopf.on.create("", "v1", "pods")
+def handle(patch, **_):
+    patch.metadata.annotations["example.com/handled"] = "yes"
+"""
+
+
+@contextlib.contextmanager
+def operator_of(url, folder):
+    """An operator of kopf that handles all pods of a cluster; gives what it believes."""
+    (folder / "kubeconfig").write_text(yaml.safe_dump(kubeconfig(url)))
+    (folder / "handlers.py").write_text(OPERATOR)
+    with (folder / "kopf.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kopf", "run", "handlers.py", "-A", "--standalone"],
+            cwd=folder, stdout=log, stderr=log,
+            env={"KUBECONFIG": str(folder / "kubeconfig"), "HOME": str(folder)},
+        )  # fmt: skip
+
+    def believed():
+        path = folder / "believed.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    try:
+        yield believed
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
 
 
 class Followers:
@@ -202,6 +250,29 @@ def test_clients_end_with_what_was_recorded_though_the_replay_was_moved_back(ser
             lambda: followers.believed["lightkube"],
         )
     followers.stopped.set()
+
+
+def test_operator_ends_with_what_was_recorded_and_its_marks(server, tmp_path):
+    """What it writes lies over the recording: no conflict, and nothing of the recording is lost."""
+    recorded = server.pods("night")
+    wanted = {name: pod["status"]["phase"] for name, pod in recorded.items()}
+    server.order(paused=True)
+    server.order(seek="1")
+    with operator_of(server.paced, tmp_path) as believed:
+        server.order(speed="10x", paused=False)
+        state = server.wait_end()
+        wait_equal(wanted, believed)
+
+        def marks():
+            return {
+                name: pod["metadata"].get("annotations", {}).get("example.com/handled")
+                for name, pod in server.pods().items()
+            }
+
+        wait_equal(dict.fromkeys(wanted, "yes"), marks)
+    assert state["conflicts"] == 0
+    shown = {name: pod["spec"] for name, pod in server.pods().items()}
+    assert shown == {name: pod["spec"] for name, pod in recorded.items()}
 
 
 def test_kubectl_watch_sees_every_pod_come_and_go(server):

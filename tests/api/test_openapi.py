@@ -55,6 +55,29 @@ async def test_patch_offers_field_validation_and_strategic_merge():
         assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
 
 
+LISTED = ("io.k8s.api.core.v1.ConfigMapList", "io.k8s.api.core.v1.ConfigMap")
+STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "answered"),
+    [
+        ("configmaps", "get", LISTED[0]),
+        ("configmaps", "delete", LISTED[0]),
+        ("configmaps", "post", LISTED[1]),
+        ("configmaps/{name}", "get", LISTED[1]),
+        ("configmaps/{name}", "delete", STATUS),
+        ("pods/{name}", "delete", "io.k8s.api.core.v1.Pod"),
+    ],
+)
+async def test_operation_names_what_it_answers(path, method, answered):
+    async with serving() as server:
+        found = await document(server, "api/v1")
+        operation = found["paths"][f"/api/v1/namespaces/{{namespace}}/{path}"][method]
+        shape = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        assert shape["$ref"] == f"#/components/schemas/{answered}"
+
+
 @pytest.mark.parametrize("place", ["api/v1", "apis/resource.k8s.io/v1", "apis/policy/v1"])
 async def test_every_reference_leads_somewhere(place):
     async with serving() as server:

@@ -267,7 +267,7 @@ class Writes:
         survives = bool(meta.deletion_timestamp(tree))
         if event is not None:
             survives = event.type is not EventType.OBJECT_DELETED
-        if survives or _is_returned(kind):
+        if survives or is_returned_when_deleted(kind):
             return self.outcome(call, outcome, status=200)
         uid = meta.uid(tree)
         body = status.success(name=call.path.name, group=kind.group, resource=kind.plural, uid=uid)
@@ -292,7 +292,8 @@ def _judged(options: WriteOptions, call: Call) -> WriteOptions:
     return replace(options, rights=call.rights) if call.rights is not None else options
 
 
-def _is_returned(kind: Kind) -> bool:
+def is_returned_when_deleted(kind: Kind) -> bool:
+    """Whether a delete answers with the object although it is gone, not with a Status."""
     return kind.group == api_groups.RESOURCE or (kind.group, kind.plural) in _RETURNED_WHEN_DELETED
 
 

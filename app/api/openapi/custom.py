@@ -3,6 +3,7 @@
 Parity: api.md 4; names are the group reversed, as the real server makes them.
 """
 
+from app.api.openapi.paths import LIST_META
 from app.domain.objects.registry import Kind
 from app.domain.values.json_tree import JsonObject
 
@@ -16,8 +17,13 @@ def name_of(kind: Kind, version: str) -> str:
     return ".".join((*reversed(kind.group.split(".")), version, kind.kind))
 
 
+def list_name_of(kind: Kind, version: str) -> str:
+    """The name of the component of its lists."""
+    return name_of(kind, version).removesuffix(kind.kind) + kind.list_kind
+
+
 def components(kind: Kind, version: str, meta_fields: JsonObject) -> JsonObject:
-    """The component of a kind in one version; its lists are not described by one of their own."""
+    """The components of a kind and of its lists in one version."""
     assert kind.custom is not None, "asked for custom kinds only"
     schema = kind.custom.versions[version].schema
     name = name_of(kind, version)
@@ -30,4 +36,19 @@ def components(kind: Kind, version: str, meta_fields: JsonObject) -> JsonObject:
     shown["x-kubernetes-group-version-kind"] = [
         {"group": kind.group, "kind": kind.kind, "version": version}
     ]
-    return {name: shown}
+    listed = {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            **meta_fields,
+            "items": {"type": "array", "items": {"$ref": _REF + name}},
+            "metadata": {
+                "allOf": [{"$ref": _REF + LIST_META}],
+                "description": "Standard metadata of every list.",
+            },
+        },
+        "x-kubernetes-group-version-kind": [
+            {"group": kind.group, "kind": kind.list_kind, "version": version}
+        ],
+    }
+    return {name: shown, list_name_of(kind, version): listed}

@@ -11,8 +11,10 @@ import msgspec
 
 from app.api.kubernetes import discovery
 from app.api.kubernetes.discovery import Discovery
+from app.api.kubernetes.writes import is_returned_when_deleted
 from app.api.openapi import custom, enums, v2
 from app.api.openapi import paths as openapi_paths
+from app.api.openapi.paths import Definitions
 from app.api.server.messages import Request, Response
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
@@ -129,16 +131,19 @@ class Openapi:
         for kind in kinds:
             if kind.custom is not None:
                 name = custom.name_of(kind, version)
+                listed = custom.list_name_of(kind, version)
                 customs |= custom.components(kind, version, self._meta_fields())
-                for definition in self._schemas.reachable(custom.META):
+                own = (custom.META, openapi_paths.LIST_META)
+            else:
+                name = self._name(group, version, kind.kind)
+                listed = self._name(group, version, kind.list_kind)
+                own = (name, listed)
+            deleted = name if is_returned_when_deleted(kind) else openapi_paths.STATUS
+            for needed in (*own, openapi_paths.STATUS, openapi_paths.OPTIONS):
+                for definition in self._schemas.reachable(needed):
                     wanted[definition] = None
-                paths |= openapi_paths.of_kind(kind, group, version, name)
-                continue
-            name = structural.definition_name(group, version, kind.kind)
-            name = name if self._schemas.has(name) else corrections.LOOSE
-            for definition in self._schemas.reachable(name):
-                wanted[definition] = None
-            paths |= openapi_paths.of_kind(kind, group, version, name)
+            definitions = Definitions(item=name, listed=listed, deleted=deleted)
+            paths |= openapi_paths.of_kind(kind, group, version, definitions)
         reviews = [
             review for review in discovery.REVIEWS if (review.group, "v1") == (group, version)
         ]
@@ -148,7 +153,8 @@ class Openapi:
                 wanted[definition] = None
             paths |= openapi_paths.of_review(review, name)
         schemas = {name: self._component(name) for name in sorted(wanted)} | customs
-        for kind_name in [kind.kind for kind in kinds] + [review.kind for review in reviews]:
+        named = [kind.kind for kind in kinds] + [kind.list_kind for kind in kinds]
+        for kind_name in named + [review.kind for review in reviews]:
             component = schemas.get(structural.definition_name(group, version, kind_name))
             if component is not None:
                 component["x-kubernetes-group-version-kind"] = [
@@ -160,6 +166,10 @@ class Openapi:
             "paths": paths,
             "components": {"schemas": schemas},
         }
+
+    def _name(self, group: str, version: str, kind: str) -> str:
+        name = structural.definition_name(group, version, kind)
+        return name if self._schemas.has(name) else corrections.LOOSE
 
     def _meta_fields(self) -> JsonObject:
         """The descriptions that `apiVersion` and `kind` have everywhere."""

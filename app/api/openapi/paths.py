@@ -4,11 +4,17 @@ Clients look for `fieldValidation` among the parameters of a patch and for strat
 among its bodies. Parity: api.md 4.
 """
 
+from dataclasses import dataclass
+
 from app.api.kubernetes import discovery
 from app.api.kubernetes.discovery import Review
 from app.domain.objects.registry import Kind
 from app.domain.objects.write.commands import PatchType
 from app.domain.values.json_tree import JsonObject
+
+OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 
 _REF = "#/components/schemas/"
 _READ_TYPES = ("application/json", "application/yaml")
@@ -68,25 +74,40 @@ _ITEM = {
 }
 
 
-def of_kind(kind: Kind, group: str, version: str, definition: str) -> JsonObject:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definitions:
+    """The components that the operations of a kind take and answer."""
+
+    item: str
+    listed: str
+    deleted: str
+
+    def answer(self, verb: str) -> str:
+        """What a verb answers. A deleted collection is answered as the list that it was."""
+        if verb in ("list", "deletecollection"):
+            return self.listed
+        return self.deleted if verb == "delete" else self.item
+
+
+def of_kind(kind: Kind, group: str, version: str, definitions: Definitions) -> JsonObject:
     """All paths of a kind in one version."""
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     gvk = {"group": group, "version": version, "kind": kind.kind}
     place = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
     inherited = ["namespace"] if kind.namespaced else []
     paths: JsonObject = {}
-    collection = _path(kind, kind.verbs, _COLLECTION, gvk, definition, inherited)
-    item = _path(kind, kind.verbs, _ITEM, gvk, definition, [*inherited, "name"])
+    collection = _path(kind, kind.verbs, _COLLECTION, gvk, definitions, inherited)
+    item = _path(kind, kind.verbs, _ITEM, gvk, definitions, [*inherited, "name"])
     paths[f"{place}/{kind.plural}"] = collection
     paths[f"{place}/{kind.plural}/{{name}}"] = item
     if kind.namespaced and "list" in kind.verbs:
-        paths[f"{root}/{kind.plural}"] = _path(kind, ("list",), _COLLECTION, gvk, definition, [])
+        paths[f"{root}/{kind.plural}"] = _path(kind, ("list",), _COLLECTION, gvk, definitions, [])
     for name in discovery.served_subresources(kind):
         if name in ("eviction", "binding", "log", "scale", "token"):
             continue
         verbs = discovery.SUBRESOURCE_VERBS[name]
         paths[f"{place}/{kind.plural}/{{name}}/{name}"] = _path(
-            kind, verbs, _ITEM, gvk, definition, [*inherited, "name"], suffix=name
+            kind, verbs, _ITEM, gvk, definitions, [*inherited, "name"], suffix=name
         )
     return paths
 
@@ -115,7 +136,7 @@ def _path(
     verbs: tuple[str, ...],
     table: dict[str, tuple[str, str, tuple[str, ...]]],
     gvk: JsonObject,
-    definition: str,
+    definitions: Definitions,
     inherited: list[str],
     *,
     suffix: str = "",
@@ -133,11 +154,13 @@ def _path(
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": gvk,
             "parameters": _query(parameters),
-            "responses": _responses(definition, "201" if verb == "create" else "200"),
+            "responses": _responses(definitions.answer(verb), "201" if verb == "create" else "200"),
         }
         if verb in ("create", "update"):
             types = _WRITE_TYPES if kind.custom is None else _READ_TYPES
-            operation["requestBody"] = _body(types, definition)
+            operation["requestBody"] = _body(types, definitions.item)
+        elif verb in ("delete", "deletecollection"):
+            operation["requestBody"] = _body(_WRITE_TYPES, OPTIONS) | {"required": False}
         elif verb == "patch":
             operation["requestBody"] = {
                 "required": True,

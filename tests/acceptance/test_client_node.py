@@ -1,0 +1,74 @@
+"""The JavaScript client `@kubernetes/client-node`, as published, against a server process."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.server_process import server_process
+
+PACKAGE = "@kubernetes/client-node@1.4.0"
+SCRIPT = Path(__file__).with_name("client_node.mjs")
+MISSING = shutil.which("node") is None or shutil.which("npm") is None
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.slow,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(MISSING, reason="node and npm are no part of the project's environment"),
+]
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """A folder with the client in it, from the registry that npm is set up for."""
+    folder = tmp_path_factory.mktemp("node")
+    (folder / "package.json").write_text('{"private": true, "type": "module"}')
+    done = subprocess.run(
+        ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE],
+        cwd=folder, capture_output=True, text=True, timeout=180,
+    )  # fmt: skip
+    if done.returncode and not os.environ.get("CI"):
+        pytest.skip(f"npm cannot install {PACKAGE} here: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stderr
+    shutil.copy(SCRIPT, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def said(modules, tmp_path_factory):
+    """What the client saw."""
+    with server_process(tmp_path_factory.mktemp("client"), "js") as server:
+        done = subprocess.run(
+            ["node", SCRIPT.name, str(server.kubeconfig), "js"],
+            cwd=modules, capture_output=True, text=True, timeout=90,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_informer_sees_each_state_of_an_object_in_its_order(said):
+    seen = [(kind, data.get("step")) for kind, name, data in said["informer"] if name == "a"]
+    assert seen == [
+        ("add", "made"),
+        ("update", "merged"),
+        ("update", "replaced"),
+        ("update", "strategic"),
+        ("delete", "strategic"),
+    ]
+
+
+def test_each_kind_of_patch_is_applied(said):
+    assert said["patches"] == ["merged", "replaced", "strategic"]
+
+
+def test_watch_from_a_version_sees_what_came_after_it(said):
+    assert said["watch"] == [["DELETED", "a"]]
+
+
+def test_object_of_any_kind_is_applied_and_not_made_twice(said):
+    assert said["claim"] == ["c", "Apply"]
+    assert said["conflict"] == [409, "AlreadyExists"]
