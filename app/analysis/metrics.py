@@ -107,6 +107,12 @@ FAMILIES: tuple[Family, ...] = (
         "stored event was.",
     ),
     _family("gauge", "redra_followers", "Watches and workers that follow the log."),
+    _family(
+        "counter", "redra_findings_total",
+        "Findings of `redra up --watch-over`; `failure` is false for what is known, unsure or "
+        "from outside.", ("judge", "name", "failure"),
+    ),
+    _family("gauge", "redra_watched_revision", "The last revision that was watched over."),
     _family("gauge", "redra_leads", "1 for a controller that this process leads.", ("controller",)),
 )  # fmt: skip
 """Every metric, in the order of the reference page."""

@@ -27,13 +27,17 @@ CLAIMS = frozenset(
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of time: the last revision in it, and how many entries of each sort."""
+    """A stretch of time: the last revision in it, and how many entries of each sort.
+
+    `findings` is how many things began in it that are not as they must be.
+    """
 
     revision: Revision
     entries: int
     claims: int
     decisions: int
     troubles: int
+    findings: int = 0
 
 
 class Density(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +53,11 @@ class Density(msgspec.Struct, frozen=True, kw_only=True):
         return min(1.0, max(0.0, (time - self.begin) / length)) if length else 1.0
 
 
-def density(chronicle: Chronicle, stretches: int) -> Density:
-    """How much happened, over the whole history as far as it has been read."""
+def density(chronicle: Chronicle, stretches: int, findings: Iterable[Revision] = ()) -> Density:
+    """How much happened, over the whole history as far as it has been read.
+
+    `findings` are the revisions of what was found to be wrong, besides broken invariants.
+    """
     times = chronicle.times
     if not times:
         return Density(begin=Instant(0), end=Instant(0), stretches=())
@@ -64,6 +71,11 @@ def density(chronicle: Chronicle, stretches: int) -> Density:
     claims = _counts(chronicle, CLAIMS, ends)
     decisions = _counts(chronicle, DECISIONS, ends)
     troubles = _counts(chronicle, TROUBLES, ends)
+    broken = [each.begin.revision for each in chronicle.violations(until=chronicle.revision)]
+    marks = [0] * len(ends)
+    for revision in {*broken, *findings}:
+        # What was found after the last entry belongs to the last stretch.
+        marks[min(bisect_left(ends, chronicle.until(revision)), len(ends) - 1)] += 1
     made = []
     first = 0
     for place, last in enumerate(ends):
@@ -74,6 +86,7 @@ def density(chronicle: Chronicle, stretches: int) -> Density:
                 claims=claims[place],
                 decisions=decisions[place],
                 troubles=troubles[place],
+                findings=marks[place],
             )
         )
         first = last

@@ -58,6 +58,12 @@ class Observation:
     objects: tuple[str, ...] = ()
     is_failure: bool = True
 
+    def __str__(self) -> str:
+        """For readers."""
+        objects = f" [{', '.join(self.objects)}]" if self.objects else ""
+        name = f"{self.judge.value} {self.name} ({self.kind})"
+        return f"{self.revision}: {name}: {self.message}{objects}"
+
     def to_json(self) -> JsonObject:
         """For programs."""
         return {
@@ -76,7 +82,7 @@ class Oversight:
     """Takes the events of a history from the first on; each call returns what is new.
 
     `begin` is the first own event of a fork: what was broken before is judged with the parent.
-    `counts` are the observations so far that are failures, and the others.
+    `revision` is the last event taken.
     """
 
     def __init__(
@@ -112,8 +118,6 @@ class Oversight:
         self._incidents: set[str] = set()
         self._found: PartFound | None = None
         self.revision = Revision(0)
-        self.failures = 0
-        self.others = 0
 
     def take(self, events: Sequence[Event]) -> list[Observation]:
         """The next events of the history."""
@@ -169,8 +173,6 @@ class Oversight:
             known = self._differences[place]
             new += [self._of_difference(each) for each in differences[known:]]
             self._differences[place] = len(differences)
-        self.failures += sum(each.is_failure for each in new)
-        self.others += sum(not each.is_failure for each in new)
         return new
 
     def _of_violation(self, violation: Violation) -> Observation:

@@ -46,6 +46,15 @@ class Scope:
         """Whether it takes a fold of what uses what to judge an event."""
         return bool(self.namespace or self.device or self.node)
 
+    def has_moment(self, time: Instant, revision: int) -> bool:
+        """Whether a moment is wanted."""
+        return (
+            (self.since is None or time >= self.since)
+            and (self.until is None or time <= self.until)
+            and revision >= self.first
+            and (not self.final or revision <= self.final)
+        )
+
 
 @dataclass(slots=True, kw_only=True)
 class _Claim:
@@ -80,10 +89,7 @@ class Selector:
         self._note("name", subject.name)
         return (
             touches
-            and (scope.since is None or entry.time >= scope.since)
-            and (scope.until is None or entry.time <= scope.until)
-            and entry.revision >= scope.first
-            and (not scope.final or entry.revision <= scope.final)
+            and scope.has_moment(Instant(entry.time), entry.revision)
             and (not scope.kinds or entry.kind in scope.kinds)
             and scope.resource in ("", subject.resource)
             and (not scope.resource or scope.group == subject.group)

@@ -3,7 +3,7 @@
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
+from app.analysis.oversight import Oversight
 from app.api.application import Application, create_app
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import garbage_collection, kubeconfigs
@@ -26,6 +27,7 @@ from app.bootstrap.histories import (
     views_of,
 )
 from app.bootstrap.pacing.companions import Companions
+from app.bootstrap.pacing.overseeing import oversight_for
 from app.bootstrap.pacing.wanted import ReplayWanted
 from app.bootstrap.projecting import keep_process, start_each
 from app.bootstrap.recording.wanted import Wanted
@@ -37,9 +39,10 @@ from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter
 from app.service.alarms import Alarms
 from app.service.histories import DEFAULT_HISTORY, Histories
+from app.service.replays.overseeing import OverseeingBounds
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
-from app.workers import metering, projecting, supervisor, tending
+from app.workers import metering, projecting, supervisor, tending, watching
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
 from app.workers.tending import TendingBounds
@@ -104,6 +107,45 @@ def supervise(
         histories.alarms = Alarms(store.views, setting.only)
 
 
+def watch_over(
+    histories: Histories,
+    store: Store,
+    settings: Settings,
+    names: Sequence[str],
+    *,
+    meter: Meter,
+    note: Callable[[str], None],
+) -> None:
+    """Judge histories of these names as they go on, once they are opened."""
+    start_others = histories.on_open
+    bounds = OverseeingBounds(
+        page_max=settings.projector_batch_max,
+        turn_max=_WATCHED_AT_ONCE,
+        poll_seconds=settings.poll_seconds,
+    )
+
+    async def judges(runtime: HistoryRuntime) -> Oversight:
+        return await oversight_for(store, settings, runtime.info)
+
+    def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
+        if start_others is not None:
+            start_others(runtime, tasks)
+        if runtime.info.name in names:
+            wake_up = store.ports.wake_up
+            run = partial(watching.run, runtime, wake_up, meter, judges, note=note, bounds=bounds)
+            tasks.start_soon(run)
+
+    if names:
+        histories.on_open = start
+
+
+async def _open_all(histories: Histories, store: Store, names: Iterable[str]) -> None:
+    for name in names:
+        await find_history(store, name)
+        with suppress(HistoryBroken):
+            await histories.open(name)
+
+
 async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
     """Read the key of Secrets, made when it is missing: of old data that may be a loss."""
     assert store.secrets is not None, "a server keeps what it is told"
@@ -123,9 +165,10 @@ async def serve(
     attached: Sequence[Wanted] = (),
     replay: ReplayWanted | None = None,
     without: Sequence[str] = (),
+    watched: Sequence[str] = (),
 ) -> None:
     """`redra up`, `redra serve-replay`: store, histories, API, workers, recorders and a replay,
-    until a signal to stop.
+    until a signal to stop. Histories that are `watched` are watched over.
     """
     supervisor.check_names(without, option="--without")
     garbage_collection.expect_large_heap()
@@ -148,9 +191,11 @@ async def serve(
             with_projector=workers and settings.projector == "task",
             meter=telemetry,
         )
+        watch_over(histories, store, settings, watched, meter=telemetry, note=note)
         with suppress(HistoryBroken):
             await default_history(histories, settings)
         await companions.begin(histories)
+        await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
         application = create_app(
             histories,
             schemas=schemas.load,
@@ -169,7 +214,7 @@ async def serve(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
-            kept = (DEFAULT_HISTORY, *companions.names)
+            kept = (DEFAULT_HISTORY, *companions.names, *watched)
             tending_settings = tending_bounds(settings)
             tasks.start_soon(
                 partial(tending.run, histories, tending_settings, adopts=workers, kept=kept)
@@ -179,9 +224,13 @@ async def serve(
                 tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))
             await server.serve(sockets=[listener])
             await companions.stop()
-            for runtime in histories.open_runtimes():
-                await runtime.save_snapshot()
+            await _save_snapshots(histories)
             tasks.cancel_scope.cancel()
+
+
+async def _save_snapshots(histories: Histories) -> None:
+    for runtime in histories.open_runtimes():
+        await runtime.save_snapshot()
 
 
 def _note_trouble(histories: Histories, trouble: str | None) -> None:
@@ -208,10 +257,7 @@ async def work(
         store = await stack.enter_async_context(open_store(settings, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(histories, store, settings, only=only, with_projector=False)
-        for name in names:
-            await find_history(store, name)
-            with suppress(HistoryBroken):
-                await histories.open(name)
+        await _open_all(histories, store, names)
         await histories.open_active(settings.history_idle_seconds, names)
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
@@ -269,6 +315,8 @@ def tending_bounds(settings: Settings) -> TendingBounds:
     )
 
 
+_WATCHED_AT_ONCE = 10
+"""Events that are judged before requests get their turn."""
 _KEEP_ALIVE_SECONDS = 120
 """Clients drop idle connections after 90 seconds; the server must not do so just before them."""
 _BACKLOG = 2048

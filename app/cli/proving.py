@@ -7,6 +7,7 @@ import typer
 
 from app.cli import console, replaying
 from app.cli.console import Output, OutputOption
+from app.cli.pacing import watching
 from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption, SchedulerOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -68,13 +69,27 @@ def verify(
     to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
     processes: ProcessesOption = None,
     scheduler: SchedulerOption = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Go on with what comes, as `redra watch-over` does."),
+    ] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Verify a history: its chain, its invariants, every decision. Exit code 1 when it fails.
 
-    The same as `redra replay --mode verify`, which takes more options.
+    The same as `redra replay --mode verify`, which takes more options. With --live it is what
+    `redra watch-over` does: each allocation of a scheduler is judged as it lands, and each finding
+    is a line.
     """
+    if live:
+        if len(sources) != 1 or head is not None or processes is not None or scheduler:
+            raise InputError(
+                "--live judges one history as it comes",
+                cure="name one history, and leave out --head, --processes and --scheduler",
+            )
+        watching.watch_over(sources[0], until=to, data=data, output=output)
+        return
     replaying.replay(
         sources,
         mode=Mode.VERIFY,

@@ -76,6 +76,14 @@ WithoutOption = Annotated[
     ),
 ]
 
+WatchOverOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HISTORY",
+        help="Judge this history as it goes on, as `redra watch-over` does; repeatable.",
+    ),
+]
+
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -108,6 +116,7 @@ def up(
     compact: CompactOption = None,
     attach: AttachOption = None,
     kubeconfig: KubeconfigOption = "",
+    watch_over: WatchOverOption = None,
 ) -> None:
     """Serve: embedded database, migrations, API and controllers in one process.
 
@@ -130,7 +139,6 @@ def up(
         policy=policy,
         compact=compact,
     )
-
     attached = wanted.wanted_of(attach or (), kubeconfig)
 
     def announce(url: str, own_kubeconfig: Path) -> None:
@@ -150,6 +158,7 @@ def up(
             note=console.note,
             attached=attached,
             without=_names(without or ()),
+            watched=tuple(watch_over or ()),
         )
 
     console.run(serve)

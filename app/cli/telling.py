@@ -13,9 +13,15 @@ from app.domain.values.timestamps import SECOND, Instant
 
 if TYPE_CHECKING:
     from app.analysis.scope import Scope
+    from app.bootstrap.stores import Store
     from app.domain.log import HistoryInfo
     from app.domain.log.doubts import Doubt
     from app.ports import EventLog
+    from app.settings import Settings
+
+FindingsOption = Annotated[
+    bool, typer.Option(help="Judge the history too; a finding stands where it began.")
+]
 
 
 def register(root: typer.Typer) -> None:
@@ -55,6 +61,7 @@ def timeline(
     ] = "",
     last: Annotated[int, typer.Option(min=0, help="The last so many entries; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
+    findings: FindingsOption = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -72,6 +79,10 @@ def timeline(
     place = console.history_of(named, history)
     wanted = {"namespace": namespace, "name": name, "device": device, "node": node}
 
+    shows_findings = findings or timelines.FINDING in (kind or [])
+    if shows_findings and (any(wanted.values()) or subject):
+        raise InputError("--findings are of a whole history", cure="name no object, device or node")
+
     async def read() -> "tuple[list[dict[str, Any]], tuple[Doubt, ...]]":
         async with stores.open_store(settings) as store:
             info = await stores.find_history(store, place)
@@ -79,11 +90,29 @@ def timeline(
             recorded = await recorded_doubts.doubts_of(store.log, info)
             page = settings.projector_batch_max
             rows = await timelines.timeline(store.log, info, page_max=page, scope=scope)
+            if shows_findings:
+                rows = await _with_findings(store, settings, info, rows, scope)
             return rows, recorded
 
     rows, recorded = console.run(read)
     shown = [row for row in rows if decisions or row["kind"] != "Decision" or kind]
     _say(shown[-last:] if last else shown, recorded, output)
+
+
+async def _with_findings(
+    store: "Store",
+    settings: "Settings",
+    info: "HistoryInfo",
+    rows: list[dict[str, Any]],
+    scope: "Scope",
+) -> list[dict[str, Any]]:
+    from app.bootstrap.pacing import overseeing
+    from app.service.replays import findings
+
+    oversight = await overseeing.oversight_for(store, settings, info)
+    page = settings.projector_batch_max
+    rows += await findings.rows(store.log, info, oversight, page_max=page, scope=scope)
+    return sorted(rows, key=lambda row: row["revision"])
 
 
 async def _scope(

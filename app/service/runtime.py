@@ -6,6 +6,7 @@ followers, in order and once.
 """
 
 import itertools
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 
+from app.analysis.oversight import Observation
 from app.analysis.views import LiveViews
 from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
@@ -43,6 +45,9 @@ from app.signals import Signal
 
 _SCHEDULER = "scheduling"
 
+OBSERVATIONS_MAX = 1_000
+"""Findings that are kept to be shown; all are counted and said."""
+
 SKEW_SECONDS_MIN = 1.0
 """Clocks of machines that are kept in step differ by less."""
 
@@ -70,7 +75,8 @@ class HistoryRuntime:
     """Submit commands, read views, follow events. Use `running` to start and stop it.
 
     `problem` is why the log cannot be followed right now, `troubles` what went wrong in controllers
-    of this process, by their names. `leading` are the controllers that this process leads. `clock`
+    of this process, by their names. `observations` are the latest findings in a history
+    that this process watches over. `leading` are the controllers that this process leads. `clock`
     stamps what is written here. `life` is a number that no other runtime of this process has, also
     none of the same history: what is remembered of its events is remembered under it.
     """
@@ -97,6 +103,7 @@ class HistoryRuntime:
         self._snapshot_at = Revision(0)
         self.problem: LogError | None = None
         self.troubles: dict[str, str] = {}
+        self.observations: deque[Observation] = deque(maxlen=OBSERVATIONS_MAX)
         self.leading: dict[str, Reconciler] = {}
         self._writer = GroupWriter(
             log=ports.log,

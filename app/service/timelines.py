@@ -1,10 +1,15 @@
 """The timeline of a history, folded from its log."""
 
+from dataclasses import replace
+
 from app.analysis.scope import Scope, Selector
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Row
 from app.ports import EventLog
 from projections.timeline import TimelineProjection
+
+FINDING = "Finding"
+"""Kind of the rows that stand for what is not as it must be."""
 
 
 async def timeline(
@@ -13,7 +18,12 @@ async def timeline(
     """The rows of the timeline of a history that are in the scope, in their order.
 
     `page_max` events are read at a time. Raises InputError for a name that does not occur.
+    Findings are rows of their own (`app/service/replays/findings.py`).
     """
+    if FINDING in scope.kinds:
+        scope = replace(scope, kinds=scope.kinds - {FINDING})
+        if not scope.kinds:
+            return []
     view = TimelineProjection()
     selector = Selector(scope)
     rows: list[Row] = []

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
@@ -57,3 +58,71 @@ def test_what_cannot_be_watched_is_refused(data, words, said):
     code, out, error = redra("watch-over", *words, data=data)
     assert (code, out) == (2, "")
     assert said in error
+
+
+def test_run_that_goes_on_behind_the_last_line_says_the_rest(data):
+    words = ("watch-over", "night", "--until", "532", "-o", "json")
+    code, out, _ = redra(*words, data=data)
+    (line,) = [json.loads(line) for line in out.splitlines()]
+    assert code == 1
+    code, again, said = redra(*words, "--since", line["revision"] - 1, data=data)
+    assert (code, json.loads(again)["name"]) == (1, line["name"])
+    code, rest, said = redra(*words, "--since", line["seen"], data=data)
+    assert (code, rest) == (0, "")
+    assert "behind revision" in said
+    code, _, error = redra("watch-over", "night", "--since", "9", "--until", "5", data=data)
+    assert (code, "--since is revision 9, and --until is revision 5" in error) == (2, True)
+
+
+def test_timeline_shows_a_finding_where_it_began(data):
+    _, out, _ = redra("timeline", "night", "--findings", "-o", "json", data=data)
+    rows = json.loads(out)
+    (finding,) = [row for row in rows if row["kind"] == "Finding"]
+    assert (finding["revision"], finding["name"]) == (140, "any-0")
+    assert finding["text"].startswith("toleration-without-effect (certain): it was evicted")
+    assert [row["revision"] for row in rows] == sorted(row["revision"] for row in rows)
+    _, plain, _ = redra("timeline", "night", "-o", "json", data=data)
+    assert [row for row in rows if row is not finding] == json.loads(plain)
+    _, alone, _ = redra("timeline", "night", "--kind", "Finding", "-o", "json", data=data)
+    assert json.loads(alone) == [finding]
+    _, later, _ = redra(
+        "timeline", "night", "--findings", "--since", "141", "-o", "json", data=data
+    )
+    assert "Finding" not in {row["kind"] for row in json.loads(later)}
+    code, _, error = redra("timeline", "night", "--findings", "-n", "taints", data=data)
+    assert (code, "--findings are of a whole history" in error) == (2, True)
+
+
+def test_verify_live_judges_as_watch_over_does(data):
+    words = ("night", "-o", "json", "--to", "532", "--live")
+    assert redra("verify", *words, data=data) == redra(
+        "watch-over", "night", "--until", "532", "-o", "json", data=data
+    )
+    code, _, error = redra("verify", "night", "--live", "--processes", "2", data=data)
+    assert (code, "--live judges one history" in error) == (2, True)
+
+
+def test_server_that_watches_over_a_history_counts_says_and_marks_what_it_finds(data, tmp_path):
+    _, out, _ = redra("watch-over", "night", "--until", "532", "-o", "json", data=data)
+    (line,) = [json.loads(line) for line in out.splitlines()]
+    server = ServerProcess(tmp_path, "--watch-over", "night")
+    server.data = data
+    server.start()
+    try:
+        with server.client() as client:
+            judged = 'redra_watched_revision{history="night"} 532.0'
+            metrics = ""
+            while judged not in metrics:  # Each look is a request.
+                metrics = client.get("/metrics").text
+            labels = f'failure="true",history="night",judge="incident",name="{line["name"]}"'
+            assert f"redra_findings_total{{{labels}}} 1.0" in metrics
+            assert 'class="finding"' in client.get("/ui/h/night/timeline").text
+    finally:
+        server.end()
+    assert f"night: {line['revision']}: incident {line['name']}" in server.log.read_text()
+
+
+def test_server_does_not_watch_over_a_history_that_is_not_there(data, tmp_path):
+    code, _, error = redra("up", "--watch-over", "nowhere", "--listen", "127.0.0.1:0", data=data)
+    assert code == 2
+    assert "there is no history 'nowhere'" in error

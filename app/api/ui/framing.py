@@ -51,7 +51,9 @@ async def frame(
         # How much happened when tells of objects that this reader may not see.
         return plain
     chronicle = await answers.chronicle(runtime)
-    density = moments.density(chronicle, strip.STRETCHES)
+    density = moments.density(
+        chronicle, strip.STRETCHES, [each.revision for each in runtime.observations]
+    )
     shown = Revision(revision)
     if subject is None:
         since = Revision(0)

@@ -10,7 +10,8 @@ from app.analysis.oversight import Observation, Oversight
 from app.analysis.recordings import uncertainty
 from app.bootstrap import replays
 from app.bootstrap.deciders import deciders_of
-from app.bootstrap.stores import find_history, find_revision, open_store
+from app.bootstrap.stores import Store, find_history, find_revision, open_store
+from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.service import recorded_doubts
@@ -35,27 +36,48 @@ async def watch_over(
     name: str,
     moment: str,
     *,
+    since: str = "",
     tell: Callable[[Sequence[Observation]], None],
     ready: Callable[[str], None],
 ) -> Watched:
-    """Judge a history up to a moment; without one as it goes on, until SIGTERM or SIGINT."""
+    """Judge a history up to a moment; without one as it goes on, until SIGTERM or SIGINT.
+
+    What was to be said up to `since` is neither told nor counted.
+    """
+    failures = others = 0
+
+    def count(observations: Sequence[Observation]) -> None:
+        nonlocal failures, others
+        failures += sum(each.is_failure for each in observations)
+        others += sum(not each.is_failure for each in observations)
+        tell(observations)
+
     async with open_store(settings) as store:
         stored = await find_history(store, name)
         until = await find_revision(store, stored, moment, option="--until") if moment else None
+        begin = await find_revision(store, stored, since, option="--since") if since else None
+        if begin is not None and until is not None and begin > until:
+            raise InputError(
+                f"--since is revision {begin}, and --until is revision {until}",
+                cure="give a --since that is not later",
+            )
         info = await replays.as_asked(store, settings, stored, None)
-        doubts = await recorded_doubts.doubts_of(store.log, info)
-        oversight = oversight_of(info, doubts)
+        oversight = await oversight_for(store, settings, stored)
         stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, stopped)
-            ready(f"watching over {name}" + (f" up to revision {until}" if until else ""))
+            words = [f"watching over {name}"]
+            words += [f"behind revision {begin}"] if begin else []
+            words += [f"up to revision {until}"] if until else []
+            ready(" ".join(words))
             await overseeing.oversee(
                 store.log,
                 store.ports.wake_up,
                 info,
                 oversight,
+                since=begin or Revision(0),
                 until=until,
-                tell=tell,
+                tell=count,
                 stopped=stopped,
                 bounds=OverseeingBounds(
                     page_max=settings.projector_batch_max, poll_seconds=settings.poll_seconds
@@ -65,9 +87,15 @@ async def watch_over(
     return Watched(
         history=name,
         revision=oversight.revision,
-        failures=oversight.failures,
-        others=oversight.others,
+        failures=failures,
+        others=others,
     )
+
+
+async def oversight_for(store: Store, settings: Settings, stored: HistoryInfo) -> Oversight:
+    """The judges of a stored history, as it was recorded so far."""
+    info = await replays.as_asked(store, settings, stored, None)
+    return oversight_of(info, await recorded_doubts.doubts_of(store.log, info))
 
 
 def oversight_of(info: HistoryInfo, doubts: Sequence[Doubt]) -> Oversight:

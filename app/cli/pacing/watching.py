@@ -26,6 +26,13 @@ def watch_over(
             metavar="MOMENT", help="Revision or instant to end at [default: goes on until stopped]."
         ),
     ] = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            metavar="MOMENT",
+            help="Say nothing of what was to be said up to this revision or instant; to go on.",
+        ),
+    ] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -46,16 +53,14 @@ def watch_over(
             if output is Output.JSON:
                 console.say_json_line(each.to_json())
             else:
-                objects = f" [{', '.join(each.objects)}]" if each.objects else ""
-                console.say(
-                    f"{each.revision}: {each.judge.value} {each.name} ({each.kind}): "
-                    f"{each.message}{objects}"
-                )
+                console.say(str(each))
         if observations:
             typer.get_text_stream("stdout").flush()
 
     async def run() -> overseeing.Watched:
-        return await overseeing.watch_over(settings, history, until, tell=tell, ready=console.note)
+        return await overseeing.watch_over(
+            settings, history, until, since=since, tell=tell, ready=console.note
+        )
 
     watched = console.run(run)
     console.note(

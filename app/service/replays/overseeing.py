@@ -11,16 +11,16 @@ from app.domain.errors import LogUnavailable
 from app.domain.log import HistoryInfo, Revision
 from app.ports import EventLog, WakeUp
 
-TURN_MAX = 100
-"""Events that are judged before others get the loop."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverseeingBounds:
-    """`page_max` events are read at once, lost wake-ups are covered after `poll_seconds`, and when
-    nothing comes for `settle_seconds` nothing is taken to be in flight any more."""
+    """`page_max` events are read at once, `turn_max` are judged before others get the loop. Lost
+    wake-ups are covered after `poll_seconds`, and when nothing comes for `settle_seconds` nothing
+    is taken to be in flight any more.
+    """
 
     page_max: int = 2_000
+    turn_max: int = 100
     poll_seconds: float = 2.0
     settle_seconds: float = 15.0
 
@@ -31,6 +31,7 @@ async def oversee(
     history: HistoryInfo,
     oversight: Oversight,
     *,
+    since: Revision = Revision(0),
     until: Revision | None,
     tell: Callable[[Sequence[Observation]], None],
     stopped: anyio.Event,
@@ -38,20 +39,25 @@ async def oversee(
 ) -> None:
     """Judge all events up to `until`; without it until `stopped`. Then that is the end.
 
-    `tell` hears of what is new. What the log cannot give is waited for.
+    `tell` hears of what is new. Up to `since` it hears nothing: who has read a line of an earlier
+    run goes on behind its `seen`, and hears what was in flight then again rather than never. What
+    the log cannot give is waited for.
     """
     after, idle_since = Revision(0), anyio.current_time()
     is_settled = True
     async with wake_up.listen(history.id) as listener:
         while not stopped.is_set() and (until is None or after < until):
             try:
-                events = await log.read(history.id, after=after, limit=bounds.page_max, until=until)
+                final = until if after >= since else min(since, until or since)
+                events = await log.read(history.id, after=after, limit=bounds.page_max, until=final)
             except LogUnavailable:
                 if until is not None:
                     raise
                 events = []
-            for first in range(0, len(events), TURN_MAX):
-                tell(oversight.take(events[first : first + TURN_MAX]))
+            for first in range(0, len(events), bounds.turn_max):
+                new = oversight.take(events[first : first + bounds.turn_max])
+                if oversight.revision > since:
+                    tell(new)
                 await lowlevel.checkpoint()
             if events:
                 after, idle_since, is_settled = events[-1].revision, anyio.current_time(), False

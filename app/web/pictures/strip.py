@@ -14,7 +14,8 @@ WIDTH, HEIGHT, TOP = 1200.0, 34.0, 8.0
 
 
 def draw(density: Density, now: Instant, here: Callable[[object], str], since: Revision) -> Markup:
-    """One bar for each stretch, a triangle where there was trouble, a line where the page stands.
+    """One bar for each stretch, a triangle where there was trouble, a line where something was
+    found to be wrong, and one where the page stands.
 
     Each bar leads to the end of its stretch, unless the page has nothing to show before `since`.
     `here` gives the page as of a revision.
@@ -26,7 +27,7 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
     width = WIDTH / len(stretches)
     bars = []
     for number, one in enumerate(stretches):
-        if not one.entries:
+        if not one.entries and not one.findings:
             continue
         left = number * width
         height = max(2.0, (HEIGHT - TOP) * (one.entries / most) ** 0.5)
@@ -34,6 +35,7 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
         description += f", {one.claims} of devices" if one.claims else ""
         description += f", {one.decisions} decisions" if one.decisions else ""
         description += f", {one.troubles} troubles" if one.troubles else ""
+        description += f", {one.findings} findings" if one.findings else ""
         shapes = [
             svg.title(description),
             svg.element("rect", x=left, y=0.0, width=width, height=HEIGHT, fill_opacity=0),
@@ -47,6 +49,10 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
             middle = left + width / 2
             points = f"{middle:.1f},0 {middle + 4:.1f},7 {middle - 4:.1f},7"
             shapes.append(svg.element("polygon", points=points, class_="trouble"))
+        if one.findings:
+            x = left + width / 2
+            ends = {"x1": x, "x2": x, "y1": 0.0, "y2": HEIGHT}
+            shapes.append(svg.element("line", **ends, class_="finding"))
         # Not reached by the keyboard one by one: the steps beside it lead to the same moments.
         if one.revision >= since:
             bars.append(svg.element("a", *shapes, href=here(one.revision), tabindex=-1))

@@ -1,0 +1,65 @@
+"""Watches over a history that is served: findings are counted, said, and kept for its pages."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import anyio
+
+from app.analysis.oversight import Observation, Oversight
+from app.ports import Meter, WakeUp
+from app.service.replays import overseeing
+from app.service.replays.overseeing import OverseeingBounds
+from app.service.runtime import HistoryRuntime
+
+_log = logging.getLogger("redra")
+
+
+async def run(
+    runtime: HistoryRuntime,
+    wake_up: WakeUp,
+    meter: Meter,
+    make: Callable[[HistoryRuntime], Awaitable[Oversight]],
+    *,
+    note: Callable[[str], None],
+    bounds: OverseeingBounds,
+) -> None:
+    """Judge the history from its first event on, until cancelled.
+
+    A mistake while judging ends the watch over this history and nothing else.
+    """
+    try:
+        oversight = await make(runtime)
+        await overseeing.oversee(
+            runtime.log,
+            wake_up,
+            runtime.info,
+            oversight,
+            until=None,
+            tell=partial(_tell, runtime, meter, oversight, note),
+            stopped=anyio.Event(),
+            bounds=bounds,
+        )
+    except Exception:
+        _log.exception("the history %s is watched over no longer", runtime.info.name)
+
+
+def _tell(
+    runtime: HistoryRuntime,
+    meter: Meter,
+    oversight: Oversight,
+    note: Callable[[str], None],
+    observations: Sequence[Observation],
+) -> None:
+    name = runtime.info.name
+    meter.gauge("redra_watched_revision", oversight.revision, history=name)
+    for each in observations:
+        meter.count(
+            "redra_findings_total",
+            history=name,
+            judge=each.judge.value,
+            name=each.name,
+            failure="true" if each.is_failure else "false",
+        )
+        note(f"{name}: {each}")
+    runtime.observations.extend(observations)
