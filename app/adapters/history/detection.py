@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from app.adapters.history import documents, json_text, kinds, path_kinds
-from app.adapters.history.audit import envelopes
+from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.formats import keyed
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
@@ -112,6 +112,8 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
             place=source.name,
             cure="record with the JSON form (--audit-log-format=json)",
         )
+    if b"," in first and tables.is_table(source):
+        return Detected(Format.AUDIT)
     try:
         return Detected(_of_documents(source, head))
     except BoundReached:

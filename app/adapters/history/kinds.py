@@ -4,6 +4,9 @@ The table names what the rule for plurals gets wrong and what is cluster-scoped.
 not in it are namespaced exactly when the object names a namespace.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.values import api_groups, json_tree
@@ -160,6 +163,46 @@ def is_list(tree: JsonView) -> bool:
     if not isinstance(kind, str) or not kind.endswith("List") or kind in NOT_OBJECTS:
         return False
     return isinstance(items, list) or (items is None and not meta.name(tree))
+
+
+WITHIN_MAX = 8
+"""Levels of a document below which no object is looked for."""
+
+
+def table_items(tree: JsonObject) -> list[JsonObject] | None:
+    """The objects of a table that was asked for with `includeObject=Object`; None if it has none.
+
+    Its rows hold nothing but metadata else, which is not enough of an object.
+    """
+    if tree.get("kind") != "Table" or not isinstance(rows := tree.get("rows"), list):
+        return None
+    objects = [row.get("object") for row in rows if isinstance(row, dict)]
+    whole = [
+        each
+        for each in objects
+        if isinstance(each, dict) and each.get("kind") not in (None, "PartialObjectMetadata")
+    ]
+    return whole if whole and len(whole) == len(rows) else None
+
+
+def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
+    """The objects of a cluster below the fields of another document, such as a line of a log.
+
+    Only what has a uid was in a cluster.
+    """
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from objects_within(item, depth - 1)
+    elif isinstance(value, dict):
+        metadata = value.get("metadata")
+        if "apiVersion" in value and "kind" in value and isinstance(metadata, dict):
+            if metadata.get("uid") and metadata.get("name"):
+                yield value
+            return
+        for item in value.values():
+            yield from objects_within(item, depth - 1)
 
 
 def list_items(tree: JsonObject) -> list[JsonObject] | None:

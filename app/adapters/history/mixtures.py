@@ -40,6 +40,12 @@ _YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[\w.$/"'-]+:(?:\s|$))""")
 _YAML_BORDER = re.compile(r"^(?:---|\.\.\.)(?:\s|$)")
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
 _EMBEDDED = re.compile(r'\{\s*"')
+_BLANK = re.compile(r"[ \t\xa0]+")
+_SET_QUOTES = re.compile(
+    r"((?:^|[{\[,:]|- )\s*)[\u201c\u201d]((?:[^\\\u201c\u201d]|\\.)*)[\u201c\u201d]"
+    r"(?=\s*(?:[:,}\]]|$))"
+)
+"""A text between quotes that stand where JSON and YAML have them: around a field, a value."""
 _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
 """Words without one of which a line of text is not searched for JSON within."""
 
@@ -72,10 +78,29 @@ def take_apart(
     With schemas, descriptions are read whole where they show every field.
     """
     mixture = Mixture()
-    lines = decoded(content).split("\n")
+    lines = [plain(line) for line in decoded(content).split("\n")]
     for first, block in _blocks(lines, mixture):
         _Block(block, first, place, limits, mixture, schemas).read()
     return mixture
+
+
+def plain(line: str) -> str:
+    """The line as it was before a program for prose set its quotes and spaces.
+
+    Chats and word processors write “ and ” where a field had a quote, and spaces that do not break
+    where it was indented. Quotes within a text stay as they are.
+    """
+    begin = _BLANK.match(line)
+    if begin is not None:
+        line = begin.group().replace("\xa0", " ") + line[begin.end() :]
+    if "\u201c" in line or "\u201d" in line:
+        line = _SET_QUOTES.sub(_quoted, line)
+    return line
+
+
+def _quoted(match: re.Match[str]) -> str:
+    text = re.sub("\\\\[\u201c\u201d]", '\\\\"', match.group(2))
+    return f'{match.group(1)}"{text}"'
 
 
 def decoded(content: bytes) -> str:

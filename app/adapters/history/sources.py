@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.adapters.history import archives, detection, mixtures, unpacking
+from app.adapters.history import archives, detection, json_text, kinds, mixtures, unpacking
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.detection import Format
 from app.adapters.history.formats import scheduler_log
@@ -183,7 +183,13 @@ def _buckets(mixture: Mixture, name: str) -> dict[Format, list[Part]]:
     for part in mixture.parts:
         chosen = Format.PRINTED if part.is_printed else detection.classify(part.value, name)
         if chosen is Format.UNKNOWN:
-            mixture.text_lines += 1
+            logged = [
+                Part(line=part.line, value=tree, content=json_text.encode(tree))
+                for tree in kinds.objects_within(part.value)
+            ]
+            mixture.text_lines += not logged
+            if logged:
+                buckets.setdefault(Format.DUMP, []).extend(logged)
         else:
             buckets.setdefault(chosen, []).append(part)
     if Format.KWOK in buckets and Format.DUMP in buckets:

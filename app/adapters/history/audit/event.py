@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from app.adapters.history import documents, json_text
-from app.adapters.history.audit import envelopes
+from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -110,6 +110,9 @@ def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
         for number, line in documents.log_lines(source, notes):
             content, _ = documents.split_stamp(line)
             yield str(number), content
+        return
+    if tables.is_table(source):
+        yield from tables.rows(source)
         return
     for position, value in documents.parse(source.whole(), source.name, source.limits):
         items = value if isinstance(value, list) else [value]

@@ -150,7 +150,7 @@ def _record(
         raise InputError(
             "it is a table, not objects",
             place=f"{source}:{position}",
-            cure="record with -o yaml or -o json",
+            cure="record with -o yaml or -o json, or ask for it with includeObject=Object",
         )
     losses: list[Loss] = []
     tree = path_kinds.completed(tree, source)
@@ -259,6 +259,8 @@ def _open(
             raise InputError("it is not an object of the API", place=f"{source}:{position}")
         return
     items = kinds.list_items(value)
+    if items is None:
+        items = kinds.table_items(value)
     if items is None:
         if keyed.is_keyed(value):
             for place, tree in keyed.items(value):

@@ -1,8 +1,11 @@
 """Files that hold a course of changes: watches, audit events in every envelope, stores, traces."""
 
+import csv
 import gzip
 import hashlib
+import io
 import json
+from datetime import datetime
 
 import msgspec
 import zstandard
@@ -123,8 +126,88 @@ def azure_table(folder):
     return dumps.one(folder, "aks.json", rows)
 
 
+def table_of(folder, name, rows):
+    """A table as consoles of clouds export it, with the mark that they put before it."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return dumps.one(folder, name, b"\xef\xbb\xbf" + text.getvalue().encode())
+
+
+def portal_time(text):
+    """A time as the portal of Azure writes it."""
+    return datetime.fromisoformat(text).strftime("%m/%d/%Y, %I:%M:%S.%f %p")
+
+
+def azure_diagnostics_table(folder):
+    rows = [
+        {
+            "TimeGenerated [UTC]": portal_time(event["stageTimestamp"]),
+            "Category": "kube-audit",
+            "log_s": json.dumps(event, indent=1),
+            "Type": "AzureDiagnostics",
+        }
+        for event in audit_events()
+    ]
+    return table_of(folder, "query_data.csv", rows)
+
+
+def azure_portal_table(folder):
+    rows = [
+        {
+            "TenantId": "t",
+            "AuditId": event["auditID"],
+            "Level": event["level"],
+            "Stage": event["stage"],
+            "RequestUri": event["requestURI"],
+            "Verb": event["verb"],
+            "User": json.dumps(event["user"]),
+            "ObjectRef": json.dumps(event["objectRef"]),
+            "ResponseStatus": json.dumps(event["responseStatus"]),
+            "RequestObject": "",
+            "ResponseObject": json.dumps(event["responseObject"]),
+            "RequestReceivedTime [UTC]": portal_time(event["requestReceivedTimestamp"]),
+            "StageReceivedTime [UTC]": portal_time(event["stageTimestamp"]),
+        }
+        for event in audit_events()
+    ]
+    return table_of(folder, "AKSAudit.csv", rows)
+
+
+def cloudwatch_insights_table(folder):
+    rows = [
+        {"@timestamp": event["stageTimestamp"], "@message": json.dumps(event)}
+        for event in audit_events()
+    ]
+    return table_of(folder, "logs-insights-results.csv", rows)
+
+
+def google_table(folder):
+    rows = []
+    for entry in google_entries():
+        payload = entry["protoPayload"]
+        rows.append(
+            {
+                "insertId": entry["insertId"],
+                "protoPayload.@type": payload["@type"],
+                "protoPayload.authenticationInfo.principalEmail": "alice",
+                "protoPayload.methodName": payload["methodName"],
+                "protoPayload.resourceName": payload["resourceName"],
+                "protoPayload.response": json.dumps(payload["response"]),
+                "resource.type": "k8s_cluster",
+                "timestamp": entry["timestamp"],
+            }
+        )
+    return table_of(folder, "downloaded-logs.csv", rows)
+
+
 def google(folder):
     """What `gcloud logging read --format json` prints."""
+    return dumps.one(folder, "gke.json", google_entries())
+
+
+def google_entries():
     entries = []
     for event in audit_events():
         reference, tree = event["objectRef"], dict(event["responseObject"])
@@ -152,7 +235,7 @@ def google(folder):
                 "timestamp": event["stageTimestamp"],
             }
         )
-    return dumps.one(folder, "gke.json", entries)
+    return entries
 
 
 def elasticsearch(folder):

@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import io
+import itertools
 import json
 import lzma
+import re
 import tarfile
 import zipfile
 
@@ -80,6 +82,39 @@ def mixture(folder):
         ]
     )
     return one(folder, "notes.txt", text)
+
+
+def structured_log(folder):
+    """Lines of a controller's log as JSON, with the objects that it wrote about in a field."""
+    begin = {"level": "info", "ts": "2026-01-01T00:00:00Z", "msg": "reconciling"}
+    values = [begin, *(begin | {"context": {"object": tree}} for tree in truth.objects())]
+    values.append(begin | {"object": {"name": "web", "namespace": "shop"}})
+    return one(folder, "manager.log", "".join(json.dumps(value) + "\n" for value in values))
+
+
+def chat(folder):
+    """What a chat makes of it: its own quotes, and spaces that do not break."""
+    first, second, *rest = truth.objects()
+    parts = ["Jane  10:42", "it’s stuck, here is the “whole” thing:"]
+    parts += [set_as_prose(json.dumps(first, indent=2)), "Bob  10:43", "and the node?"]
+    text = yaml.safe_dump(second, default_style='"').replace("  ", "\xa0\xa0")
+    text = re.sub(r'^([\s-]*)"([^"]+)":', r"\1\2:", text, flags=re.MULTILINE)
+    parts += [set_as_prose(text), "Jane  10:44", set_as_prose(json.dumps(rest)), "thanks!"]
+    return one(folder, "chat.txt", "\n".join(parts))
+
+
+def set_as_prose(text):
+    """Every other quote opens, the others close."""
+    marks = itertools.cycle("“”")
+    return re.sub('"', lambda _: next(marks), text)
+
+
+def table_with_objects(folder):
+    """What a server answers to `includeObject=Object` and a wish for tables."""
+    rows = [{"cells": [tree["metadata"]["name"]], "object": tree} for tree in truth.objects()]
+    columns = [{"name": "Name", "type": "string"}]
+    table = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}}
+    return one(folder, "table.json", table | {"columnDefinitions": columns, "rows": rows})
 
 
 def markdown(folder):

@@ -1,0 +1,107 @@
+"""Audit events in tables of comma-separated values, as consoles of clouds export them.
+
+A row is an envelope: its cells are the fields, decoded where they hold JSON. Azure's portal marks
+its times with the zone in the title and writes them as in the United States; Google's console
+writes the path of a field as its title.
+
+    TimeGenerated [UTC],log_s                 → {"TimeGenerated": …, "log_s": {…}}
+    protoPayload.methodName,timestamp         → {"protoPayload": {"methodName": …}, "timestamp": …}
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from app.adapters.history.audit import envelopes
+from app.adapters.history.limits import BoundReached
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+
+_TITLE = re.compile(r'^"?[\w@$.\[\] /-]+"?(,"?[\w@$.\[\] /-]*"?)+$')
+_UTC = " [UTC]"
+_PORTAL_TIME = "%m/%d/%Y, %I:%M:%S.%f %p"
+_PATHS = ("protoPayload.", "resource.")
+
+
+def is_table(source: ByteSource) -> bool:
+    """True for a table in whose first rows an audit event stands."""
+    first = next(source.lines(), None)
+    if first is None or not _TITLE.match(_text(first[1]).strip()):
+        return False
+    try:
+        rows = _rows(source)
+        return any(envelopes.events(tree) for _, (_, tree) in zip(range(10), rows, strict=False))
+    except (InputError, csv.Error):
+        return False
+
+
+def rows(source: ByteSource) -> Iterator[tuple[str, bytes]]:
+    """The last line of each row, and the row as JSON. Raises InputError for a table that is
+    damaged.
+    """
+    try:
+        for number, tree in _rows(source):
+            yield str(number), msgspec.json.encode(tree)
+    except csv.Error as problem:
+        raise InputError(f"it is no table: {problem}", place=source.name) from problem
+
+
+def _rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
+    csv.field_size_limit(source.limits.line_bytes_max)
+    reader = csv.reader(_lines(source), strict=True)
+    titles = [title.strip() for title in next(reader, [])]
+    for row in reader:
+        tree: JsonObject = {}
+        for title, cell in zip(titles, row, strict=False):
+            if title and cell:
+                _put(tree, title, cell)
+        if tree:
+            yield reader.line_num, tree
+
+
+def _lines(source: ByteSource) -> Iterator[str]:
+    # A row may stretch over several lines, of which the bound holds as well.
+    size = 0
+    for _, line in source.lines():
+        text = _text(line)
+        size = 0 if text.endswith('"') else size + len(text)
+        if size > source.limits.line_bytes_max:
+            raise BoundReached(
+                f"a row of more than {source.limits.line_bytes_max} bytes", place=source.name
+            )
+        yield text + "\n"
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n")
+
+
+def _put(tree: JsonObject, title: str, cell: str) -> None:
+    value: Any = cell
+    if cell[0] in "{[":
+        try:
+            value = msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError):
+            value = cell
+    if title.endswith(_UTC):
+        title, value = title.removesuffix(_UTC), _instant(cell)
+    path = title.split(".") if title.startswith(_PATHS) else [title]
+    for step in path[:-1]:
+        below = tree.setdefault(step, {})
+        if not isinstance(below, dict):
+            return
+        tree = below
+    tree[path[-1]] = value
+
+
+def _instant(cell: str) -> str:
+    """A time as Azure's portal writes it, as the API does; what is written otherwise stays."""
+    try:
+        return datetime.strptime(cell, _PORTAL_TIME).isoformat() + "Z"  # noqa: DTZ007 - it is UTC
+    except ValueError:
+        return cell
