@@ -217,6 +217,18 @@ def test_nothing_speaks_of_the_place_where_it_was_made() -> None:
     assert not found, found
 
 
+def test_no_page_keeps_both_sides_of_a_conflict() -> None:
+    marks = tuple(sign * 7 for sign in "<>")
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 20
+    assert [
+        f"{page.relative_to(ROOT)}:{number}"
+        for page in sorted(pages)
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        if line.startswith(marks)
+    ] == []
+
+
 def test_folders_hold_no_families_of_files() -> None:
     """Three files with one prefix are a package; more than 24 modules are several."""
     families = []
