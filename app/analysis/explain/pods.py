@@ -86,8 +86,7 @@ def waiting(
     """
     early = unasked.cause(views, tree, rules)
     if early:
-        known = unasked.background(views, tree)
-        return PodFindings(text=early, children=known or (Reason(text=early),))
+        return _unasked(views, tree, early, help=help)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         return PodFindings(text=early, children=lacking)
@@ -135,6 +134,22 @@ def waiting(
         nodes=tuple(fitting),
         helps=tuple(helps) if help else None,
     )
+
+
+def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -> PodFindings:
+    """Why no node is asked about a pod, and with `help` the classes that it lacks."""
+    known = unasked.background(views, tree) or (Reason(text=early),)
+    missing = unasked.missing_classes(views, tree) if help else []
+    if not missing:
+        return PodFindings(text=early, children=known)
+    changes = [f"create deviceclass {name}" for name in missing]
+    helpful = Reason(
+        text="what would help, not proved, because what a class selects is not known before it "
+        "is there",
+        children=tuple(Reason(text=change) for change in changes),
+    )
+    helps_json: JsonObject = {"node": "", "changes": changes}
+    return PodFindings(text=early, children=(helpful, *known), helps=(helps_json,))
 
 
 def _help(

@@ -13,7 +13,7 @@ from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
-from app.domain.log import Event
+from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
@@ -37,6 +37,23 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
 def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
     """What other objects tell about the cause: claims that end, and why one could not be made."""
     return tuple(_ending(views, tree)) + tuple(_not_made(views, tree))
+
+
+def missing_classes(views: Views, tree: JsonObject) -> list[str]:
+    """The DeviceClasses that do not exist and that claims of the pod without devices name."""
+    pod = pods.facts(tree)
+    missing: dict[str, None] = {}
+    for named in pods.named_claims(pod):
+        claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
+        if dra.allocation(claim) is not None:
+            continue
+        for request in dra.requests(claim):
+            for wish in (request.exactly, *request.first_available):
+                name = "" if wish is None else wish.device_class_name
+                key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+                if name and views.objects.get(key) is None:
+                    missing[name] = None
+    return list(missing)
 
 
 def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:

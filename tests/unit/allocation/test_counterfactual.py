@@ -170,3 +170,26 @@ def test_releases_are_some_among_others_when_not_all_were_tried() -> None:
     assert [one.has_untried for one in found if one.is_release] == [True] * 4
     found = counterfactual.what_would_help(asked, answer)
     assert [one.has_untried for one in found if one.is_release] == [False] * 6
+
+
+def misnamed(*, counter: str = "mem") -> list:
+    """A pool whose devices consume counters under names that no set of it has."""
+    devices = [
+        device("d0", consumesCounters=uses("typo", **{counter: 3})),
+        device("d1", consumesCounters=uses("other", mem=1)),
+    ]
+    return [
+        resource_slice("s", *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=[counter_set("set", mem=5)]),
+    ]
+
+
+def test_counter_sets_that_a_pool_lacks_are_named_as_those_that_it_has() -> None:
+    assert helps(misnamed(), [claim(request())]) == [
+        "let the devices of pool gpu.example.com/pool consume counter set set instead of typo and "
+        "set instead of other"
+    ]
+
+
+def test_no_counter_set_is_named_that_lacks_a_counter() -> None:
+    assert helps(misnamed(counter="cores"), [claim(request())]) == []

@@ -627,3 +627,19 @@ async def test_claim_that_is_deleted_while_in_use_says_so() -> None:
         said = texts((await ask("resourceclaim", "mine")).reason)
     protection = "resource.kubernetes.io/delete-protection"
     assert f"finalizer {protection} keeps it until p ends" in said
+
+
+async def test_class_that_does_not_exist_is_what_would_help_before_nodes_are_asked() -> None:
+    cluster = Cluster()
+    cluster.node("n0")
+    cluster.slice("n0", 2)
+    cluster.template("gpu", class_name="nowhere")
+    cluster.pod("p", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p", help=True)
+        asked = await ask("pod", "p")
+    assert "create deviceclass nowhere" in texts(found.reason)
+    assert "create deviceclass nowhere" not in texts(asked.reason)
+    cluster.device_class("nowhere")
+    cluster.wait(60)
+    assert cluster.must("pods", "p")["spec"]["nodeName"] == "n0"

@@ -2,16 +2,18 @@
 
 Candidates come from the causes of the refusal: release a claim that holds a device, tolerate a
 taint, drop a selector or constraint, lower a count, ask for less capacity, enlarge a counter,
-prefer another alternative. Every answer is proven by really allocating on the changed world; single
-changes are tried before pairs, pairs before triples, within a bound of tries.
+prefer another alternative, name the counter sets that a pool has. Every answer is proven by really
+allocating on the changed world; single changes are tried before pairs, pairs before triples, within
+a bound of tries.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
 from app.domain.allocation.problem import Problem, Row
-from app.domain.allocation.reasons import causes
+from app.domain.allocation.reasons import causes, pool_repairs
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.changes import (
     Change,
@@ -188,7 +190,7 @@ class _Tried:
         if case is None:
             return []
         try:
-            changes = _candidates(case.problem)
+            changes = chain(_repairs(case.problem, self.world), _candidates(case.problem))
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
             return []  # the claims themselves are refused before any device is looked at
@@ -229,6 +231,14 @@ def _kind(change: Change) -> object:
     if isinstance(change, EditRequest) and change.field == "count":
         return (change.number, change.result_name)
     return change
+
+
+def _repairs(problem: Problem, world: World) -> Iterator[Change]:
+    """What would make pools of the node usable that are not."""
+    for pool in problem.view.pools:
+        repair = None if pool.usable else pool_repairs.of_counters(world.inventory, pool.id)
+        if repair is not None:
+            yield repair
 
 
 def _candidates(problem: Problem) -> Iterator[Change]:

@@ -1,0 +1,75 @@
+"""Repairs of pools that cannot be used: what their driver would have to publish otherwise."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+from app.domain.allocation.reasons.changes import World
+from app.domain.devices import pools
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import Slice
+from app.domain.values.fields import dra
+from app.domain.values.fields.dra import PoolId
+from app.domain.values.json_tree import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameCounterSets:
+    """Let the devices of a pool consume counter sets that the pool has.
+
+    `renamed` are pairs of a name that no set of the pool has, and of the set that has all counters
+    which devices consume under that name.
+    """
+
+    pool: PoolId
+    renamed: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        names = " and ".join(f"{new} instead of {old}" for old, new in self.renamed)
+        return f"let the devices of pool {'/'.join(self.pool)} consume counter set {names}"
+
+    def apply(self, world: World) -> World:
+        """The world in which the pool is published so."""
+        inventory = world.inventory.copy()
+        names = dict(self.renamed)
+        for published in pools.newest(world.inventory.slices_of(self.pool)):
+            tree: JsonObject = deepcopy(published.tree)
+            consumed = list(_consumed(tree))
+            if any(entry.get("counterSet") in names for entry in consumed):
+                for entry in consumed:
+                    entry["counterSet"] = names.get(entry["counterSet"], entry["counterSet"])
+                inventory.put_slice(tree, key=published.key)
+        return replace(world, inventory=inventory)
+
+
+def of_counters(inventory: Inventory, pool: PoolId) -> RenameCounterSets | None:
+    """The repair of a pool whose devices name counter sets that it lacks; None if there is none."""
+    slices = pools.newest(inventory.slices_of(pool))
+    sets = {name: frozenset(counters) for each in slices for name, counters in each.counter_sets}
+    renamed = {}
+    for name, counters in _lacking(slices, sets).items():
+        fitting = [known for known in sorted(sets) if counters <= sets[known]]
+        if not fitting:
+            return None
+        renamed[name] = fitting[0]
+    return RenameCounterSets(pool=pool, renamed=tuple(renamed.items())) if renamed else None
+
+
+def _lacking(slices: list[Slice], sets: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """The sets that devices name and the pool lacks, with all counters consumed under the name."""
+    lacking: dict[str, frozenset[str]] = {}
+    for published in slices:
+        for device in published.devices:
+            for name, counters in device.consumes:
+                if name not in sets:
+                    used = frozenset(counter for counter, _ in counters)
+                    lacking[name] = lacking.get(name, frozenset()) | used
+    return lacking
+
+
+def _consumed(tree: JsonObject) -> Iterator[JsonObject]:
+    """The entries of a slice that consume counters."""
+    for device in dra.devices(tree):
+        yield from device.get("consumesCounters") or ()
