@@ -80,7 +80,7 @@ class Histories:
         planes: Planes | None = None,
     ) -> None:
         """`planes` are needed for forks in which recorded inputs go on."""
-        self._planes = planes
+        self.planes = planes
         self._ports = ports
         self._rules = rules
         self._bounds = bounds
@@ -219,7 +219,7 @@ class Histories:
         """
         parent = await self.info(name)
         await self._check_free(new_name)
-        forker = Forker(self._ports, self._rules, self._bounds, self._planes, progress)
+        forker = Forker(self._ports, self._rules, self._bounds, self.planes, progress)
         return await forker.fork(parent, new_name, moment, wanted, actor)
 
     async def _check_free(self, name: str) -> None:

@@ -314,6 +314,19 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         None,
         models.Diff,
     ),
+    (
+        "/histories/{history}/rehearsal",
+        "get",
+        "What another release makes of the recorded inputs of this history",
+        (
+            ("to", "string", "The release, such as 1.37."),
+            ("gate", "string", "Feature gates otherwise: NAME=true, separated by commas."),
+            ("quirk", "string", "Quirks otherwise: NAME=on, separated by commas."),
+            _AT,
+        ),
+        None,
+        models.Rehearsal,
+    ),
     ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
 )
 

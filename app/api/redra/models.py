@@ -287,3 +287,17 @@ class Diff(Model):
     differences: list[dict[str, Any]] = Field(
         description="Subjects with their class, both sides, where they part, causes and chain"
     )
+
+
+class Rehearsal(Model):
+    """What changes for a history under another release."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    outcome: str = Field(description="nothing changes or something changes")
+    refused: list[dict[str, Any]] = Field(description="Recorded writes that its API refuses")
+    versions: list[dict[str, Any]] = Field(description="API versions gone or newly deprecated")
+    decisions: dict[str, Any] = Field(description="A comparison: A as it was, B as it would be")
+    texts: list[dict[str, Any]] = Field(description="Words of conditions and Events that change")
+    compared: dict[str, int] = Field(description="Decisions that are made again as recorded")
+    unsure: dict[str, Any] = Field(description="What the recording leaves in doubt")

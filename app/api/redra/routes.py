@@ -20,6 +20,7 @@ from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import DiffApi
 from app.api.redra.managing import ManagingApi
+from app.api.redra.rehearsals import RehearsalApi
 from app.api.redra.replaying import ReplayApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
@@ -57,6 +58,7 @@ class RedraApi:
         self._limits = limits
         self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits)
+        self.rehearsals = RehearsalApi(histories, limits)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(players, limits)
         self.answers = Answers(histories, limits)
@@ -113,6 +115,10 @@ class RedraApi:
                         await self.diffs.report(request, runtime, check, request.parameter("at"))
                     ).to_json()
                 )
+            case "GET", ["histories", name, "rehearsal"]:
+                runtime = await self._histories.open(name)
+                self.check_rehearsed(actor, runtime)
+                return _encoded((await self.rehearsals.report(request, runtime)).to_json())
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
@@ -203,6 +209,11 @@ class RedraApi:
         if moment:
             past = await views_at(self._histories, runtime, moment)
             reader.check_all(past.objects.resources())
+
+    def check_rehearsed(self, actor: Actor, runtime: HistoryRuntime) -> None:
+        """Raise Forbidden for who may not read everything: any recorded write may be named."""
+        if not self._authorizer.is_unlimited(actor):
+            self._authorizer.reader(runtime, actor).check_all((EVERYTHING,))
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """What is known of a history without opening it."""

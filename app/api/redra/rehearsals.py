@@ -1,0 +1,65 @@
+"""`/redra/v1/histories/<history>/rehearsal`: what another release makes of a history's inputs."""
+
+import anyio
+
+from app.analysis.rehearse.report import Rehearsal
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.service.histories import Histories
+from app.service.rehearsing import worlds
+from app.service.rehearsing.worlds import Wanted
+from app.service.runtime import HistoryRuntime
+
+_STATES = {"true": True, "on": True, "false": False, "off": False}
+
+
+class RehearsalApi:
+    """Answers the questions, a bounded number at a time; others wait for their turn."""
+
+    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
+
+    async def report(self, request: Request, runtime: HistoryRuntime) -> Rehearsal:
+        """The rehearsal of a history for who may read everything in it.
+
+        Raises BadRequest for a question that cannot be meant, InputError, NotFound.
+        """
+        release = request.parameter("to")
+        if not release:
+            raise BadRequest("the parameter to is missing: a release such as 1.37")
+        planes = self._histories.planes
+        assert planes is not None, "a server makes forks with recorded inputs"
+        gates, quirks = (_switches(request, name) for name in ("gate", "quirk"))
+        try:
+            head = await self._histories.head(runtime.info)
+            moment = request.parameter("at")
+            until = head.revision
+            if moment:
+                until = await self._histories.revision(runtime.info, moment)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+        wanted = Wanted(
+            release=release,
+            until=until,
+            gates=gates,
+            quirks={name.lower(): is_on for name, is_on in quirks.items()},
+            exhibits={},
+            bounds=self._limits.diff,
+            events_max=self._limits.diff_events_max,
+        )
+        async with self._turns:
+            return await worlds.rehearse(runtime.log, runtime.info, wanted, planes)
+
+
+def _switches(request: Request, name: str) -> dict[str, bool]:
+    """The switches of a parameter: `NAME=true` and others, separated by commas."""
+    switches = {}
+    for part in filter(None, (part.strip() for part in request.parameter(name).split(","))):
+        switch, _, state = part.partition("=")
+        if not switch or state.lower() not in _STATES:
+            raise BadRequest(f'{name} must be NAME=true or NAME=false, not "{part[:64]}"')
+        switches[switch.strip()] = _STATES[state.lower()]
+    return switches
