@@ -26,7 +26,8 @@ demo: install ## Run the main job from nothing to verified replays
 	@$(BIN)/redra demo
 
 # The third process works while others wait. Files go in the order of their folders: those that
-# start servers and replay recordings first, so that no long one is left over for the end.
+# start servers and replay recordings first (and those with a browser, by tests/conftest.py), so that no
+# long one is left over for the end.
 test: install ## Run the whole test suite
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 

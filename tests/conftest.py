@@ -52,6 +52,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the stories in a browser: alone at the end they would keep one process busy."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/web/"))
+
+
 def with_database(url: str, name: str) -> str:
     """The address of another database of the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
