@@ -83,6 +83,9 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
     assert redra("findings", "maintenance", "--at", "3", data=data) == (
         0, "nothing is wrong up to revision 3\n", "",
     )  # fmt: skip
+    before = redra("findings", "maintenance", "--at", "1990-01-01T00:00:00Z", data=data)
+    text = "notice: nothing is known before revision 1, with which the history begins\n"
+    assert before == (1, text, "")
 
 
 @pytest.mark.database

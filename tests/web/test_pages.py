@@ -70,6 +70,18 @@ async def test_history_without_troubles_says_so():
         assert not root.all("li", "finding")
 
 
+async def test_nothing_is_known_before_the_first_event():
+    text = "nothing is known before revision 1, with which the history begins"
+    async with serving() as server:
+        answer = await server.get(f"{JSON}/findings?at=0")
+        assert [item["text"] for item in answer["items"]] == [text]
+        root = await page(server, f"{UI}@0/")
+        (item,) = root.all("li", "finding")
+        assert item.one("h2").text == text
+        assert "over" not in item.one("p", "facts").text
+        assert "Nothing is wrong" not in root.one("main").text
+
+
 async def test_pod_that_was_bound_waits_no_longer():
     async with serving() as server:
         await server.post(PODS, pod("w"))

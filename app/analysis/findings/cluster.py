@@ -26,6 +26,17 @@ _QUALIFIED = {
     Gravity.UNSURE: " (unsure: the recording does not tell)",
 }
 
+NOTHING_KNOWN = Finding(
+    kind=FindingKind.NOTHING_KNOWN,
+    severity=Severity.NOTICE,
+    text="nothing is known before revision 1, with which the history begins",
+    count=0,
+    present=0,
+    first=Revision(0),
+    last=Revision(0),
+)
+"""What is found at a moment before the first event."""
+
 
 def pools(views: LiveViews) -> Iterator[Finding]:
     """Pools whose devices cannot be allocated, by the problem."""

@@ -23,8 +23,14 @@ def of(
     *,
     items_max: int = ITEMS_MAX,
 ) -> Findings:
-    """All findings as of the views; `unasked` says why no node is asked about a pod."""
+    """All findings as of the views; `unasked` says why no node is asked about a pod.
+
+    Before the first event nothing is known, which is the only finding.
+    """
     until = views.revision
+    if not until:
+        only = (cluster.NOTHING_KNOWN,)
+        return Findings(history=history, revision=until, examined=until, items=only)
     everything = ranked(
         (
             *cluster.invariants(chronicle, until),

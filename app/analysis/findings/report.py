@@ -23,6 +23,7 @@ class FindingKind(StrEnum):
     UNREADABLE_OBJECTS = "UnreadableObjects"
     DOUBTED_INVARIANT = "DoubtedInvariant"
     LOSSES = "Losses"
+    NOTHING_KNOWN = "NothingKnown"
 
 
 class Severity(StrEnum):

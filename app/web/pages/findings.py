@@ -14,6 +14,7 @@ KINDS = {
     FindingKind.UNREADABLE_OBJECTS: "unreadable objects",
     FindingKind.DOUBTED_INVARIANT: "doubted invariant",
     FindingKind.LOSSES: "losses of the recording",
+    FindingKind.NOTHING_KNOWN: "before the history",
 }
 
 EXPLAINED = frozenset(
