@@ -231,13 +231,12 @@ class Settings:
         10.0, gt=0, description="Longest pause before a cluster that failed is asked again"
     )
     record_denied_seconds: float = setting(
-        60.0,
-        gt=0,
-        description="Pause before a kind that is denied or not served is tried again",
+        60.0, gt=0, description="Pause before a kind that is denied or not served is tried again"
     )
     record_audit_seconds: float = setting(
         60.0, gt=0, description="Time between comparisons of what is recorded with the cluster"
     )
+    record_stop_seconds: float = setting(10.0, gt=0, description="Longest end of a recorder")
     record_report_seconds: float = setting(
         300.0, gt=0, description="Longest time without a fidelity report while a cluster changes"
     )

@@ -29,6 +29,7 @@ class Source:
     def __init__(self, tasks, folder, tls=None, **options):
         self.store = MemoryStore()
         self.refusals = {}
+        self.silent = frozenset()
         self.requests = []
         self.port = 0
         self.histories = None
@@ -88,7 +89,10 @@ class Source:
             yield client
 
     def _gate(self, app):
-        """The application, which answers what `refusals` say of the end of a path."""
+        """The application, which answers what `refusals` say of the end of a path.
+
+        Where it ends as one of `silent` it does not answer at all.
+        """
 
         async def answer(scope, receive, send):
             if scope["type"] != "http":
@@ -96,6 +100,8 @@ class Source:
                 return
             path = scope["path"]
             self.requests.append((scope["method"], path))
+            if path.endswith(tuple(self.silent)):
+                await anyio.sleep_forever()
             code = next((c for end, c in self.refusals.items() if path.endswith(end)), 0)
             if not code or scope["method"] != "GET":
                 await app(scope, receive, send)

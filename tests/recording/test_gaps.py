@@ -115,6 +115,39 @@ async def test_nothing_that_may_be_read_is_an_error_and_leaves_nothing(tmp_path)
         assert await recording.store.log.unfinished() == []
 
 
+@pytest.mark.parametrize("is_refused", [True, False])
+async def test_last_comparison_that_was_not_made_is_in_the_report(tmp_path, is_refused):
+    async with serving_source(tmp_path) as source:
+        writer = Writer(source, 9)
+        await writer.write(20)
+        recording = recording_of(source, record_stop_seconds=2)
+        async with recording.going():
+            await writer.write(10)
+            await recording.wait_for_version(await last_version(source))
+            if is_refused:
+                source.refusals["/pods"] = 410
+            else:
+                source.silent = frozenset({"/pods"})
+        last = (await recording.log())[-1].object
+        assert last["phase"] == "stopped"
+        (note,) = last["report"]["notes"]
+        assert note.startswith("stopped before the last comparison with the cluster was made")
+        assert "REDRA_RECORD_STOP_SECONDS is 2" in note
+        missed = note.rpartition(": ")[2].split(", ")
+        assert "pods" in missed
+        # What came before it was compared; one that is refused keeps nothing from being so.
+        assert ("nodes" in missed) <= (not is_refused)
+
+
+async def test_report_of_a_recorder_that_compared_everything_has_no_note(tmp_path):
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source)
+        async with recording.going():
+            await Writer(source, 10).write(10)
+            await recording.wait_for_version(await last_version(source))
+        assert (await recording.log())[-1].object["report"]["notes"] == []
+
+
 async def source_kinds(recording):
     from app.bootstrap.recording import recorders
 

@@ -21,8 +21,6 @@ from app.settings import Settings
 if TYPE_CHECKING:
     from app.bootstrap.recording.recorders import Opened
 
-_STOP_SECONDS = 15.0
-
 
 class Attachments:
     """The attached clusters of one server: `open`, then `start`, in the end `stop`."""
@@ -71,7 +69,7 @@ class Attachments:
     async def stop(self) -> None:
         """End the recorders well; in a bounded time."""
         self._stopped.set()
-        with anyio.move_on_after(_STOP_SECONDS):
+        with anyio.move_on_after(2 * self._settings.record_stop_seconds):
             while self._running:
                 await self._ended.wait()
 

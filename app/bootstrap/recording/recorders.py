@@ -222,6 +222,7 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
         batch_max=settings.record_batch_max,
         lease_seconds=settings.lease_seconds,
         clock_seconds=settings.record_clock_seconds,
+        stop_seconds=settings.record_stop_seconds,
     )
 
 

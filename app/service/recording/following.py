@@ -8,6 +8,7 @@ after it what exists is listed, page by page, and compared with what is known.
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import Enum
 
 import anyio
 from msgspec.structs import replace
@@ -59,6 +60,17 @@ class FollowingBounds:
     pause_seconds_max: float = 10.0
     denied_seconds: float = 60.0
     audit_seconds: float = 60.0
+
+
+class Audit(Enum):
+    """What came of a comparison with the cluster.
+
+    `NOT_MADE`: the version that was reached is compacted there, or the cluster is away.
+    """
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_MADE = "not made"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,15 +152,15 @@ class Follower:
             # Kinds that lost their server together do not all come back at once.
             await anyio.sleep(seconds * self._share())
 
-    async def audit(self) -> bool:
+    async def audit(self) -> Audit:
         """Compare what is known with what the cluster had at the version that was reached.
 
-        False when they differ: a watch lost a change, which is a gap. A comparison that cannot be
-        made (the version is compacted, the cluster is away) says nothing.
+        Where they differ a watch lost a change, which is a gap. A kind that is to be listed anew,
+        or is denied, has its gap already.
         """
         version, known = self._position, dict(self._known.objects)
         if not version:
-            return True
+            return Audit.AGREES
         token, differing = "", list[str]()
         try:
             while True:
@@ -162,19 +174,19 @@ class Follower:
                 if not token:
                     break
         except (Rejected, ClusterUnreachable, InputError):
-            return True
+            return Audit.NOT_MADE
         differing += [
             name for namespace, name in known if (namespace, name) not in self._unreadable
         ]
         if not differing or not self._position:
-            return True
+            return Audit.AGREES
         self._lose(
             f"a watch lost changes: at resource version {version} the cluster has "
             f"{len(differing)} objects otherwise than recorded, such as {differing[0]}"
         )
         self._whole = anyio.Event()
         self._watching.cancel()
-        return False
+        return Audit.DIFFERS
 
     async def audits(self) -> None:
         """Audit again and again until cancelled."""

@@ -8,7 +8,7 @@ The followers know what is recorded of their kinds; the committer alone appends.
 lease on its history, so there is one at a time, and a second takes over when the first has died.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from app.ports import Clock, ClusterSource, EventLog, Leases
 from app.service import making
 from app.service.recorded_events import record_of
 from app.service.recording import resuming, snapshot
-from app.service.recording.following import Follower, FollowingBounds, Start, gap
+from app.service.recording.following import Audit, Follower, FollowingBounds, Start, gap
 from app.service.recording.journal import (
     FINISHED,
     RECORDING,
@@ -41,14 +41,14 @@ from app.service.recording.snapshot import Probed, SnapshotBounds
 from app.service.recording.window import Window, WindowBounds, WindowEntry
 
 _LEASE = "recording"
-_STOP_SECONDS = 10.0
 _CLOCK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingBounds:
     """Bounds of one recorder: `batch_max` entries are appended at once, the lease lasts
-    `lease_seconds`, a clock that is off by more than `clock_seconds` is a gap."""
+    `lease_seconds`, a clock that is off by more than `clock_seconds` is a gap, and the comparisons
+    at the end may take `stop_seconds`, as may the appends after them."""
 
     snapshot: SnapshotBounds = SnapshotBounds()
     window: WindowBounds = WindowBounds()
@@ -57,6 +57,7 @@ class RecordingBounds:
     batch_max: int = 1_000
     lease_seconds: float = 15.0
     clock_seconds: float = 2.0
+    stop_seconds: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,21 +231,37 @@ class Recorder:
                 following.start_soon(self._watch_clock)
                 await self._stop.wait()
                 # What was seen until now is given out in its order, while the watches go on.
-                with anyio.move_on_after(_STOP_SECONDS):
-                    await self._audit()
+                uncompared = {follower.kind.name for follower in self._followers}
+                with anyio.move_on_after(self._bounds.stop_seconds):
+                    await self._audit(uncompared)
                     await self._window.flush()
                 following.cancel_scope.cancel()
+            if uncompared:
+                journal.progress.notes += (self._uncompared_text(uncompared),)
             self._window.close()
-            with anyio.move_on_after(_STOP_SECONDS):
+            with anyio.move_on_after(self._bounds.stop_seconds):
                 await done.wait()
             committing.cancel_scope.cancel()
         return done.is_set()
 
-    async def _audit(self) -> None:
-        """Compare everything once more; what is found to be lost is listed."""
+    async def _audit(self, uncompared: set[str]) -> None:
+        """Compare everything once more; what is found to be lost is listed.
+
+        The kinds that were compared are taken out of `uncompared`.
+        """
         for follower in self._followers:
-            if not await follower.audit():
+            audit = await follower.audit()
+            if audit is Audit.DIFFERS:
                 await follower.wait_whole()
+            if audit is not Audit.NOT_MADE:
+                uncompared.discard(follower.kind.name)
+
+    def _uncompared_text(self, kinds: Iterable[str]) -> str:
+        return (
+            "stopped before the last comparison with the cluster was made (REDRA_RECORD_STOP_"
+            f"SECONDS is {self._bounds.stop_seconds:g}), so changes that watches lost since the "
+            f"comparison before are not noticed: {', '.join(sorted(kinds))}"
+        )
 
     def _follower(self, kind: ServedKind, resumed: resuming.Resumed) -> Follower:
         known = resumed.known.get((kind.group, kind.resource))
