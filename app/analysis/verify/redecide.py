@@ -16,6 +16,7 @@ import msgspec
 
 from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
 from app.analysis.views import LiveViews
+from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Readers, Reconciler, StepReconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import Rejected
@@ -39,7 +40,7 @@ class DecisionChecker:
     observed the present revision; `redecide` must see them before anything is folded on top.
 
     Up to `paced_until` recorded inputs go on in a fork, and a decision may say that it was made at
-    their pace. Elsewhere nobody is believed who says so.
+    their pace. Elsewhere nobody is believed who says so, nor is a controller that has no pace.
     """
 
     def __init__(
@@ -145,11 +146,11 @@ class DecisionChecker:
         recorded = decision.object
         plan = controller.redecide(self._views, decision)
         written = None if plan is None else _record_of(plan)
-        is_paced = (
+        is_marked = (
             decision.revision <= self._paced_until and decision_body.read(recorded).inputs.paced
         )
         body = decision.body
-        if is_paced:
+        if is_marked:
             recorded = _without_pace(recorded)
             body = canonical_json(recorded)
         if written == body:
@@ -160,7 +161,7 @@ class DecisionChecker:
         if difference is None:
             self._decisions.same()
             return plan
-        if is_paced:
+        if is_marked and controller.name in registry.PACED:
             self.not_comparable(PACED, decision)
             return None
         path, left, right = difference

@@ -183,6 +183,24 @@ UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
 """Controllers that look at every event and that nothing waits for: upstream's collector comes 10 to
 30 ms later (controllers.md 2.3)."""
 
+PACED = frozenset(
+    {
+        "namespaces",
+        "claims",
+        "garbage",
+        "rule-status",
+        "eviction",
+        "scheduling",
+        "deployments",
+        "replica-sets",
+        "stateful-sets",
+        "daemon-sets",
+        "jobs",
+    }
+)
+"""Controllers that look at their keys at the pace of a replay (`Options.pace`); the others decide
+as soon as there is something to decide."""
+
 CLUSTER_OBJECTS = frozenset({"service-accounts", "root-ca", "cluster-roles", "api-services"})
 """Controllers that run in histories with the setting `controllers.clusterObjects` only."""
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from app.analysis.replay import tolerances
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.readiness import Readiness
+from app.domain.controllers import registry
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.log import Actor, Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
@@ -91,8 +92,13 @@ class StrayPods:
 
 
 def paced(command: Command) -> Command:
-    """A decision that says that it was made at a recorded pace, which its log does not hold."""
+    """The command; of a controller with a pace, the decision says that its log does not hold it.
+
+    What a controller without a pace decides follows from the log alone.
+    """
     if not isinstance(command, RecordDecision):
+        return command
+    if command.body["controller"] not in registry.PACED:
         return command
     inputs = {**command.body["inputs"], "paced": True}
     return replace(command, body={**command.body, "inputs": inputs})
