@@ -276,6 +276,7 @@ class Settings:
         description="Runs that a decide replay makes to prove the classes of differences; what is "
         "not tried by then is unexplained",
     )
+    decide_events_max: int = setting(2_000_000, ge=1, description="Events of a history made again")
     second_opinion_evaluations_max: int = setting(
         10_000,
         ge=1,

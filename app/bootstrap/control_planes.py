@@ -108,7 +108,9 @@ class ForkPlanes:
     def __init__(self, settings: Settings) -> None:
         # Switches of the settings are those of the fork, not of the recording.
         self._settings = replace(settings, gates="", quirks="")
-        self.bounds = ReplayBounds(page_max=settings.projector_batch_max)
+        self.bounds = ReplayBounds(
+            page_max=settings.projector_batch_max, events_max=settings.decide_events_max
+        )
 
     def recorded(self, info: HistoryInfo) -> tuple[ControlPlane, Proofs]:
         """The control plane of the recording, and what may be tried to make it agree."""

@@ -172,4 +172,6 @@ async def _has_rules(store: Store, settings: Settings, info: HistoryInfo) -> boo
 
 
 def _bounds(settings: Settings) -> ReplayBounds:
-    return ReplayBounds(page_max=settings.projector_batch_max)
+    return ReplayBounds(
+        page_max=settings.projector_batch_max, events_max=settings.decide_events_max
+    )

@@ -8,19 +8,23 @@ import pytest
 from app.adapters.clock import SystemClock
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.memory import MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.diff.forks import ForkReport
 from app.analysis.edits import Apply, DeleteEdit, Edit
+from app.bootstrap import replays, stores
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_of
+from app.bootstrap.stores import Store
+from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
-from app.ports import RuntimePorts
+from app.ports import EventLog, RuntimePorts
 from app.service import diffing, importing
 from app.service.diffing import By, Comparison
 from app.service.forking import Forker, ForkSwitches, NewFork
 from app.service.importing import ImportOptions
+from app.service.replays.replaying import silent
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
 from tests.shared_data import shared_path
@@ -43,20 +47,29 @@ UNRELATED = Apply(
 class Recording:
     """An imported recording, to be forked."""
 
-    log: MemoryLog
+    store: Store
     info: HistoryInfo
+
+    @property
+    def log(self) -> EventLog:
+        return self.store.log
 
     async def events(self, info: HistoryInfo) -> list[Event]:
         return await self.log.read(info.id, after=Revision(0), limit=1_000_000)
 
     async def fork(
-        self, at: int, *edits: Edit, switches: ForkSwitches = ForkSwitches(), until: int = 0
+        self,
+        at: int,
+        *edits: Edit,
+        switches: ForkSwitches = ForkSwitches(),
+        until: int = 0,
+        settings: Settings = Settings(),
     ) -> tuple[HistoryInfo, ForkReport]:
         ports = RuntimePorts(
             log=self.log, wake_up=MemoryWakeUp(), clock=SystemClock(), uids=DerivedUids(7)
         )
         bounds = RuntimeBounds(poll_seconds=60.0)
-        forker = Forker(ports, rules_of, bounds, ForkPlanes(Settings()))
+        forker = Forker(ports, rules_of, bounds, ForkPlanes(settings))
         last = Revision(until or (await self.log.head(self.info.id)).revision)
         wanted = NewFork(switches=switches, edits=edits, until=last)
         made = await forker.fork(self.info, f"fork-{at}-{until}", str(at), wanted, ME)
@@ -68,11 +81,11 @@ class Recording:
 
 async def recorded(name: str) -> Recording:
     """A recording as `redra import` makes it."""
-    log = MemoryLog(MemoryStore())
+    store = stores.memory_store()
     with open_history([shared_path("histories", name)], ReadOptions()) as source:
         options = ImportOptions(settings={"profile": "1.36", "recorded": True})
-        result = await importing.import_records(log, source, name=name, options=options)
-    return Recording(log, result.history)
+        result = await importing.import_records(store.log, source, name=name, options=options)
+    return Recording(store, result.history)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,3 +162,33 @@ async def test_fork_without_inputs_to_go_on_is_refused(at: int, until: int) -> N
         await recording.fork(at, until=until)
     assert [info.name for info in await recording.log.histories()] == ["j-api-versions"]
     assert await recording.log.unfinished() == []
+
+
+async def test_fork_with_more_events_of_its_own_than_may_be_is_refused() -> None:
+    recording = await recorded("j-api-versions")
+    message = "more than 5 events of its own; end it at an earlier moment"
+    with pytest.raises(InputError, match=message):
+        await recording.fork(50, settings=Settings(decide_events_max=5))
+    assert [info.name for info in await recording.log.histories()] == ["j-api-versions"]
+    assert await recording.log.unfinished() == []
+    info, _ = await recording.fork(50)
+    own = [each for each in await recording.events(info) if each.revision > 51]
+    await recording.fork(50, until=60, settings=Settings(decide_events_max=len(own)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_fork_with_recorded_inputs_is_verified_but_for_what_had_a_pace(name: str) -> None:
+    """What controllers without a pace decide can be made again from the log of the fork."""
+    recording = await recorded(name)
+    last = (await recording.log.head(recording.info.id)).revision
+    info, _ = await recording.fork(random.Random(f"verified {name}").randrange(1, last // 2))
+    verified = await replays.verify(recording.store, Settings(), info.name, "", silent)
+    assert [each.subject for each in verified.decisions.differences] == []
+    unpaced = [
+        event
+        for event in await recording.events(info)
+        if event.type is EventType.DECISION_RECORDED
+        and event.object["inputs"].get("paced")
+        and event.object["controller"] not in registry.PACED
+    ]
+    assert unpaced == []

@@ -55,7 +55,9 @@ async def diff_again(
         asked,
         until=await find_revision(store, history, at, option="--at"),
         plane=ControlPlanes(asked),
-        bounds=ReplayBounds(page_max=settings.projector_batch_max),
+        bounds=ReplayBounds(
+            page_max=settings.projector_batch_max, events_max=settings.decide_events_max
+        ),
         pace=Pacing(pace),
         progress=progress,
     )

@@ -65,7 +65,9 @@ async def read(
     info = engines.settings_under(chosen, Switches(), frozenset())
     off = frozenset(info.settings["controllers"]["off"])
     running = [each for each in registry.NAMES if each not in off]
-    bounds = ReplayBounds(page_max=settings.projector_batch_max)
+    bounds = ReplayBounds(
+        page_max=settings.projector_batch_max, events_max=settings.decide_events_max
+    )
     recording = await deciding.recording_of(
         store.log, info, until=until, rules=engines.rules(info), running=running, bounds=bounds
     )

@@ -25,9 +25,11 @@ _SUMMED = frozenset(("objects", "inventory", "claims", "decisions"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayBounds:
-    """Bounds of one replay: `page_max` events are read at once."""
+    """Bounds of one replay: `page_max` events are read at once, and one whose events are kept makes
+    at most `events_max`."""
 
     page_max: int = 5_000
+    events_max: int = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,9 +32,11 @@ from app.analysis.views import LiveViews
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
+from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.doubts import Doubt
 from app.domain.objects.rules import Rules
+from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
@@ -100,6 +102,7 @@ class Runs:
     until: Revision
     last: Instant
     progress: Progress
+    bounds: ReplayBounds
     doubts: tuple[Doubt, ...] = ()
     beginning: Beginning | None = None
     ties: set[str] = field(default_factory=set)
@@ -149,13 +152,24 @@ class Runs:
             if until is not None and given_input.time > until:
                 break
             run.take(given_input)
+            self._check_size(run, given_input.time)
             if number % 200 == 0:
                 self.progress("deciding again", given_input.event.revision, self.until)
                 # Deciding is pure computation: let others run now and then.
                 await lowlevel.checkpoint()
-        run.finish(self.last if until is None else min(until, self.last))
+        last = self.last if until is None else min(until, self.last)
+        run.finish(last)
+        self._check_size(run, last)
         self.ties = ties.taken
         return run
+
+    def _check_size(self, run: Run, now: Instant) -> None:
+        if len(run.timeline.events) > self.bounds.events_max:
+            raise InputError(
+                f"by {timestamps.seconds_text(now)} the history that is decided again has more "
+                f"than {self.bounds.events_max} events of its own",
+                cure="end it at an earlier moment, or raise REDRA_DECIDE_EVENTS_MAX",
+            )
 
 
 async def decide(
@@ -274,7 +288,15 @@ async def runs_of(
     rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
     last = Instant(recording.last + rest)
     return Runs(
-        recording, plane, writers, until, last, progress, recorded_lacks, beginning=beginning
+        recording,
+        plane,
+        writers,
+        until,
+        last,
+        progress,
+        bounds,
+        doubts=recorded_lacks,
+        beginning=beginning,
     )
 
 
