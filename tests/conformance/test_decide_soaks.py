@@ -1,15 +1,20 @@
 """Soaks under the rate limits of real clients, decided again as if somebody had recorded them."""
 
 import json
+import random
 from dataclasses import replace
 
 import pytest
 
+from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import process_settings, replays, stores
+from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import Instant
 from tests import draws
-from tests.conformance.soak_lines import SCHEDULER
-from tests.conformance.soak_recordings import RELEASE, Load, record
+from tests.cluster import DRIVER, Cluster
+from tests.conformance.soak_lines import SCHEDULER, Late, retell
+from tests.conformance.soak_recordings import GATES, MILLI, RELEASE, Load, record
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -109,3 +114,52 @@ def test_reports_of_a_soak_name_the_version_of_the_pod_that_was_tried(tmp_path):
     ]
     assert len(subjects) > 30
     assert set(subjects) <= versions
+
+
+async def evicted_at_once(path, seconds):
+    """A pod is refused, 100 ms later placed and evicted, and its success reported after that.
+
+    The recording goes on for some seconds.
+    """
+    cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
+    cluster.node()
+    cluster.device_class()
+    patient = {"key": "example.com/bad", "operator": "Exists", "effect": "NoExecute"}
+    cluster.template(tolerations=[{**patient, "tolerationSeconds": 0}])
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    spec = {"deviceSelector": {"driver": DRIVER}, "taint": taint}
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "rule", spec=spec)
+    cluster.pod(template="gpu")
+    cluster.settle()
+    cluster.line.advance(Instant(cluster.line.now + 100 * MILLI))
+    cluster.slice()
+    cluster.wait(seconds)
+    events = cluster.line.events
+    (said,) = (
+        each for each in events
+        if each.key.resource == "events" and each.object["reason"] == "Scheduled"
+    )  # fmt: skip
+    late = {said.revision: Late(at=Instant(said.stamp.time + 8 * MILLI))}
+    retell(events, late, path, random.Random("answers"), answers=2)
+    settings = process_settings.settings(profile=RELEASE)
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (path / "audit.jsonl",))
+    return await replays.decide(store, settings, history, "", lambda *_: None)
+
+
+async def test_reports_before_and_after_an_eviction_are_proved_to_come_so(tmp_path):
+    report = await evicted_at_once(tmp_path, 15)
+    (different,) = report.differences
+    assert [each.partition(":")[0] for each in different.recorded] == [
+        "Warning FailedScheduling", "Normal DeviceTaintManagerEviction", "Normal Scheduled",
+    ]  # fmt: skip
+    assert different.reason is Reason.RACE
+    assert report.runs == 1
+
+
+async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path):
+    """It is written ten seconds after the eviction."""
+    report = await evicted_at_once(tmp_path, 5)
+    of_rule = [each for each in report.differences if each.subject.endswith("/rule")]
+    assert Aspect.RULES in {each.aspect for each in of_rule}
+    assert {each.reason for each in of_rule} == {Reason.AFTER_END}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import Fact
@@ -80,7 +81,7 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether nothing is missing here, and all that is more was done or is recorded later."""
-    late = set(_facts_of(end.later, sides.uid)) | set(_facts_of(again, sides.uid, after=end.at))
+    late = {*_facts_of(end.later, sides), *_facts_of(again, sides, after=end.at)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         # They are compared as wholes: the writes that made them tell.
         missing = _counted(recorded, sides.uid) - _counted(again, sides.uid)
@@ -93,9 +94,13 @@ def _counted(trace: Trace, uid: str) -> Counter[tuple[Fact, ...]]:
     return Counter(step.facts for step in trace.writes.get(uid, ()))
 
 
-def _facts_of(trace: Trace, uid: str, after: Instant | None = None) -> Iterator[Fact]:
+def _facts_of(trace: Trace, sides: Sides, after: Instant | None = None) -> Iterator[Fact]:
     """All facts about an object, or about a pod and its claims, or those after an instant."""
-    for steps in (trace.writes, trace.of_pod, trace.said):
-        for step in steps.get(uid, ()):
-            if after is None or step.time > after:
-                yield from step.facts
+    uid = sides.uid
+    steps = (
+        *(trace.writes.get(uid, ()), trace.of_pod.get(uid, ()), trace.said.get(uid, ())),
+        trace.conditions.get((uid, sides.name), ()),
+    )
+    for step in chain.from_iterable(steps):
+        if after is None or step.time > after:
+            yield from step.facts

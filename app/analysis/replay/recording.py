@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
 from app.analysis.replay.beginning import Beginning
@@ -28,6 +29,15 @@ WITHOUT_EFFECT = "refused or without effect"
 
 _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 """Kinds that no decision here depends on; logs often have no bodies of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTime:
+    """When an Event object of the scheduler was written, and whether its pod had been said to be
+    marked for deletion by then."""
+
+    at: Instant
+    is_after_marking: bool
 
 
 class Recording:
@@ -65,7 +75,8 @@ class Recording:
         self.starts: dict[str, Instant] = {}
         self._at_work: set[str] = set()
         self.last = Instant(0)
-        self.reported: dict[tuple[str, str], list[Instant]] = {}
+        self.reported: dict[tuple[str, str], list[ReportTime]] = {}
+        self._marked: set[str] = set()
         self.repeated: dict[tuple[str, int], list[Instant]] = {}
         self._reports: dict[str, tuple[str, int]] = {}
         self._reports_of: Counter[str] = Counter()
@@ -173,6 +184,8 @@ class Recording:
             if is_event_object(event.key):
                 if author == SCHEDULER:
                     self._note_report(event, known)
+                elif author == EVICTION and _is_marking(event.object):
+                    self._marked.add(subject_of(event.object))
             elif not self.is_over:
                 self.decided.append(source)
                 if author == EVICTION and event.key.resource == "pods":
@@ -201,7 +214,8 @@ class Recording:
         if event.type is EventType.OBJECT_CREATED:
             uid = subject_of(event.object)
             place = (uid, json_tree.text(event.object, "reason"))
-            self.reported.setdefault(place, []).append(known)
+            report = ReportTime(at=known, is_after_marking=uid in self._marked)
+            self.reported.setdefault(place, []).append(report)
             self._reports[event.uid] = (uid, self._reports_of[uid])
             self._reports_of[uid] += 1
         elif event.type is EventType.OBJECT_UPDATED and event.uid in self._reports:
@@ -238,3 +252,8 @@ def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: I
         reached[event.uid, "terminating"] = known
         is_news = True
     return is_news
+
+
+def _is_marking(report: JsonObject) -> bool:
+    """Whether an Event object of the device taint manager says that it marks a pod."""
+    return not core.event_object(report).text.startswith("Cancelling")

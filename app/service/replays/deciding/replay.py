@@ -106,6 +106,7 @@ class Runs:
     doubts: tuple[Doubt, ...] = ()
     beginning: Beginning | None = None
     ties: set[str] = field(default_factory=set)
+    step: str = "deciding again"
 
     def pace(self) -> RecordedPace:
         """The recorded pace, from its beginning."""
@@ -154,7 +155,7 @@ class Runs:
             run.take(given_input)
             self._check_size(run, given_input.time)
             if number % 200 == 0:
-                self.progress("deciding again", given_input.event.revision, self.until)
+                self.progress(self.step, given_input.event.revision, self.until)
                 # Deciding is pure computation: let others run now and then.
                 await lowlevel.checkpoint()
         last = self.last if until is None else min(until, self.last)
@@ -329,9 +330,10 @@ def prover_of(
     pace = runs.pace()
 
     async def trace_of(changed: Variant, moment: Instant | None) -> Trace:
+        runs.step = f"proving differences, run {prover.runs} of at most {proofs.runs_max}"
         return (await runs.run(changed, moment)).trace
 
-    return Prover(
+    prover = Prover(
         recorded=recording.trace,
         end=End(at=recording.last, later=recording.later),
         evidence=Evidence(
@@ -348,6 +350,7 @@ def prover_of(
         variant=variant,
         runs_max=proofs.runs_max,
     )
+    return prover
 
 
 def _sorted_out(

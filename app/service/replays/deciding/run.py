@@ -426,17 +426,18 @@ class Run:
     def _reported_at(self, tree: JsonObject) -> Instant | None:
         """When the next Event of this reason about this pod was recorded.
 
-        Of an eviction only the write to the pod is known, and its own Event comes with it.
+        Of an eviction only the write to the pod is known, and its own Event comes with it. What was
+        said after that Event is said after it here.
         """
         uid = subject_of(tree)
-        instants = self._reports.get((uid, json_tree.text(tree, "reason")))
-        if not instants:
+        reports = self._reports.get((uid, json_tree.text(tree, "reason")))
+        if not reports:
             return None
-        at = instants.popleft()
+        report = reports.popleft()
         evicted = self._recording.evicted.get(uid)
-        if evicted is not None and at < evicted <= at + tolerances.TABLE.sure_after:
+        if report.is_after_marking and evicted is not None and report.at < evicted:
             return Instant(evicted + tolerances.MILLI)
-        return at
+        return report.at
 
     def _write_at(self, recorded: Instant | None, command: Command) -> None:
         """Have the scheduler write something when it was recorded, not with its plan."""
