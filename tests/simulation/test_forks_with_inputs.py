@@ -145,7 +145,8 @@ def evictions(events: list[Event]) -> set[str]:
 
 
 async def test_nothing_else_comes_of_a_fork_without_a_change() -> None:
-    for seed in list(SEEDS)[:6]:
+    # The moment of 107 lies amid what happened at one instant.
+    for seed in (*list(SEEDS)[:6], 107):
         script = draw(random.Random(seed), parts=2, acts=ACTS)
         cluster = scripted.run(script)
         log, info = await recorded(cluster, script)

@@ -421,12 +421,13 @@ def _version(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def known_instants(events: Sequence[Event]) -> list[Instant]:
+def known_instants(events: Sequence[Event], begin: Instant | None = None) -> list[Instant]:
     """When each event, in the order of the log, could be seen by others; always rising.
 
     An answer is given after the write, so what comes later in the log and was answered earlier
     shows that this write had happened by then. What a source without times has in one second is
-    spread over it, in its order.
+    spread over it, in its order. All come after `begin`, where a replay starts: with what happened
+    at the very instant still to come, one after the other.
     """
     instants: list[Instant] = []
     bound: Instant | None = None
@@ -439,6 +440,11 @@ def known_instants(events: Sequence[Event]) -> list[Instant]:
         bound = answered if bound is None else Instant(min(bound - 1, answered))
         instants.append(bound)
     instants.reverse()
+    if begin is not None:
+        for number, instant in enumerate(instants):
+            if instant > begin:
+                break
+            begin = instants[number] = Instant(begin + 1)
     return instants
 
 

@@ -361,7 +361,7 @@ def _sorted_out(
     lacks: Lacks,
     beginning: Beginning | None,
 ) -> Recording:
-    instants = known_instants(events)
+    instants = known_instants(events, None if beginning is None else beginning.head.time)
     begun = () if beginning is None else beginning.objects
     recording = Recording(
         writers, LiveViews(rules.profile), authors.acting(events, begun), lacks, rules.schemas

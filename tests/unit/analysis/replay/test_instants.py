@@ -46,6 +46,13 @@ def test_writes_without_any_time_are_spread_like_others():
     assert seconds([event(7), event(7, quality="none"), event(8)]) == [7, 7.5, 8]
 
 
+def test_writes_at_the_instant_at_which_a_replay_begins_come_one_after_the_other():
+    events = [event(7, quality="exact") for _ in range(3)] + [event(8, quality="exact")]
+    begin = Instant(7 * SECOND)
+    assert known_instants(events, begin) == [begin + 1, begin + 2, begin + 3, 8 * SECOND]
+    assert known_instants(events)[:3] == [begin - 2, begin - 1, begin]
+
+
 def test_exact_instants_stay_but_for_what_was_answered_before():
     exact = [event(7, quality="exact", answered=7.3), event(7, quality="exact", answered=7.2)]
     assert seconds(exact) == [7, 7]
