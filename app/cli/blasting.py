@@ -25,6 +25,10 @@ def blast(
         list[str] | None,
         typer.Option(metavar="KIND/NAME", help="An object that would be deleted; repeatable."),
     ] = None,
+    cordon: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="A node that would be cordoned; repeatable."),
+    ] = None,
     history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
     at: Annotated[
         str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
@@ -34,8 +38,9 @@ def blast(
 ) -> None:
     """Tell what a change would do: pods evicted, claims, devices, pools and classes concerned.
 
-    DeviceTaintRules, DeviceClasses, ResourceSlices and ResourceSlicePatches can be proposed.
-    Nothing is written. A proposal that the API would refuse ends with exit code 2.
+    DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches and Nodes can be proposed,
+    pods deleted and nodes cordoned. Nothing is written. A proposal that the API would refuse ends
+    with exit code 2.
     """
     from app.analysis.blast import text
     from app.analysis.blast.radius import BlastRadius
@@ -43,9 +48,10 @@ def blast(
     from app.bootstrap.answers import blasts
 
     settings = process_settings.settings(data=data)
-    changes = blasts.read_changes(settings, file or [], delete or [])
+    changes = blasts.read_changes(settings, file or [], delete or [], cordon or [])
     if not changes:
-        raise InputError("nothing is proposed", cure="give -f FILE or --delete KIND/NAME")
+        cure = "give -f FILE, --delete KIND/NAME or --cordon NODE"
+        raise InputError("nothing is proposed", cure=cure)
 
     async def ask() -> BlastRadius:
         async with stores.open_store(settings) as store:

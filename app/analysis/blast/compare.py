@@ -8,14 +8,15 @@ objects to delete; an existing rule is asked about by comparing the state with t
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 
 from app.analysis.blast import claims as blasting_claims
 from app.analysis.blast import devices as blasting_devices
 from app.analysis.blast import pods as blasting_pods
+from app.analysis.blast import removals
 from app.analysis.blast import waiting as blasting_waiting
+from app.analysis.blast.cutting import ListCut
 from app.analysis.blast.radius import (
     LOST,
     BlastRadius,
@@ -39,16 +40,21 @@ from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
     FieldValidation,
+    PatchObject,
+    PatchType,
     UpdateObject,
     WriteOptions,
 )
 from app.domain.values import api_resources, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 
-KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch")
+KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch", "Node")
 """What can be proposed; other kinds change no devices."""
+
+DELETED_KINDS = (*KINDS, "Pod")
+"""What can be deleted in a proposal."""
 
 _STRICT = WriteOptions(field_manager="redra-blast", field_validation=FieldValidation.STRICT)
 
@@ -81,7 +87,15 @@ class ProposedDeletion:
     place: str = ""
 
 
-Change = Put | ProposedDeletion
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedCordon:
+    """A node to cordon."""
+
+    node: str
+    place: str = ""
+
+
+Change = Put | ProposedDeletion | ProposedCordon
 
 
 def blast(
@@ -142,8 +156,12 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
     return _with_waiting(world, comparison, tries, bounds)
 
 
-def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) -> list[Change]:
-    """The changes in documents (with their places) and in `KIND/NAME` texts. Raises InputError."""
+def read_changes(
+    trees: Iterable[tuple[str, object]], deletions: Iterable[str], cordons: Iterable[str] = ()
+) -> list[Change]:
+    """The changes in documents (with their places), in `KIND/NAME` texts (pods may be named
+    `pod/NAMESPACE/NAME`), and nodes to cordon. Raises InputError.
+    """
     changes: list[Change] = []
     for place, tree in trees:
         if tree is None:
@@ -160,6 +178,7 @@ def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) 
         if not slash or not kind or not name:
             raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
         changes.append(ProposedDeletion(kind=kind, name=name))
+    changes += [ProposedCordon(node=name) for name in cordons]
     return changes
 
 
@@ -171,7 +190,13 @@ def _item(item: object, number: int, place: str) -> Put:
 
 def _take(world: World, change: Change) -> tuple[ObjectKey, Effect]:
     try:
-        return _put(world, change) if isinstance(change, Put) else _delete(world, change)
+        match change:
+            case Put():
+                return _put(world, change)
+            case ProposedDeletion():
+                return _delete(world, change)
+            case ProposedCordon():
+                return _cordon(world, change)
     except Rejected as problem:
         if not change.place:
             raise
@@ -196,9 +221,12 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
     key = ObjectKey(group, kind.plural, "", meta.name(tree))
     old = world.objects.get(key)
     if old is None:
+        proposed_taints = core.taints(tree)
         decided = world.apply(
             CreateObject(key=key, version=version, tree=tree, options=_STRICT), "create"
         )
+        if kind.kind == "Node":
+            removals.make_ready(world, key, proposed_taints)
         action = "created"
     else:
         _keep_what_apply_keeps(tree, old)
@@ -212,18 +240,34 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
 
 
 def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
-    kind = next((kind for kind in registry.find_name(change.kind) if kind.kind in KINDS), None)
+    named = registry.find_name(change.kind)
+    kind = next((kind for kind in named if kind.kind in DELETED_KINDS), None)
     if kind is None:
         raise _no_blast(change.kind, change.place)
-    key = ObjectKey(kind.group, kind.plural, "", change.name)
+    namespace, _, name = change.name.rpartition("/") if kind.namespaced else ("", "", change.name)
+    key = ObjectKey(kind.group, kind.plural, namespace or ("default" * kind.namespaced), name)
+    old = world.objects.get(key) or {}
     served = registry.served_versions(kind, world.profile)
     if not served:
         raise _not_served(world, kind, kind.kind, f"{change.kind}/{change.name}")
     command = DeleteObject(key=key, version=served[0][1], options=_STRICT)
     decided = world.apply(command, "delete")
+    if kind.kind == "Pod":
+        removals.note_pod(world, key)
+    elif kind.kind == "Node":
+        removals.note_node(world, key.name, meta.uid(old))
     is_gone = any(draft.type is EventType.OBJECT_DELETED for draft in decided.drafts)
     action = "deleted" if is_gone else "terminating"
     return key, Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
+
+
+def _cordon(world: World, change: ProposedCordon) -> tuple[ObjectKey, Effect]:
+    key = ObjectKey(*api_resources.NODES, "", change.node)
+    body = {"spec": {"unschedulable": True}}
+    command = PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body, options=_STRICT)
+    decided = world.apply(command, "patch")
+    action = "cordoned" if decided.drafts else "unchanged"
+    return key, Effect(action=action, kind="Node", name=change.node, warnings=decided.warnings)
 
 
 def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> InputError:
@@ -312,12 +356,15 @@ def _compare(
     classes = blasting_devices.class_fates(
         before, after, pools, world.touched.classes, world.allocated
     )
-    pods = blasting_pods.pod_fates(world, before, after)
+    ending = tuple(removals.fates(world))
+    evicted = blasting_pods.pod_fates(world, before, after)
+    pods = [pod for pod in evicted if (pod.namespace, pod.name) not in world.touched.pods]
+    pods = sorted((*pods, *ending), key=lambda pod: (pod.namespace, pod.name))
     claims = blasting_claims.claim_fates(world, before, after, sides)
     lost = [pod for pod in pods if pod.fate in LOST]
     namespaces = _namespaces(lost, claims)
     owners = _owners(lost)
-    cut = _Cut(bounds.listed_max)
+    cut = ListCut(bounds.listed_max)
     return BlastRadius(
         revision=frozen.revision,
         time=timestamps.micro_text(frozen.now),
@@ -359,10 +406,10 @@ def _ended(
     world: World, before: Side, after: Side, waiting: Waiting, bounds: BlastBounds
 ) -> Waiting:
     """Try the waiting pods without those that the change evicts; the world is used up."""
-    evicted = _evicted(before, after, waiting)
-    if not evicted:
+    ending = sorted({*_evicted(before, after, waiting), *world.touched.pods})
+    if not ending:
         return waiting
-    world.end(evicted)
+    world.end(ending)
     return blasting_waiting.waiting(world, bounds.waiting_max)
 
 
@@ -395,22 +442,6 @@ def _with_waiting(
         waiting=tuple(fates[: bounds.listed_max]),
         left_out=left_out,
     )
-
-
-_Entry = TypeVar("_Entry")
-
-
-class _Cut:
-    """Cuts lists at a bound and remembers how much is missing."""
-
-    def __init__(self, listed_max: int) -> None:
-        self._listed_max = listed_max
-        self.left_out: dict[str, int] = {}
-
-    def __call__(self, name: str, entries: Sequence[_Entry]) -> tuple[_Entry, ...]:
-        if len(entries) > self._listed_max:
-            self.left_out[name] = len(entries) - self._listed_max
-        return tuple(entries[: self._listed_max])
 
 
 def _totals(

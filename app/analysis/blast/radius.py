@@ -16,6 +16,8 @@ class Fate(StrEnum):
 
     `already` would be evicted at the same instant without the change; `tolerated` uses a device
     that is tainted by it and is never evicted; `spared` would be evicted without the change only.
+    `deleted` is deleted by the change itself; `orphaned` loses its node, so that garbage collection
+    removes it.
     """
 
     NOW = "now"
@@ -24,6 +26,8 @@ class Fate(StrEnum):
     ALREADY = "already"
     TOLERATED = "tolerated"
     SPARED = "spared"
+    DELETED = "deleted"
+    ORPHANED = "orphaned"
 
 
 LOST = (Fate.NOW, Fate.LATER)

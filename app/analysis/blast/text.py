@@ -30,6 +30,8 @@ _WORDS = {
     Fate.ALREADY: "evicted anyway",
     Fate.TOLERATED: "tolerating it for ever",
     Fate.SPARED: "spared",
+    Fate.DELETED: "deleted by the change",
+    Fate.ORPHANED: "left without a node and removed",
 }
 
 

@@ -95,10 +95,13 @@ class Side:
 
 @dataclass(slots=True, kw_only=True)
 class Touched:
-    """Pools whose slices and classes whose selectors a change has touched."""
+    """Pools whose slices and classes whose selectors a change has touched; pods that it ends, with
+    what becomes of each.
+    """
 
     pools: set[PoolId] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
+    pods: dict[Place, str] = field(default_factory=dict)
 
 
 def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instant) -> Frozen:

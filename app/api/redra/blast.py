@@ -53,7 +53,8 @@ class BlastApi:
             wanted = models.Proposal.model_validate_json(text)
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
-        changes = compare.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
+        trees = [("", tree) for tree in wanted.objects]
+        changes = compare.read_changes(trees, wanted.delete, wanted.cordon)
         return await self.of_changes(runtime, request.parameter("at"), changes)
 
     async def of_changes(

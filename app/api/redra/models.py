@@ -211,10 +211,13 @@ class Why(Model):
 
 
 class Proposal(Model):
-    """Body of `POST …/blast`: objects to create or replace, and `KIND/NAME` texts to delete."""
+    """Body of `POST …/blast`: objects to create or replace, `KIND/NAME` texts to delete, nodes to
+    cordon.
+    """
 
     objects: list[dict[str, Any]] = Field(default_factory=list)
     delete: list[str] = Field(default_factory=list)
+    cordon: list[str] = Field(default_factory=list)
 
 
 class Wanted(Model):

@@ -18,9 +18,15 @@ from app.settings import Settings
 
 
 def read_changes(
-    settings: Settings, files: Sequence[Path], deletions: Sequence[str]
+    settings: Settings,
+    files: Sequence[Path],
+    deletions: Sequence[str],
+    cordons: Sequence[str] = (),
 ) -> list[Change]:
-    """The changes in files (`-`: standard input) and in `KIND/NAME` texts. Raises InputError."""
+    """The changes in files (`-`: standard input), in `KIND/NAME` texts and of nodes to cordon.
+
+    Raises InputError.
+    """
     limits = manifests.limits_of(settings)
     trees: list[tuple[str, object]] = []
     for file in files:
@@ -28,7 +34,7 @@ def read_changes(
         if not documents:
             raise InputError("it holds no object", place=str(file))
         trees += documents
-    return compare.read_changes(trees, deletions)
+    return compare.read_changes(trees, deletions, cordons)
 
 
 async def blast(

@@ -1,0 +1,60 @@
+"""Nodes that come and go, and pods that end because a change deletes them or their node.
+
+Nobody evicts these pods: one that is deleted is ended by its kubelet, one whose node is gone is
+removed by pod garbage collection, and slices that the node owned go with it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.blast.pods import owner_of
+from app.analysis.blast.radius import Fate, PodFate
+from app.analysis.blast.world import World
+from app.domain.log import ObjectKey
+from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
+
+
+def make_ready(world: World, key: ObjectKey, taints: Sequence[JsonObject]) -> None:
+    """Show a new node with the taints that were proposed alone.
+
+    Admission adds that it is not ready, which lasts until its kubelet reports.
+    """
+    body = {"spec": {"taints": list(taints) or None}}
+    world.apply(PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body), "patch")
+
+
+def note_pod(world: World, key: ObjectKey) -> None:
+    """A pod was deleted on the hypothetical cluster."""
+    world.touched.pods[key.namespace, key.name] = Fate.DELETED.value
+
+
+def note_node(world: World, name: str, uid: str) -> None:
+    """A node was deleted there: what it owned alone goes, and its pods are left without one."""
+    for key in list(world.objects.dependents(uid)):
+        tree = world.objects.get(key) or {}
+        if all(owner.uid == uid for owner in meta.owners(tree)):
+            world.remove(key)
+    for key in list(world.objects.keys(*api_resources.PODS)):
+        tree = world.objects.get(key) or {}
+        if core.node_name(tree) == name and not core.is_finished(tree):
+            world.touched.pods[key.namespace, key.name] = Fate.ORPHANED.value
+
+
+def fates(world: World) -> Iterator[PodFate]:
+    """The pods that end so, by namespace and name."""
+    for (namespace, name), fate in sorted(world.touched.pods.items()):
+        tree = world.objects.get(ObjectKey(*api_resources.PODS, namespace, name))
+        if tree is None:
+            continue
+        pod = world.taints.pods.get((namespace, name))
+        uses = () if pod is None else world.taints.claims_of(pod)
+        yield PodFate(
+            namespace=namespace,
+            name=name,
+            node=core.node_name(tree),
+            owner=owner_of(world, (namespace, name)),
+            fate=Fate(fate),
+            claims=tuple(f"{claim.namespace}/{claim.name}" for claim in uses),
+        )
