@@ -24,11 +24,12 @@ PARTS = (
     ("pace", "Pace"),
     ("blast", "What if"),
     ("compare", "Compare"),
+    ("rehearsal", "Rehearse"),
 )
 """The pages of a history that need no object, and what they are called."""
 
 
-UNFOLLOWED = frozenset(("blast", "capacity", "compare", "report", "scan"))
+UNFOLLOWED = frozenset(("blast", "capacity", "compare", "rehearsal", "report", "scan"))
 """Pages that answer a question of their own rather than show what is going on."""
 
 

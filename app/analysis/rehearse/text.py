@@ -41,10 +41,14 @@ def page(report: Rehearsal, width: int) -> list[str]:
 
 def head_of(report: Rehearsal) -> str:
     """What is rehearsed, and whether anything changes."""
-    verdict = "nothing changes" if report.is_quiet else "something changes"
+    return f"{subject_of(report)}: {'nothing' if report.is_quiet else 'something'} changes"
+
+
+def subject_of(report: Rehearsal) -> str:
+    """Which history, under which release."""
     return (
         f"{report.history}, of {report.source}, under {report.target} up to revision "
-        f"{report.revision}: {verdict}"
+        f"{report.revision}"
     )
 
 
@@ -159,10 +163,11 @@ def _incidents(incidents: Sequence[Incidence]) -> Iterator[Reason]:
         sighting = each.before or each.after
         assert sighting is not None, "an incidence is of one world at least"
         number = f" ({each.number})" if each.number else ""
+        title = f": {each.title}" if each.title != each.incident else ""
         times = "once" if sighting.times == 1 else f"{sighting.times} times"
         names = listed([str(key) for key in sighting.objects], len(sighting.objects))
         yield Reason(
-            text=f"{each.incident}{number} {words[each.shows]}: {each.title}",
+            text=f"{each.incident}{number} {words[each.shows]}{title}",
             children=(
                 Reason(
                     text=f"{times}, first: {sighting.message} "

@@ -22,8 +22,8 @@ class RehearsalApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
-    async def report(self, request: Request, runtime: HistoryRuntime) -> Rehearsal:
-        """The rehearsal of a history for who may read everything in it.
+    async def report(self, request: Request, runtime: HistoryRuntime, moment: str) -> Rehearsal:
+        """The rehearsal of a history up to a moment, for who may read everything in it.
 
         Raises BadRequest for a question that cannot be meant, InputError, NotFound.
         """
@@ -35,7 +35,6 @@ class RehearsalApi:
         gates, quirks = (_switches(request, name) for name in ("gate", "quirk"))
         try:
             head = await self._histories.head(runtime.info)
-            moment = request.parameter("at")
             until = head.revision
             if moment:
                 until = await self._histories.revision(runtime.info, moment)

@@ -118,7 +118,9 @@ class RedraApi:
             case "GET", ["histories", name, "rehearsal"]:
                 runtime = await self._histories.open(name)
                 self.check_rehearsed(actor, runtime)
-                return _encoded((await self.rehearsals.report(request, runtime)).to_json())
+                moment = request.parameter("at")
+                report = await self.rehearsals.report(request, runtime, moment)
+                return _encoded(report.to_json())
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import anyio
 
+from app.analysis import profiles as releases
 from app.analysis.capacity import subjects
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
@@ -54,6 +55,7 @@ from app.web.pages import (
     lanes,
     objects,
     pace,
+    rehearsal,
     scan,
     timeline,
     why,
@@ -222,6 +224,16 @@ class Pages:
         frame = await framing.frame(self.answers, asked, "compare", parameters)
         return compare.page(frame, others, parameters, report)
 
+    async def _rehearsal(self, asked: Asked) -> bytes:
+        request = asked.request
+        parameters = {name: request.parameter(name) for name in ("to", "gate", "quirk")}
+        self._api.check_rehearsed(asked.actor, asked.runtime)
+        report = None
+        if parameters["to"]:
+            report = await self._api.rehearsals.report(request, asked.runtime, asked.moment)
+        frame = await framing.frame(self.answers, asked, "rehearsal", parameters)
+        return rehearsal.page(frame, releases.names(), parameters, report)
+
     async def _blast(self, asked: Asked) -> bytes:
         asked.reader().check_all(WORKED_OUT_FROM)
         answer = None
@@ -285,6 +297,7 @@ _PARTS: dict[str, _Make] = {
     PROPOSAL: Pages._blast,
     CAPACITY: Pages._capacity,
     "compare": Pages._compare,
+    "rehearsal": Pages._rehearsal,
     "pace": Pages._pace,
     "scan": Pages._scan,
     "find": Pages._find,

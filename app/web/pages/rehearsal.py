@@ -1,0 +1,34 @@
+"""An upgrade rehearsed: what another release makes of the inputs of a history."""
+
+from collections.abc import Sequence
+
+from app.analysis.rehearse import text
+from app.analysis.rehearse.report import Rehearsal
+from app.web.frame import Frame, render
+from app.web.pages import why
+
+OPEN_DEPTH = 1
+
+
+def page(
+    frame: Frame,
+    releases: Sequence[str],
+    parameters: dict[str, str],
+    report: Rehearsal | None,
+) -> bytes:
+    """The page; `releases` are those that can be chosen, None: nothing is chosen yet."""
+    reasons: object = ()
+    if report is not None:
+        reasons, _ = why.bounded(text.reasons_of(report), why.REASONS_MAX)
+    return render(
+        "rehearsal.html",
+        frame=frame,
+        releases=releases,
+        parameters=parameters,
+        report=report,
+        head=text.subject_of(report) if report is not None else "",
+        notes=text.notes_of(report) if report is not None else (),
+        reasons=reasons,
+        open_depth=OPEN_DEPTH,
+        open_size=why.OPEN_SIZE,
+    )
