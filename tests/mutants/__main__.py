@@ -111,14 +111,25 @@ AREAS = {
         sources=("app/service/replays/deciding/*.py", "app/analysis/replay/*.py"),
         tests=(
             f"{UNIT}/analysis/replay",
+            f"{UNIT}/service/test_changed_worlds.py",
             "tests/conformance/test_decide_altered.py",
+            "tests/conformance/test_decide_nodes.py",
             "tests/conformance/test_decide_ourselves.py",
+            "tests/conformance/test_forks_with_recorded_inputs.py",
+            "tests/simulation/test_forks_with_inputs.py",
         ),
     ),
 }
 """What is mutated together, and judged by which tests."""
 
 COPIED = ("migrations", "docs", "bench", "examples", "Makefile", "README.md", "CHANGELOG.md")
+
+ATTEMPTS = 3
+"""How often the tool is asked for mutants that it left untried: it ends with a test that fails
+without any change, which a busy machine may bring about."""
+
+TAIL = 15
+"""Lines of what the tool printed last."""
 
 SURVIVED = 0
 UNREACHED = frozenset({5, 33})
@@ -146,7 +157,14 @@ def main(arguments: list[str] | None = None) -> int:
         drawn = names
         if 0 < chosen.mutants < len(names):
             drawn = random.Random(chosen.seed).sample(names, chosen.mutants)
-        _run(folder, ["run", "--max-children", str(chosen.at_once), *drawn])
+        untried = drawn
+        for _ in range(ATTEMPTS):
+            made = _run(folder, ["run", "--max-children", str(chosen.at_once), *untried])
+            untried = [name for name in drawn if _results(folder)[name] is None]
+            if not untried:
+                break
+            print(f"{len(untried)} mutants were not tried; the tool ended with")
+            print("\n".join(f"    {line}" for line in made.splitlines()[-TAIL:]))
         return _report(folder, drawn, len(names), chosen.shown)
 
 
@@ -172,7 +190,13 @@ def _copy(folder: Path, area: Area) -> None:
         "only_mutate": list(area.sources),
         "also_copy": list(COPIED),
         "pytest_add_cli_args_test_selection": list(area.tests),
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "--import-mode=importlib"],
+        # How long a mutant may take is the tool's own matter, a multiple of what the tests took.
+        "pytest_add_cli_args": [
+            "-p",
+            "no:cacheprovider",
+            "--import-mode=importlib",
+            "--timeout=0",
+        ],
     }
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:

@@ -1,0 +1,109 @@
+"""The class of a difference that the recorded pace alone does away with."""
+
+import pytest
+
+from app.adapters import schemas
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import (
+    Allocated,
+    Bound,
+    ConditionSet,
+    Nominated,
+    Released,
+    Reserved,
+)
+from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.races import Races
+from app.analysis.replay.traces import AllocationStep, Step, Trace
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
+
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+IN_FLIGHT = "resource claim ns/c is in the process of being allocated"
+REFUSED = ConditionSet("PodScheduled", "False", "Unschedulable", "0/1 nodes are available")
+MET = ConditionSet("PodScheduled", "False", "Unschedulable", IN_FLIGHT)
+
+
+def trace(allocations=()):
+    """A trace in which pods got devices: `("pod", "claim", "device")`."""
+    made = Trace(schemas.load("1.36"))
+    for pod, claim, device in allocations:
+        made.allocations[claim].append(
+            AllocationStep(
+                revision=1,
+                time=Instant(1),
+                key=CLAIM,
+                uid=claim,
+                pod=pod,
+                devices=(f"r: pool/{device}",),
+                allocation={},
+            )
+        )
+    return made
+
+
+def class_of(aspect, uid, recorded, again, *facts, facts_again=()):
+    def step(fact):
+        return Step(revision=1, time=Instant(1), writer="w", key=CLAIM, uid=uid, facts=(fact,))
+
+    sides = Sides(
+        aspect=aspect,
+        uid=uid,
+        recorded=["there"],
+        again=["here"],
+        only_recorded=tuple(map(step, facts)),
+        only_again=tuple(map(step, facts_again)),
+    )
+    races = Races(recorded, RecordedPace())
+    return races.judgement(sides, again).reason
+
+
+@pytest.mark.parametrize("aspect", [Aspect.DEVICES, Aspect.NODES])
+@pytest.mark.parametrize(
+    ("there", "here", "reason"),
+    [
+        ([("p", "c", "a")], [("p", "c", "b"), ("q", "d", "a")], Reason.QUEUE_ORDER),
+        ([("p", "c", "a"), ("q", "d", "b")], [("p", "c", "b")], Reason.QUEUE_ORDER),
+        ([("p", "c", "a")], [("p", "c", "b"), ("q", "d", "x")], Reason.FOLLOWS),
+        ([("p", "c", "a")], [("p", "c", "b"), ("p", "d", "a")], Reason.FOLLOWS),
+        ([("p", "c", "a")], [], Reason.FOLLOWS),
+    ],
+    ids=["its device is another's here", "another's there is its own", "nobody", "itself", "none"],
+)
+def test_queue_decides_only_where_another_pod_has_what_this_one_had(aspect, there, here, reason):
+    recorded, again = trace(there), trace(here)
+    recorded.owner_of["c"] = again.owner_of["c"] = "p"
+    uid = "c" if aspect is Aspect.DEVICES else "p"
+    assert class_of(aspect, uid, recorded, again) is reason
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ([MET], Reason.IN_FLIGHT),
+        ([REFUSED, MET], Reason.IN_FLIGHT),
+        ([MET, Bound("n")], Reason.IN_FLIGHT),
+        ([Bound("n")], Reason.FOLLOWS),
+        ([Nominated("n")], Reason.FOLLOWS),
+        ([Allocated(("r: p/a",))], Reason.FOLLOWS),
+        ([Reserved("p")], Reason.FOLLOWS),
+        ([REFUSED, Bound("n")], Reason.FOLLOWS),
+        ([ConditionSet("PodScheduled", "True", "", "")], Reason.FOLLOWS),
+        ([REFUSED], Reason.TIMING),
+        ([REFUSED, Released()], Reason.RACE),
+        ([Released()], Reason.RACE),
+        ([ConditionSet("Ready", "False", "Unschedulable", IN_FLIGHT)], Reason.RACE),
+        ([], Reason.RACE),
+    ],
+)
+@pytest.mark.parametrize("side", ["there", "here"])
+def test_facts_of_one_side_tell_the_class(facts, reason, side):
+    there, here = (facts, ()) if side == "there" else ((), facts)
+    told = class_of(Aspect.WRITES, "p", trace(), trace(), *there, facts_again=here)
+    assert told is reason
+
+
+def test_statuses_of_rules_differ_by_time():
+    assert class_of(Aspect.RULES, "r", trace(), trace(), Released()) is Reason.TIMING
+    assert class_of(Aspect.RULES, "r", trace(), trace(), Bound("n")) is Reason.FOLLOWS

@@ -1,0 +1,149 @@
+"""What goes on in a changed world: which pods are lacked there, and which stand alone."""
+
+import pytest
+
+from app.domain.log import EventType, ObjectKey
+from app.service.replays.deciding import altered
+from projections.objects import ObjectsProjection
+from tests.unit.projections.log_of import LogOf
+
+SETS = ObjectKey("apps", "replicasets", "ns", "web")
+
+
+def pod(name, *, kind="ReplicaSet", owner="uid-web", **parts):
+    reference = {"kind": kind, "name": "web", "uid": owner, "controller": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "namespace": "ns",
+            "name": name,
+            "uid": f"uid-{name}",
+            "ownerReferences": [reference],
+            **parts.pop("metadata", {}),
+        },
+        **parts,
+    }
+
+
+def world(replicas, *pods):
+    """A ReplicaSet that wants so many pods (None: it does not say) and has these."""
+    log = LogOf(ObjectsProjection())
+    wanted = {} if replicas is None else {"replicas": replicas}
+    metadata = {"namespace": "ns", "name": "web", "uid": "uid-web"}
+    tree = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": wanted}
+    log.append(EventType.OBJECT_CREATED, SETS, tree)
+    for each in pods:
+        key = ObjectKey("", "pods", "ns", each["metadata"]["name"])
+        log.append(EventType.OBJECT_CREATED, key, each)
+    return log.view
+
+
+def made(tree):
+    """The event with which a recorded controller made a pod."""
+    log = LogOf(ObjectsProjection())
+    key = ObjectKey("", "pods", "ns", tree["metadata"]["name"])
+    log.append(EventType.OBJECT_CREATED, key, tree)
+    return log.events[-1]
+
+
+DONE = {"status": {"phase": "Succeeded"}}
+GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:09Z"}}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "is_enough"),
+    [
+        (2, [], False),
+        (2, [pod("a")], False),
+        (2, [pod("a"), pod("b")], True),
+        (2, [pod("a"), pod("b"), pod("c")], True),
+        (2, [pod("a"), pod("b", **DONE)], False),
+        (2, [pod("a"), pod("b", **GOING)], False),
+        (2, [pod("a"), pod("b", owner="uid-other")], False),
+        (0, [], True),
+        (None, [], False),
+        (None, [pod("a")], True),
+    ],
+)
+def test_pod_is_made_where_its_set_lacks_one(replicas, pods, is_enough):
+    assert altered.lacks_no_pod(made(pod("new")), world(replicas, *pods)) is is_enough
+
+
+def test_pods_of_others_are_made_as_recorded():
+    objects = world(0)
+    assert altered.lacks_no_pod(made(pod("new")), objects)
+    assert not altered.lacks_no_pod(made(pod("new", kind="Job")), objects)
+    assert not altered.lacks_no_pod(made(pod("new", owner="uid-gone")), objects)
+    log = LogOf(ObjectsProjection())
+    log.put("pod", "ns/new", metadata=pod("new")["metadata"])
+    log.put("pod", "ns/new", metadata=pod("new")["metadata"])
+    assert [altered.lacks_no_pod(event, objects) for event in log.events] == [True, False]
+
+
+def test_pods_that_wait_refused_are_named():
+    refused = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    placed = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
+    objects = world(
+        1,
+        pod("b", status=refused),
+        pod("a", status=refused),
+        pod("bound", status=refused, spec={"nodeName": "n"}),
+        pod("placed", status=placed),
+        pod("new"),
+    )
+    assert [key.name for key in altered.refused_pods(objects)] == ["a", "b"]
+
+
+class Kubelet:
+    """A kubelet that remembers what it was shown."""
+
+    name, reads, queues = "kubelet", frozenset(), ()
+    step = settled = due = redecide = None
+
+    def __init__(self):
+        self.shown = []
+
+    def fold(self, event, views):
+        self.shown.append(event.key.name)
+
+
+@pytest.mark.parametrize(
+    ("reached", "deleting", "is_served"),
+    [
+        ({}, False, True),
+        ({"bound": 0}, False, False),
+        ({"bound": 0}, True, True),
+        ({"bound": 0, "terminating": 0}, True, False),
+        ({"bound": 0, "terminating": 3_600}, True, True),
+        ({"terminating": 0}, True, True),
+    ],
+    ids=[
+        "never bound there",
+        "bound there",
+        "ends only here",
+        "ended there before",
+        "ends there much later",
+        "ended there unbound",
+    ],
+)
+def test_kubelets_serve_the_pods_that_no_recorded_one_serves(reached, deleting, is_served):
+    event = made(pod("p", spec={"nodeName": "n"}, **(GOING if deleting else {})))
+    there = {
+        ("uid-p", what): event.stamp.time + seconds * 1_000_000 for what, seconds in reached.items()
+    }
+    kubelet = Kubelet()
+    altered.StrayPods(kubelet, there).fold(event, None)
+    assert kubelet.shown == (["p"] if is_served else [])
+
+
+def test_kubelets_of_a_changed_world_see_all_else_but_nodes():
+    log = LogOf(ObjectsProjection())
+    log.put("node", "n")
+    log.put("claim", "ns/c")
+    log.put("pod", "ns/unbound")
+    kubelet = Kubelet()
+    stray = altered.StrayPods(kubelet, {})
+    for event in log.events:
+        stray.fold(event, None)
+    assert kubelet.shown == ["c"]
