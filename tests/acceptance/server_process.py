@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.patience import PATIENCE_SECONDS
 from tests.prepared_data import prepare
 from tests.redra_process import RedraProcess
 
@@ -60,7 +61,7 @@ class ServerProcess:
         self.serves.clear()
         process.send_signal(how)
         try:
-            process.communicate(timeout=30)
+            process.communicate(timeout=PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -84,7 +85,7 @@ class ServerProcess:
 
     def client(self, **options):
         """A plain HTTP client."""
-        return httpx.Client(base_url=self.url, timeout=30, **options)
+        return httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS, **options)
 
 
 @contextmanager

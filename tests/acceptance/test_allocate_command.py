@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "tests" / "conformance" / "data" / "allocator-scenarios.jsonl.gz"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 
 def test_explained_answers_name_the_defects_that_decided(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.command_line import database_running
 from tests.prepared_data import prepare
 from tests.redra_process import ROOT, RedraProcess
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {

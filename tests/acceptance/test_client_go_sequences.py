@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.go_client import HEADERS, PROTOBUF, GoClient, Reflector, check_types
 from tests.acceptance.server_process import server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 DRA = "resource.k8s.io/v1"
 SLICES = f"/apis/{DRA}/resourceslices"

@@ -11,7 +11,7 @@ from kubernetes.informer import SharedInformer
 
 from tests.acceptance.server_process import server_process, wait_for_own_objects
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "none.example.com"}}
 OLD_REQUEST = {"name": "gpu", "deviceClassName": "none.example.com"}

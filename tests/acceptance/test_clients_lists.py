@@ -17,7 +17,7 @@ from lightkube.resources import resource_v1
 
 from tests.acceptance.server_process import server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 COUNT = 1_200
 NAMES = [f"slice-{number:04}" for number in range(COUNT)]

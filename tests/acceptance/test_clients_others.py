@@ -26,7 +26,7 @@ from lightkube.types import CascadeType, PatchType
 
 from tests.acceptance.server_process import following, server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 CLAIM_SPEC = {
     "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "none.example.com"}}]}

@@ -22,10 +22,9 @@ from kubernetes_asyncio import config as aio_config
 from kubernetes_asyncio import watch as aio_watch
 
 from tests.acceptance.server_process import server_process
+from tests.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
-
-PATIENCE = 40
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +58,13 @@ class Candidate:
 
     def _lead(self):
         self._led.put(self._lock.identity)
-        self._resigns.wait(PATIENCE)
+        self._resigns.wait(PATIENCE_SECONDS)
         raise InterruptedError("resigned")
 
     def resign(self):
         """Stop renewing."""
         self._resigns.set()
-        assert self.stopped.wait(PATIENCE)
+        assert self.stopped.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("kind", [LeaseLock, ConfigMapLock], ids=lambda kind: kind.__name__)
@@ -73,10 +72,10 @@ def test_second_candidate_leads_when_the_first_resigns(core, kind):
     led = queue.Queue()
     name = kind.__name__.lower()
     first = Candidate(kind(name, "default", "first"), led)
-    assert led.get(timeout=PATIENCE) == "first"
+    assert led.get(timeout=PATIENCE_SECONDS) == "first"
     second = Candidate(kind(name, "default", "second"), led)
     first.resign()
-    assert led.get(timeout=PATIENCE) == "second"
+    assert led.get(timeout=PATIENCE_SECONDS) == "second"
     assert led.empty()
     second.resign()
     if kind is LeaseLock:
@@ -97,15 +96,15 @@ def test_informer_lists_again_and_again_and_its_cache_stays_right(core):
     informer = SharedInformer(listed, "default", label_selector="mine", resync_period=1)
     informer.start()
     try:
-        lists.get(timeout=PATIENCE)
+        lists.get(timeout=PATIENCE_SECONDS)
         body = {"metadata": {"name": "a", "labels": {"mine": ""}}, "data": {"n": "1"}}
         core.create_namespaced_config_map("default", body)
         for _ in range(3):
-            lists.get(timeout=PATIENCE)
+            lists.get(timeout=PATIENCE_SECONDS)
         core.patch_namespaced_config_map("a", "default", {"data": {"n": "2"}})
         # Two more lists began after the change, so the cache has been made from one of them.
         for _ in range(lists.qsize() + 2):
-            lists.get(timeout=PATIENCE)
+            lists.get(timeout=PATIENCE_SECONDS)
         assert informer.cache.get_by_key("default/a").data == {"n": "2"}
     finally:
         informer.stop()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.acceptance.server_process import following, server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/watched/resourceclaims"
 CONFIG_MAPS = "/api/v1/namespaces/{}/configmaps"

@@ -19,13 +19,14 @@ from app.cli.application import SECTIONS, root
 from app.domain.errors import InputError
 from tests.acceptance.server_process import wait_for_own_objects
 from tests.command_line import redra
+from tests.patience import PATIENCE_SECONDS
 from tests.prepared_data import prepare
 from tests.redra_process import RedraProcess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "cluster"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.mark.parametrize("command", ["up", "histories", "import", "why"])
@@ -320,7 +321,7 @@ def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
         assert server.stdout is not None
         line = server.stdout.readline()
         assert "redra serves at http://127.0.0.1:" in line
-        with httpx.Client(base_url=line.split()[-1], timeout=30) as client:
+        with httpx.Client(base_url=line.split()[-1], timeout=PATIENCE_SECONDS) as client:
             for namespace in client.get("/api/v1/namespaces").json()["items"]:
                 wait_for_own_objects(client, namespace["metadata"]["name"])
         code, out, error = redra("histories", "-o", "json", data=data)

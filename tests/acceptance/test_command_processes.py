@@ -13,7 +13,7 @@ import pytest
 
 from tests.command_line import EXAMPLES, ROOT, database_running, redra
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 COMMANDS = (
     "histories -o json",

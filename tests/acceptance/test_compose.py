@@ -14,12 +14,12 @@ import httpx
 import pytest
 import yaml
 
+from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import ROOT, RedraProcess
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-PATIENCE_SECONDS = 60.0
 
 
 class Service:
@@ -128,7 +128,7 @@ def test_services_schedule_pods_of_a_history_made_after_their_start(empty_databa
             running.append((service, service.start()))
         found = re.search(r"http://127\.0\.0\.1:\d+", running[0][1].stdout.readline())
         assert found, [service.log.read_text() for service, _ in running]
-        with httpx.Client(base_url=found.group(), timeout=30) as client:
+        with httpx.Client(base_url=found.group(), timeout=PATIENCE_SECONDS) as client:
             made = client.post("/redra/v1/histories", json={"name": "night"})
             assert made.status_code == 201, made.text
             for root in ("", "/h/night"):

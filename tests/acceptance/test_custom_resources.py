@@ -19,8 +19,9 @@ from lightkube.types import PatchType
 
 from tests.acceptance.kubectl_cluster import cluster
 from tests.acceptance.server_process import following
+from tests.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1
@@ -216,7 +217,7 @@ def test_kopf_operator_serves_a_custom_kind(server):
                     return line["object"]
         raise AssertionError("the change did not come")
 
-    with httpx.Client(base_url=server.url, timeout=60) as http, operator(server):
+    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as http, operator(server):
         server.apply(OBJECT.replace("NAME", "kopf"))
         found = wait_until(http, lambda line: line["object"].get("status", {}).get("seen"))
         assert found["status"]["seen"] == "*/5 * * * *"

@@ -9,7 +9,7 @@ import pytest
 from app.cli import console
 from tests.command_line import EXAMPLES, database_running, redra
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

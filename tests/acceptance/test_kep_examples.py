@@ -6,7 +6,7 @@ import pytest
 
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "examples" / "keps"
 RULE = "devicetaintrule/worn-out"

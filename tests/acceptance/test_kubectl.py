@@ -8,7 +8,7 @@ import pytest
 
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 CLAIM = """
 apiVersion: resource.k8s.io/v1

@@ -14,7 +14,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.objects.profile import Profile
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 MAP = """
 apiVersion: v1

@@ -10,7 +10,7 @@ import pytest
 
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1

@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 SECRET = "c2VjcmV0"
 REQUEST = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0="

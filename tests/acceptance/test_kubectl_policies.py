@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 POLICY = """
 apiVersion: admissionregistration.k8s.io/v1

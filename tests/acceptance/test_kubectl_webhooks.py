@@ -12,7 +12,7 @@ from app.adapters.certificates import CertificateFolder
 from app.adapters.clock import SystemClock
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 RULE = '{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}'
 CONFIGURATIONS = """

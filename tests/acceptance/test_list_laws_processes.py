@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.acceptance.server_process import ServerProcess
+from tests.patience import PATIENCE_SECONDS
 from tests.properties.plain_lists import Dictionary, Walk, walks
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 COLLECTIONS = ("/api/v1/{}/configmaps", "/apis/resource.k8s.io/v1/{}/resourceclaims")
 
@@ -45,7 +46,7 @@ class Lines:
         self._lines = answer.aiter_lines()
 
     async def line(self):
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_SECONDS):
             return json.loads(await anext(self._lines))
 
 
@@ -77,8 +78,8 @@ async def walk(servers, plan, restart):
     model, pages, marks = None, [], 0
     for part in (steps[:restart], steps[restart:]):
         async with (
-            httpx.AsyncClient(base_url=servers[0].url, timeout=30) as first,
-            httpx.AsyncClient(base_url=servers[1].url, timeout=30) as second,
+            httpx.AsyncClient(base_url=servers[0].url, timeout=PATIENCE_SECONDS) as first,
+            httpx.AsyncClient(base_url=servers[1].url, timeout=PATIENCE_SECONDS) as second,
         ):
             if model is None:
                 model = Dictionary(await empty(first))

@@ -24,12 +24,12 @@ from lightkube.resources.core_v1 import Pod
 
 from tests.acceptance.kubectl_cluster import BIN
 from tests.acceptance.server_process import ServerProcess
+from tests.patience import PATIENCE_SECONDS
 from tests.prepared_data import prepare
 from tests.redra_process import ROOT, RedraProcess
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
-PATIENCE = 90
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 REPLAY = "/redra/v1/histories/night~paced/replay"
 PODS = "/api/v1/pods"
@@ -47,22 +47,22 @@ class ReplayProcess(ServerProcess):
 
     def order(self, **order):
         """Change the pace; returns how the replay stands."""
-        answer = httpx.post(self.url + REPLAY, json=order, timeout=PATIENCE)
+        answer = httpx.post(self.url + REPLAY, json=order, timeout=PATIENCE_SECONDS)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def wait_end(self):
         """Return once everything has been shown; each look is a request."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
-            state = httpx.get(self.url + REPLAY, timeout=PATIENCE).json()
+            state = httpx.get(self.url + REPLAY, timeout=PATIENCE_SECONDS).json()
             if state["state"] == "ended":
                 return state
         raise AssertionError(state)
 
     def pods(self, history="night~paced"):
         """The pods of a history by name, without what a replay cannot have in common."""
-        items = httpx.get(f"{self.url}/h/{history}{PODS}", timeout=PATIENCE).json()["items"]
+        items = httpx.get(f"{self.url}/h/{history}{PODS}", timeout=PATIENCE_SECONDS).json()["items"]
         return {item["metadata"]["name"]: without_version(item) for item in items}
 
 
@@ -219,7 +219,7 @@ def informer_of(url):
 
 def wait_equal(wanted, *believers):
     """Return once all believe what is wanted; they hear of it by themselves."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         if all(believer() == wanted for believer in believers):
             return

@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.server_process import server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 GARBAGE = {
     "http2-preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",

@@ -11,16 +11,13 @@ import pytest
 
 from app.adapters.postgres.server import running_url
 from tests.acceptance.server_process import ServerProcess
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(180),
     # Only Linux tells there which processes a server has started.
     pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are read in /proc"),
 ]
-
-PATIENCE_SECONDS = 60.0
-"""Bound for what happens soon."""
 
 
 def projectors(parent: int) -> list[int]:

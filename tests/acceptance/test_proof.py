@@ -12,7 +12,7 @@ from app.domain.log import Head, Revision
 from tests.command_line import database_running, redra
 from tests.shared_data import shared_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from app.cli.application import root
 from tests.acceptance.secret_marks import Marks
 from tests.acceptance.server_process import server_process
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -15,7 +15,7 @@ from app.bootstrap.sweeping import cells
 from tests.command_line import redra
 from tests.simulation import planted_soak
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 PODS = """\
 apiVersion: resource.k8s.io/v1

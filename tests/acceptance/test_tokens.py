@@ -3,6 +3,7 @@
 import httpx
 
 from tests.acceptance.server_process import ServerProcess
+from tests.patience import PATIENCE_SECONDS
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -10,7 +11,9 @@ REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 def reviewed(server, token):
     review = {"spec": {"token": token}}
-    return httpx.post(f"{server.url}{REVIEWS}", json=review, timeout=30).json()["status"]
+    return httpx.post(f"{server.url}{REVIEWS}", json=review, timeout=PATIENCE_SECONDS).json()[
+        "status"
+    ]
 
 
 def test_token_is_known_after_a_restart_until_its_key_is_removed(tmp_path):
@@ -18,8 +21,12 @@ def test_token_is_known_after_a_restart_until_its_key_is_removed(tmp_path):
     try:
         server.start()
         body = {"metadata": {"name": "driver"}}
-        httpx.post(f"{server.url}{ACCOUNTS}", json=body, timeout=30).raise_for_status()
-        made = httpx.post(f"{server.url}{ACCOUNTS}/driver/token", json={"spec": {}}, timeout=30)
+        httpx.post(
+            f"{server.url}{ACCOUNTS}", json=body, timeout=PATIENCE_SECONDS
+        ).raise_for_status()
+        made = httpx.post(
+            f"{server.url}{ACCOUNTS}/driver/token", json={"spec": {}}, timeout=PATIENCE_SECONDS
+        )
         token = made.json()["status"]["token"]
         key = server.data / "service-accounts.key"
         assert key.stat().st_mode & 0o777 == 0o600

@@ -20,7 +20,7 @@ DOCS = ROOT / "docs"
 SECONDS_MAX = 560
 """Far more than a page needs; a machine may be busy with other things."""
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 
 def steps(page: Path) -> list[tuple[str, list[str]]]:

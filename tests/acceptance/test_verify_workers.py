@@ -23,9 +23,8 @@ from app.service.replays import verifying
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
 from tests.command_line import redra
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.test_replaying import history_of, story
-
-pytestmark = pytest.mark.timeout(300)
 
 ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
 """Other processes cost nothing, so that the shortest history is divided."""
@@ -175,7 +174,7 @@ async def test_worker_that_cannot_do_it_is_told(
 
 async def test_who_stops_waiting_leaves_no_process_behind(events: list[Event]) -> None:
     async def stop() -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while len(workers_of_ours()) < 2:  # noqa: ASYNC110 workers tell nobody of their start
                 await anyio.sleep(0.01)  # waits: for processes that tell nobody of their start
         tasks.cancel_scope.cancel()

@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 RECORDING = ROOT / "examples" / "recordings" / "maintenance"
 

@@ -10,6 +10,7 @@ import uvicorn
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.service.histories import Histories
 from tests.api.serving import running_app
+from tests.patience import PATIENCE_SECONDS
 
 PATIENT = ConnectionBounds()
 
@@ -43,7 +44,7 @@ async def running(bounds=PATIENT, limits=None):
             server = uvicorn.Server(config)
             server.capture_signals = nullcontext
             tasks.start_soon(server.serve, [listener])
-            with anyio.fail_after(10):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 while not server.started:
                     await anyio.lowlevel.checkpoint()
             yield Listening(listener.getsockname()[1], server.server_state.connections, histories)

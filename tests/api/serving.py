@@ -27,6 +27,7 @@ from app.ports import RuntimePorts
 from app.service.histories import Histories
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -115,7 +116,7 @@ class Following:
 
     async def line(self):
         """The next line, decoded."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while b"\n" not in self._pending:
                 assert not self.ended, self._pending
                 await self._grown.wait()
@@ -137,7 +138,7 @@ class Following:
 
     async def end(self):
         """Wait for the end; returns what was left."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while not self.ended:
                 await self._grown.wait()
         return self._pending

@@ -12,6 +12,7 @@ from app.domain.errors import HistoryBroken
 from app.domain.log import Draft, Head
 from app.domain.log.chain import seal
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
+from tests.patience import PATIENCE_SECONDS
 
 WORDS = "this cannot be folded"
 CAUSE = f"TypeError: {WORDS}"
@@ -93,7 +94,7 @@ async def test_mistake_while_following_ends_that_history_only(poison):
     async with serving() as server:
         await server.histories.create_cluster("night")
         await server.raw("POST", f"/h/night{CONFIG_MAPS}", config_map("poison"))
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while not server.histories.broken():
                 await anyio.lowlevel.checkpoint()
         await server.get(f"/h/night{CONFIG_MAPS}", 503)
@@ -118,7 +119,7 @@ async def test_log_that_was_replaced_is_named_and_nothing_of_the_lost_one_is_sho
         _cut(store, runtime.info.id, keep)
         refused = await server.post(stored, claim("d"), 503)
         assert refused["reason"] == "ServiceUnavailable"
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while await server.histories.open("night") is runtime:
                 await anyio.lowlevel.checkpoint()
         health = await server.raw("GET", "/readyz")

@@ -8,6 +8,7 @@ from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
 from app.domain.errors import NotFound
 from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.patience import PATIENCE_SECONDS
 
 FEW = ApiLimits(chronicles_max=1, chronicle_events_max=2)
 """Of one history something is kept, and each turn reads two events."""
@@ -31,7 +32,7 @@ async def test_log_that_gives_nothing_more_ends_the_reading_of_it(monkeypatch):
             return []
 
         monkeypatch.setattr(MemoryLog, "read", read)
-        with anyio.fail_after(20), pytest.raises(NotFound, match='history "gone"'):
+        with anyio.fail_after(PATIENCE_SECONDS), pytest.raises(NotFound, match='history "gone"'):
             await answers.whole_chronicle(runtime, runtime.views.revision)
 
 
@@ -41,7 +42,7 @@ async def test_history_that_is_closed_ends_the_reading_of_it():
         answers = Answers(server.histories, FEW)
         await answers.chronicle(runtime)
         await server.histories.close("closed")
-        with anyio.fail_after(20), pytest.raises(NotFound, match='history "closed"'):
+        with anyio.fail_after(PATIENCE_SECONDS), pytest.raises(NotFound, match='history "closed"'):
             await answers.whole_chronicle(runtime, runtime.views.revision)
 
 
@@ -55,7 +56,7 @@ async def test_more_histories_than_are_kept_are_read_to_their_ends_at_once():
             chronicle = await answers.whole_chronicle(runtime, runtime.views.revision)
             revisions[runtime.info.name] = chronicle.revision
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             async with anyio.create_task_group() as tasks:
                 for runtime in runtimes:
                     tasks.start_soon(read, runtime)

@@ -12,6 +12,7 @@ from app.api.server.connections import ConnectionBounds
 from app.api.server.limits import ApiLimits
 from tests.api.listening import PATIENT, running
 from tests.api.serving import CONFIG_MAPS, config_map
+from tests.patience import PATIENCE_SECONDS
 
 GET = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
@@ -32,7 +33,7 @@ async def connected(port):
 async def read_all(stream):
     """What comes until the server ends the connection."""
     found = b""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         try:
             while True:
                 found += await stream.receive()
@@ -43,7 +44,7 @@ async def read_all(stream):
 async def read_answer(stream):
     """One answer with a content length: status and body."""
     found = b""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while b"\r\n\r\n" not in found:
             found += await stream.receive()
         head, _, body = found.partition(b"\r\n\r\n")
@@ -130,7 +131,7 @@ async def test_odd_request_targets_are_answered(target):
     async with listening() as port:
         async with connected(port) as stream:
             await stream.send(b"OPTIONS %b HTTP/1.1\r\nhost: a\r\n\r\n" % target)
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 found = await stream.receive()
             assert found[:10] == b"HTTP/1.1 4", found
         await check_serves(port)
@@ -264,7 +265,7 @@ async def test_client_that_does_not_take_its_answer_is_cut_off():
                     pass
                 return total
 
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 while not connections:
                     await anyio.lowlevel.checkpoint()
                 while connections:

@@ -11,18 +11,18 @@ import httpx
 from app.api.server.limits import ApiLimits
 from tests.api.listening import running
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map
+from tests.patience import PATIENCE_SECONDS
 
 WRITES = 40
-
-PATIENCE_SECONDS = 90.0
-"""Bound for what happens soon."""
 
 CLAIMS_BETA = CLAIMS.replace("/v1/", "/v1beta1/")
 
 
 @asynccontextmanager
 async def client_of(server):
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}") as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{server.port}", timeout=PATIENCE_SECONDS
+    ) as client:
         yield client
 
 

@@ -21,6 +21,7 @@ from app.ports import EventLog, WakeUp
 from tests.contracts.building import START, claims
 from tests.contracts.processes import line_of, started
 from tests.contracts.stores import OpenStores
+from tests.patience import PATIENCE_SECONDS
 
 SOON = 20.0
 """Bound for what happens at once on a busy machine."""
@@ -117,7 +118,7 @@ async def test_two_writer_processes_share_a_history(database_url: str):
     async with open_database(database_url) as database, open_wake_up(database_url) as wake_up:
         log = PostgresLog(database)
         history = await new_history(log)
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_SECONDS):
             async with (
                 started("write", database_url, history, "one", 40) as one,
                 started("write", database_url, history, "two", 40) as two,
@@ -263,7 +264,7 @@ async def test_two_tails_and_a_writer_live_through_a_restart(tmp_path):
             async def follow(name: str, wake_up: WakeUp, tasks: TaskGroup) -> None:
                 seen[name] = await tail(log, wake_up, history, 60)
 
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(follow, "first", first, tasks)
                     tasks.start_soon(follow, "second", second, tasks)
@@ -311,7 +312,7 @@ async def test_one_connection_serves_many_who_wait_for_it(database_url: str):
             for _ in range(3):
                 found.append(await log.head(history))
 
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_SECONDS):
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
                     tasks.start_soon(read)

@@ -31,6 +31,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.settings import Settings
 from app.workers import projecting
 from tests.contracts.building import claims
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, config_map, namespace
 from tests.unit.service.test_cluster_clock import Hands
 
@@ -173,7 +174,7 @@ def expected_names(events: list[Event]) -> list[str]:
 
 async def opened_anew(histories: Histories, old: HistoryRuntime) -> HistoryRuntime:
     """The runtime that follows the ended one."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while True:
             found = {runtime.info.name: runtime for runtime in histories.open_runtimes()}
             runtime = found.get(old.info.name, old)
@@ -268,7 +269,7 @@ async def test_tables_are_made_anew(open_world, url: str, keep: int, more: int, 
         assert views is not None
 
         async def rows_are(wanted: list[str]) -> None:
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 while True:
                     rows = await views.rows(night.info.id, "view_objects")
                     if [row["name"] for row in rows if row["resource"] != "namespaces"] == wanted:
@@ -307,7 +308,7 @@ async def test_log_that_is_replaced_again_and_again_is_read_after_a_pause() -> N
         await replace(world, night, 4, 1)
         second = await opened_anew(histories, night)
         await replace(world, second, 3, 4)
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while not histories.broken():
                 await anyio.lowlevel.checkpoint()
         with pytest.raises(HistoryBroken, match="hash chain breaks"):

@@ -23,6 +23,7 @@ import httpx
 
 from app.adapters.postgres import migrating
 from app.adapters.postgres.server import EmbeddedServer
+from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import RedraProcess
 
 LOCK = 4711
@@ -33,7 +34,7 @@ STARTS_MAX = 20
 STARTING = ("the database server is starting or stopping", "no database server answers")
 """What a process says, and ends, when it finds no database."""
 
-GONE_SECONDS = 60.0
+GONE_SECONDS = PATIENCE_SECONDS
 """How long the child of a killed process may take to end."""
 
 GROUPS: dict[str, tuple[str, ...]] = {

@@ -46,7 +46,6 @@ def test_story_with_kills_ends_as_the_one_without(seed, plain):
 
 @pytest.mark.slow
 @pytest.mark.database
-@pytest.mark.timeout(300)
 async def test_real_processes_with_kills_end_the_story_as_without(tmp_path, plain):
     toll = await told_outside.tell(tmp_path, 1, 3, plain.states, together=False)
     assert len(toll.killed) >= 3

@@ -25,8 +25,8 @@ from app.service.folding import FoldingBounds, Projector
 from tests.crash import deciding_again, judging, story
 from tests.crash.stack import GROUPS, PROJECTOR, Stack
 from tests.crash.story import Act
+from tests.patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 180.0
 GATE_SECONDS = 2.0
 """How long a gate waits for somebody to come; then the process is killed where it is."""
 

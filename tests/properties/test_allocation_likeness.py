@@ -168,7 +168,6 @@ def answers(slices: list[dict], held: list[dict], claims: list[dict], *, alone: 
     return collected
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("unlike", [likeness.UNLIKE_MAX, 1], ids=["patient", "giving up"])
 def test_like_nodes_answer_as_if_each_were_asked_alone(
     monkeypatch: pytest.MonkeyPatch, unlike: int

@@ -18,7 +18,6 @@ WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS") or 600 * draws.FACTOR)
 CHUNKS = 8
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_answers_are_those_of_the_literal_allocator(chunk: int) -> None:
     size = WORLDS // CHUNKS
@@ -27,7 +26,6 @@ def test_answers_are_those_of_the_literal_allocator(chunk: int) -> None:
     assert {"allocated", "none", "fatal"} <= set(report.outcomes), "the worlds are all alike"
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("variant", [Variant.STABLE, Variant.INCUBATING])
 def test_other_variants_answer_as_the_literal_allocator(variant: Variant) -> None:
     for seed in range(WORLDS // 16):
@@ -36,7 +34,6 @@ def test_other_variants_answer_as_the_literal_allocator(variant: Variant) -> Non
             assert found in (None, differences.TOO_LONG), f"{source.__name__} {seed}: {found}"
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("quirk", NUMBERS)
 def test_each_repaired_quirk_answers_as_the_literal_allocator(quirk: str) -> None:
     repaired = Quirks.named(quirk)

@@ -13,6 +13,7 @@ from app.domain.log.records import LIST, WATCH
 from app.domain.values import json_tree
 from app.service import recorded_doubts
 from app.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 
 QUICK = {
     "lease_seconds": 0.3,
@@ -85,10 +86,10 @@ class Recording:
             if event.type is EventType.GAP_OBSERVED
         ]
 
-    async def wait_for(self, seen, seconds=20):
+    async def wait_for(self, seen):
         """Return when `seen(events)` is true of the log."""
         info = await self.info()
-        with anyio.fail_after(seconds):
+        with anyio.fail_after(PATIENCE_SECONDS):
             async with self.store.ports.wake_up.listen(info.id) as listener:
                 while not seen(await self.log()):
                     await listener.wait(1.0)

@@ -18,6 +18,14 @@ from app.adapters.memory import MemoryStore
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.domain.log import Revision
 from tests.api.serving import CLAIMS, claim, pod, running_app
+from tests.patience import PATIENCE_SECONDS
+
+PATIENT = ConnectionBounds(
+    header_seconds_max=PATIENCE_SECONDS,
+    send_seconds_max=PATIENCE_SECONDS,
+    linger_seconds=PATIENCE_SECONDS,
+)
+"""Nobody is cut off for being slow: clients and server of these tests share a processor."""
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -85,7 +93,9 @@ class Source:
     @asynccontextmanager
     async def client(self, **headers):
         address = f"http://127.0.0.1:{self.port}"
-        async with httpx.AsyncClient(base_url=address, headers=headers) as client:
+        async with httpx.AsyncClient(
+            base_url=address, headers=headers, timeout=PATIENCE_SECONDS
+        ) as client:
             yield client
 
     def _gate(self, app):
@@ -125,8 +135,9 @@ class Source:
                 anyio.create_task_group() as tasks,
             ):
                 config = uvicorn.Config(
-                    self._gate(app), http=connection_class(ConnectionBounds()), lifespan="off",
+                    self._gate(app), http=connection_class(PATIENT), lifespan="off",
                     log_config=None, log_level="critical", timeout_graceful_shutdown=1,
+                    timeout_keep_alive=int(PATIENCE_SECONDS),
                 )  # fmt: skip
                 config.load()
                 config.ssl = self._tls

@@ -8,6 +8,7 @@ import pytest
 from app.api.server.limits import ApiLimits, LiveBounds
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_readers import filled, headers
+from tests.patience import PATIENCE_SECONDS
 from tests.web.reading import read
 
 UI = "/ui/h/default"
@@ -23,7 +24,7 @@ async def following(server, path=f"{UI}/live"):
 
 async def message(stream):
     """The next message that is no comment."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while True:
             while b"\n\n" not in stream._pending:
                 assert not stream.ended
@@ -61,7 +62,7 @@ async def test_many_changes_are_told_as_one():
 async def test_quiet_history_is_not_silent():
     async with serving(limits=ApiLimits(live=QUICK)) as server, following(server) as stream:
         await message(stream)
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while b": nothing happened\n\n" not in stream._pending:
                 await stream._grown.wait()
 
@@ -83,7 +84,7 @@ async def test_streams_end_when_the_server_stops():
     async with serving(limits=ApiLimits(live=slow)) as server, following(server) as stream:
         await message(stream)
         server.app.end_watches()
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while not stream.ended:
                 await stream._grown.wait()
 
@@ -92,7 +93,7 @@ async def test_stream_ends_with_the_runtime_that_it_follows():
     async with serving(limits=ApiLimits(live=QUICK)) as server, following(server) as stream:
         await message(stream)
         await server.histories.close("default")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while not stream.ended:
                 await stream._grown.wait()
 

@@ -13,6 +13,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import Server, serving
 from tests.conformance.api_differences.blocks import BODY_CHARACTERS_MAX, Block
 from tests.conformance.api_differences.given import LISTED, object_for, table_object
+from tests.patience import PATIENCE_SECONDS
 
 PROFILE = Profile(version="1.36.2", gates={"DRAResourcePoolStatus": True})
 MANAGER = "fieldManager=python-requests"
@@ -80,7 +81,7 @@ async def replay(block: Block, others: Sequence[Block], entry: dict[str, Any]) -
         if not entry.get("bare"):
             await _prepare(server, block, others)
         clock.ahead += 1
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             answer = await _send(server, block, block.body + entry.get("rest", ""))
     layout = {"WATCH": _stream, "TABLE": _table}.get(block.method, _body)
     return layout(answer)

@@ -5,6 +5,7 @@ import pytest
 
 from app.adapters.clock import SystemClock, VirtualClock
 from app.domain.values.timestamps import SECOND, Instant
+from tests.patience import PATIENCE_SECONDS
 
 
 def test_system_clock_never_goes_back():
@@ -53,7 +54,7 @@ async def test_system_clock_waits_until_the_instant():
 
 
 async def test_past_instants_are_not_waited_for():
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_SECONDS):
         await SystemClock().wait_until(Instant(1))
         await VirtualClock(Instant(5)).wait_until(Instant(5))
 

@@ -134,19 +134,19 @@ def test_json_with_brackets_in_strings_is_not_deep():
 
 
 def test_yaml_nested_too_deep_is_refused():
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InputError, match="nested deeper than 100"):
         read(b"a: " + b"[" * 10_000)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_yaml_alias_bomb_is_refused():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InputError, match="aliases expand"):
         read("\n".join(lines).encode())
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_yaml_alias_to_itself_is_refused():

@@ -19,6 +19,7 @@ from app.ports import RuntimePorts
 from app.service.cluster_clock import ClusterClock
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers.loop import ControllerLoop, LoopBounds
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, START, config_map, namespace
 
 HOUR = 3_600 * SECOND
@@ -137,7 +138,7 @@ async def test_what_is_due_happens_although_the_last_event_is_ahead() -> None:
             await other.submit(namespace("default"), actor=ALICE)
             await other.submit(event_object(key), actor=ALICE)
         tasks.start_soon(loop.run)
-        with anyio.fail_after(20), runtime.subscribe(after=Revision(0)) as followed:
+        with anyio.fail_after(PATIENCE_SECONDS), runtime.subscribe(after=Revision(0)) as followed:
             async for events in followed:
                 if events[-1].type is EventType.OBJECT_DELETED:
                     break
@@ -182,7 +183,7 @@ async def test_toleration_lasts_as_long_as_it_says_although_the_taint_is_stamped
                 await other.submit(command, actor=ALICE)
         tasks.start_soon(loop.run)
         tasks.start_soon(tick, right)
-        with anyio.fail_after(60), runtime.subscribe(after=Revision(0)) as followed:
+        with anyio.fail_after(PATIENCE_SECONDS), runtime.subscribe(after=Revision(0)) as followed:
             ended = await deletion(followed, pod)
         # The taint is of an instant that the own clock sees an hour later.
         assert ended.stamp.time >= START + HOUR + 30 * SECOND

@@ -12,6 +12,7 @@ from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.alarms import Alarms
 from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.patience import PATIENCE_SECONDS
 
 HISTORIES = "/redra/v1/histories"
 
@@ -57,12 +58,12 @@ async def test_history_that_a_client_follows_stays_open(path):
     async with serving() as server:
         await server.histories.create_cluster("night")
         async with server.watch(path):
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 night = await server.histories.open("night")
                 while not night.watches.count_clients():
                     await anyio.lowlevel.checkpoint()
             assert await closed(server) == []
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while night.watches.count_clients():
                 await anyio.lowlevel.checkpoint()
         assert await closed(server) == ["night"]
@@ -85,7 +86,7 @@ async def test_write_to_a_history_that_was_closed_meanwhile_is_refused():
         await server.histories.close("night")
         key = ObjectKey("", "configmaps", "default", "m")
         command = CreateObject(key=key, version="v1", tree=config_map("m"))
-        with anyio.fail_after(20), pytest.raises(LogUnavailable):
+        with anyio.fail_after(PATIENCE_SECONDS), pytest.raises(LogUnavailable):
             await night.submit(command, actor=Actor(user="u"))
 
 

@@ -10,6 +10,7 @@ from app.domain.log import Event, Head, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.replays.overseeing import OverseeingBounds, oversee
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.analysis.verify.test_parts import steal
 from tests.unit.service.test_replaying import resealed, story
 
@@ -24,7 +25,7 @@ async def watched(events: list[Event], until: int | None) -> tuple[list[Observat
     oversight = oversight_of(info, ())
     observations: list[Observation] = []
     stopped = anyio.Event()
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_SECONDS):
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:

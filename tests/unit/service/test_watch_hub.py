@@ -8,6 +8,7 @@ from app.domain.errors import Expired
 from app.domain.log import Actor, Event, EventType, HistoryId, ObjectKey, Revision, Stamp
 from app.domain.values.timestamps import Instant
 from app.service.watches import Watches
+from tests.patience import PATIENCE_SECONDS
 
 PODS, NODES = ("", "pods"), ("", "nodes")
 
@@ -101,13 +102,16 @@ async def test_iteration_goes_on_with_what_is_published():
         batches = aiter(follower)
         assert revisions(await anext(batches)) == [1]
         watches.publish([written(2)])
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_SECONDS):
             assert revisions(await anext(batches)) == [2]
 
 
 async def test_waiting_for_growth_ends_when_there_is_something_or_no_time():
     watches = hub()
-    with watches.subscribe(after=Revision(0), place=PODS) as follower, anyio.fail_after(60):
+    with (
+        watches.subscribe(after=Revision(0), place=PODS) as follower,
+        anyio.fail_after(PATIENCE_SECONDS),
+    ):
         assert await follower.grown(0.001) is False
         watches.publish([written(1)])
         assert await follower.grown(3600) is True

@@ -8,6 +8,7 @@ import anyio
 from app.bootstrap import serving, stores
 from app.bootstrap.histories import open_histories
 from app.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 
 
 async def test_holder_differs_between_starts_with_one_host_and_number(monkeypatch):
@@ -25,7 +26,7 @@ async def test_holder_differs_between_starts_with_one_host_and_number(monkeypatc
         async with open_histories(store, settings) as histories:
             serving.supervise(histories, store, settings, with_projector=False)
             await histories.create_cluster("default")
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_SECONDS):
                 while len(holders) < count:
                     await anyio.lowlevel.checkpoint()
     assert len(set(holders)) == 2

@@ -16,6 +16,7 @@ from app.service.runtime import HistoryRuntime
 from app.workers import supervisor
 from app.workers.loop import ControllerLoop, LoopBounds
 from app.workers.supervisor import WorkerSetting
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, START, config_map, namespace, running_history
 
 
@@ -43,7 +44,7 @@ async def test_a_failing_controller_is_told_and_the_others_go_on(
     )
     async with running_history(store=store) as history, anyio.create_task_group() as tasks:
         tasks.start_soon(supervisor.run, history, setting)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await ran.wait()
             await history.submit(namespace("default"), actor=ALICE)
         assert history.troubles == {"breaks": "ValueError: a mistake of ours"}
@@ -108,7 +109,7 @@ async def test_one_odd_object_does_not_stop_the_work_on_others(
 
 async def test_trouble_is_over_after_a_calm_while(monkeypatch: pytest.MonkeyPatch) -> None:
     async with clumsy_at_work(monkeypatch, in_fold=False, calm_seconds=0.0) as (history, _):
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while history.troubles:  # noqa: ASYNC110 - troubles are a dict, not an event
                 await anyio.sleep(0.01)  # waits: for the next renewal of a lease
         assert not history.troubles
@@ -139,7 +140,7 @@ async def clumsy_at_work(
             await history.submit(config_map(name), actor=ALICE)
         setting = WorkerSetting(leases=leases, holder="test", compiler=CelCompiler())
         tasks.start_soon(supervisor.run, history, setting)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await all_greeted.wait()
         yield history, greeted
         tasks.cancel_scope.cancel()

@@ -19,6 +19,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers import supervisor
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
+from tests.patience import PATIENCE_SECONDS
 
 USER = Actor(user="alice", groups=("system:masters",))
 RESOURCE = "resource.k8s.io"
@@ -130,7 +131,7 @@ def is_bound(runtime: HistoryRuntime, name: str) -> bool:
 
 
 async def wait_until(runtime: HistoryRuntime, condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while not condition():
             await runtime.wait_for(runtime.views.revision + 1, 0.1)
 
@@ -226,7 +227,7 @@ async def test_loop_whose_lease_was_taken_stops_leading():
         tasks.start_soon(loop.run)
         await wait_until(runtime, lambda: loop.leads)
         token = None
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             while token is None:
                 token = await _steal(store, runtime)
         await make_pod(runtime, "pod")

@@ -17,6 +17,7 @@ from app.service.histories import Histories
 from app.service.pacing.player import Player
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, namespace
 from tests.unit.service.pacing.world import create, delete
 
@@ -55,7 +56,7 @@ class Server:
 
     async def run(self, companions: Companions) -> None:
         """Run the tasks of the server until no replay is played."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             async with anyio.create_task_group() as tasks:
                 companions.start(tasks, lambda: self.ends.append("end"))
                 while companions.players:
@@ -99,7 +100,7 @@ async def test_renaming_of_what_is_played_ends_the_replay_alone() -> None:
 async def take_over(server: Server, companions: Companions) -> Player:
     """Another process plays from now on: nobody renews the lease of the first any more."""
     player = companions.players[PACED]
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while await server.store.leases.acquire(player.info.id, "replay", "x", seconds=60) is None:
             await anyio.lowlevel.checkpoint()
     return player
@@ -182,7 +183,7 @@ async def test_lease_is_renewed_while_the_first_state_is_shown() -> None:
                 await renewed.wait()
                 return await server.histories.open(name)
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await server.play(histories=Slow(), speed=0.0)
         assert renewed.is_set()
 
