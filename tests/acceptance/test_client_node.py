@@ -17,7 +17,6 @@ MISSING = shutil.which("node") is None or shutil.which("npm") is None
 pytestmark = [
     pytest.mark.database,
     pytest.mark.slow,
-    pytest.mark.timeout(240),
     pytest.mark.skipif(MISSING, reason="node and npm are no part of the project's environment"),
 ]
 

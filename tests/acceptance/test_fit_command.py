@@ -8,7 +8,7 @@ import pytest
 
 from tests.command_line import EXAMPLES, database_running, redra
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

@@ -11,7 +11,7 @@ from app.adapters.certificates import CertificateFolder
 from app.adapters.clock import SystemClock
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 OPERATOR = """
     import kopf

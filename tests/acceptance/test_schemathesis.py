@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.acceptance.server_process import server_process
 from tests.fuzz.seeds import all_seeds
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.database, pytest.mark.slow]
 
 PLACES = ["api/v1", "apis/apps/v1", "apis/resource.k8s.io/v1", "apis/stable.example.com/v1"]
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance]
