@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain.log import EventType, ObjectKey
+from app.domain.objects.write.commands import ImportObject, RecordDecision
 from app.service.replays.deciding import altered
 from projections.objects import ObjectsProjection
 from tests.unit.projections.log_of import LogOf
@@ -98,13 +99,14 @@ def test_pods_that_wait_refused_are_named():
 class Kubelet:
     """A kubelet that remembers what it was shown."""
 
-    name, reads, queues = "kubelet", frozenset(), ()
-    step = settled = due = redecide = None
+    name, reads, queues = "kubelet", frozenset(("pods",)), ("queue",)
 
     def __init__(self):
         self.shown = []
+        self.step, self.settled, self.due, self.redecide = "step", "settled", "due", "redecide"
 
     def fold(self, event, views):
+        assert views == "views"
         self.shown.append(event.key.name)
 
 
@@ -133,8 +135,25 @@ def test_kubelets_serve_the_pods_that_no_recorded_one_serves(reached, deleting, 
         ("uid-p", what): event.stamp.time + seconds * 1_000_000 for what, seconds in reached.items()
     }
     kubelet = Kubelet()
-    altered.StrayPods(kubelet, there).fold(event, None)
+    altered.StrayPods(kubelet, there).fold(event, "views")
     assert kubelet.shown == (["p"] if is_served else [])
+
+
+def test_kubelets_of_a_changed_world_work_as_any_others():
+    kubelet = Kubelet()
+    stray = altered.StrayPods(kubelet, {})
+    for port in ("name", "reads", "queues", "step", "settled", "due", "redecide"):
+        assert getattr(stray, port) == getattr(kubelet, port)
+
+
+def test_decision_of_a_changed_world_says_that_it_was_paced():
+    body = {"inputs": {"revision": 7}, "attempt": 1}
+    decided = RecordDecision(namespace="ns", name="p", body=body)
+    told = altered.paced(decided)
+    assert told.body == {"inputs": {"revision": 7, "paced": True}, "attempt": 1}
+    assert body == {"inputs": {"revision": 7}, "attempt": 1}
+    write = ImportObject(operation="ADDED", key=SETS, uid="u", tree={})
+    assert altered.paced(write) is write
 
 
 def test_kubelets_of_a_changed_world_see_all_else_but_nodes():
@@ -145,5 +164,5 @@ def test_kubelets_of_a_changed_world_see_all_else_but_nodes():
     kubelet = Kubelet()
     stray = altered.StrayPods(kubelet, {})
     for event in log.events:
-        stray.fold(event, None)
+        stray.fold(event, "views")
     assert kubelet.shown == ["c"]
