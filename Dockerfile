@@ -3,8 +3,10 @@ RUN pip install --no-cache-dir "uv>=0.8,<1"
 WORKDIR /app
 COPY . .
 RUN uv sync --frozen --no-dev --python python3
-ENV PATH="/app/.venv/bin:$PATH"
-# Where docker-compose.yml puts REDRA_DATA: the kubeconfig is written there.
+ENV PATH="/app/.venv/bin:$PATH" REDRA_DATA=/var/lib/redra
+# Database, keys and kubeconfig. Nothing else is written to, but /tmp.
 RUN install -d -o nobody -m 0700 /var/lib/redra
 USER nobody
-CMD ["redra", "--help"]
+EXPOSE 8443
+HEALTHCHECK --interval=2s --timeout=5s --start-period=60s --retries=3 CMD ["python3", "-c", "import ssl, urllib.request as u; u.urlopen('https://127.0.0.1:8443/readyz', context=ssl.create_default_context(cafile='/var/lib/redra/pki/ca.crt'))"]
+CMD ["redra", "up", "--tls", "--listen", "0.0.0.0:8443"]

@@ -58,6 +58,11 @@ def say(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def flush() -> None:
+    """Let those see what was said who read it while the command goes on."""
+    sys.stdout.flush()
+
+
 def say_json(value: Any) -> None:
     """The answer as JSON, indented, keys sorted."""
     text = msgspec.json.encode(value, order="sorted")

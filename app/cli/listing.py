@@ -140,7 +140,7 @@ def log(
                     elif not follow:
                         return
                     else:
-                        typer.get_text_stream("stdout").flush()
+                        console.flush()
                         await listener.wait(settings.poll_seconds)
 
     console.run(read)

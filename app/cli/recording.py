@@ -71,7 +71,7 @@ def record(
 
     def say(text: str) -> None:
         console.say(text)
-        typer.get_text_stream("stdout").flush()
+        console.flush()
 
     async def run() -> None:
         await process.record(settings, wanted, is_once=once, say=say, note=console.note)

@@ -145,7 +145,7 @@ def up(
         console.say(f"redra serves at {url}")
         console.say(f"pages for a browser: {url}/ui/")
         console.say(f"try: kubectl --kubeconfig {own_kubeconfig} get resourceslices")
-        typer.get_text_stream("stdout").flush()
+        console.flush()
 
     if not settings.tls and (settings.authorization == "rbac" or settings.policy_file):
         console.note("redra: kubectl sends no credentials without TLS; add --tls to use it")

@@ -74,7 +74,7 @@ def serve_replay(
         console.say(
             f"try: kubectl --kubeconfig {own_kubeconfig} --server {url}/h/{name} get pods -A -w"
         )
-        typer.get_text_stream("stdout").flush()
+        console.flush()
 
     async def serve() -> None:
         await serving.serve(

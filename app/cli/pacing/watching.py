@@ -55,7 +55,7 @@ def watch_over(
             else:
                 console.say(str(each))
         if observations:
-            typer.get_text_stream("stdout").flush()
+            console.flush()
 
     async def run() -> overseeing.Watched:
         return await overseeing.watch_over(
