@@ -1,13 +1,16 @@
 """`redra minimise` at the command line: each predicate on a recording, interruption, refusals."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from app.bootstrap.minimising import searching
+from app.bootstrap.executors import DaskExecutor
+from app.bootstrap.minimising import searching, sharing
 from app.bootstrap.minimising.judging import Judge
 from tests.command_line import redra
 from tests.shared_data import shared_path
@@ -23,6 +26,7 @@ def recording() -> Path:
 
 
 def minimise(source: Path, keep: str, file: Path, *more: object) -> dict[str, object]:
+    file.parent.mkdir(exist_ok=True)
     code, out, error = redra(
         "minimise", source, "--keep", keep, "-o", file, "--output", "json", *more
     )
@@ -48,6 +52,32 @@ def test_recording_comes_down_to_a_screen(
     assert said in str(report["sighting"])
     code, out, _ = redra("replay", tmp_path / "small.zip", "--mode", "verify", "-o", "json")
     assert code == 0, out
+
+
+@pytest.mark.timeout(400)
+def test_result_is_the_same_with_workers_one_of_which_dies(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "HERE_MAX", 0)
+    keep = "violation placement-respects-taints"
+    sent, killed = 0, 0
+    run = DaskExecutor.map
+
+    def count(self, function, bundles, tasks, heard=None):
+        nonlocal sent, killed
+        sent += len(tasks)
+        if not killed and sent > 10:
+            killed = next(iter(self._client.run(os.getpid).values()))
+            os.kill(killed, signal.SIGKILL)
+        return run(self, function, bundles, tasks, heard)
+
+    alone = minimise(recording, keep, tmp_path / "alone" / "small.zip")
+    with mock.patch.object(DaskExecutor, "map", count):
+        together = minimise(recording, keep, tmp_path / "workers" / "small.zip", "--workers", 2)
+    assert killed, f"{sent} candidates were sent"
+    files = [tmp_path / name / "small.zip" for name in ("alone", "workers")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert (alone["minimal"], together["minimal"]) == (True, True)
 
 
 @pytest.fixture

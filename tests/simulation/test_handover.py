@@ -15,6 +15,7 @@ from app.domain.allocation import AllocatedState, Allocation, Allocator, Feature
 from app.domain.devices.cel_selectors import CelCompiler
 from tests.cluster import Cluster
 from tests.command_line import redra
+from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 from tests.simulation.planted_soak import DEFECTS
 
@@ -102,8 +103,22 @@ def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
     planted_soak.write(cluster, bundle)
     code, out, error = redra("export", bundle, "--as", "pytest", "--redact", "-o", file)
     assert (code, out) == (2, "")
-    assert "without its names the history is decided otherwise" in error
+    assert "without its names the history is decided otherwise, first at decision 5 of 9: " in error
+    assert "decision about default/l0009 Scheduled with names" in error
+    assert "decision about default/l0009 Unschedulable without" in error
+    assert "ObjectKey" not in error
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "e-taints-rules-ignored"],
+)
+def test_whole_recording_is_decided_the_same_without_its_names(name: str, tmp_path: Path) -> None:
+    source, file = shared_path("histories", name), tmp_path / "story.py"
+    code, out, error = redra("export", source, "--as", "pytest", "--redact", "-o", file)
+    assert code == 0, error
+    assert "every decision is the same" in out
 
 
 def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Path) -> None:
@@ -129,7 +144,7 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
     file = tmp_path / "case.json"
     for pod in ("pod-0", "pod-7", "default/pod-20"):
         code, _, error = redra(
-            "export", soak, "--as", "go-allocator-case", "--pod", pod, "-o", file
+            "export", soak, "--as", "go-allocator-case", "--pod", pod, "-o", file, "--force"
         )
         assert code == 0, error
         (case,) = json.loads(file.read_text())["cases"]
@@ -160,7 +175,7 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
         (("--as", "pytest", "--never", "difference"), "a test cannot ask"),
         (("--as", "manifests", "--never", "evicted"), "--never: it does not go with --as"),
         (("--as", "manifests", "--with-secrets"), "--with-secrets: it does not go with"),
-        (("--redact",), "--redact: it does not go with --as bundle"),
+        (("--redact",), "--redact: it is not about bundles"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(

@@ -58,6 +58,6 @@ def test_planted_defect_comes_down_to_what_it_needs(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.zip", "soak.zip"]
     # What is smallest cannot be made smaller.
     code, out, error = redra(
-        "minimise", small, "--keep", f"violation {rule}", "-o", small, "--output", "json"
+        "minimise", small, "--keep", f"violation {rule}", "-o", small, "--output", "json", "--force"
     )
     assert json.loads(out)["inputs"] == report["inputs"], error

@@ -2,10 +2,11 @@
 
 Names of objects, namespaces, pools, devices and requests, values of labels and texts in attributes
 become `a0001`, `a0002`, … in the order in which they sort, wherever they stand, and in the string
-literals of selectors. Names that every cluster has (`default`, `kube-…`, `system-…`) stay, and the
-letter says between which of them a name sorts. Annotations, environment, arguments, messages and
-parameters of drivers are left out. Kept are kinds, keys of labels and taints, names of drivers and
-attributes, numbers, versions and quantities: a decision rests on them.
+literals of selectors, but for names of drivers there, which classes may have, too. Names that every
+cluster has (`default`, `kube-…`, `system-…`) stay, and the letter says between which of them a name
+sorts. Annotations, environment, arguments and messages are left out, parameters of drivers emptied.
+Kept are kinds, keys of labels and taints, names of drivers and attributes, numbers, versions and
+quantities: a decision rests on them.
 """
 
 import re
@@ -65,7 +66,6 @@ _LEFT_OUT = frozenset(
         "args",
         "command",
         "message",
-        "parameters",
         "volumes",
         "volumeMounts",
         "imagePullSecrets",
@@ -88,10 +88,15 @@ _NODE_USER = "system:node:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """What each name is replaced by; `made` are all that names become."""
+    """What each name is replaced by; `made` are all that names become.
+
+    `drivers` are names of drivers. A selector means the driver by them, also where a class has the
+    same name.
+    """
 
     names: Mapping[str, str]
     made: frozenset[str] = frozenset()
+    drivers: frozenset[str] = frozenset()
 
     def input(self, step: Input) -> Input:
         """A step without its names."""
@@ -157,7 +162,8 @@ class Redaction:
 
         def replaced(literal: re.Match[str]) -> str:
             text = literal[1] if literal[1] is not None else literal[2]
-            return f'"{self.names[text]}"' if text in self.names else literal[0]
+            is_name = text in self.names and text not in self.drivers
+            return f'"{self.names[text]}"' if is_name else literal[0]
 
         return _LITERAL.sub(replaced, expression)
 
@@ -177,9 +183,11 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         known.update(part for part in text.split("/") if not _KEPT.fullmatch(part))
         return text
 
+    drivers: set[str] = set()
     for step in inputs:
         for tree in (step.event.object, step.before or {}):
             _mapped(tree, "", note, lambda text: text)
+            drivers.update(_drivers(tree))
         note(step.event.key.namespace)
         note(step.event.key.name)
     width = max(4, len(str(len(known))))
@@ -187,7 +195,21 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         name: f"{_letter(name)}{number:0{width}}"
         for number, name in enumerate(sorted(known), start=1)
     }
-    return Redaction(names=names, made=frozenset(names.values()))
+    return Redaction(names=names, made=frozenset(names.values()), drivers=frozenset(drivers))
+
+
+def _drivers(tree: Any) -> Iterator[str]:
+    """The names of drivers in a tree, wherever they stand, and the domains of attributes."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            if key == "driver" and isinstance(value, str):
+                yield value
+            elif key in ("attributes", "capacity") and isinstance(value, dict):
+                yield from (name.partition("/")[0] for name in value if "/" in name)
+            yield from _drivers(value)
+    elif isinstance(tree, list):
+        for item in tree:
+            yield from _drivers(item)
 
 
 def _letter(name: str) -> str:
@@ -214,6 +236,9 @@ def _fields(
 ) -> Iterator[tuple[str, Any]]:
     for key, value in tree.items():
         if key in _LEFT_OUT:
+            continue
+        if key == "parameters":
+            yield key, {}  # of drivers: they must be there, whatever is in them
             continue
         yield key, _mapped(value, "name" if field in _LABELS else key, name, expression)
 

@@ -3,7 +3,8 @@
 A predicate is written in words:
 
 - `violation [RULE]`: an invariant does not hold
-- `unschedulable [[NAMESPACE/]POD] [because TEXT]`: a pod cannot be scheduled
+- `unschedulable [[NAMESPACE/]POD] [because TEXT]`: a pod cannot be scheduled; the text is in its
+  message or in a cause of the scheduler's decision, such as `taint`
 - `evicted [[NAMESPACE/]POD] [because TEXT]`: a pod is evicted for a taint or by preemption
 - `differs profile=A,B | quirk=NAME | gate=NAME [CLASS]`: two control planes decide differently
 - `difference [CLASS]`: a decide replay differs from what was recorded
@@ -36,6 +37,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.fields.decision_body import Cause
 from app.domain.values.timestamps import SECOND, Instant
 
 _UNSCHEDULABLE = "Unschedulable"
@@ -127,9 +129,9 @@ _Said: TypeAlias = tuple[Event, str, Event | None]
 class PodCondition:
     """A pod has a condition: it is Unschedulable, or evicted.
 
-    `because` is a text in the message. `needed` and `known` are the kinds of causes, masked, that
-    the message must have all of, and may have; `device` is what excludes most devices, as the
-    decision says it.
+    `because` is a text in the message, or in a cause of the decision. `needed` and `known` are the
+    kinds of causes, masked, that the message must have all of, and may have; `device` is what
+    excludes most devices, as the decision says it.
     """
 
     word: str
@@ -160,21 +162,22 @@ class PodCondition:
         assert chosen is not None, "the history shows it"
         causes = frozenset(_causes(chosen[1]))
         about = {each for each in causes if any(word in each for word in _ABOUT_DEVICES)}
-        return replace(
-            self, needed=frozenset(about or causes), known=causes, device=_main_cause(chosen[2])
-        )
+        # A text that only the decision has is the cause to keep, be it the main one or not.
+        is_told = self.because in chosen[1]
+        device = _main_cause(chosen[2]) if is_told else ""
+        return replace(self, needed=frozenset(about or causes), known=causes, device=device)
 
     def _chosen(self, events: Sequence[Event]) -> _Said | None:
         said: list[_Said] = []
         passed: set[str] = set()
         decisions: dict[tuple[str, str], Event] = {}
         for event in events:
-            if event.type is EventType.DECISION_RECORDED:
+            if event.type is EventType.DECISION_RECORDED and _is_of_scheduler(event):
                 decisions[event.key.namespace, event.key.name] = event
             if event.key[:2] != api_resources.PODS or not event.is_about_object:
                 continue
             decision = decisions.get((event.key.namespace, event.key.name))
-            message = self._message(event)
+            message = self._message(event, decision)
             if message is not None and self.device in ("", _main_cause(decision)):
                 said.append((event, message, decision))
             elif event.type is EventType.OBJECT_DELETED or core.node_name(event.object):
@@ -184,7 +187,7 @@ class PodCondition:
         lasting = [each for each in said if each[0].uid not in passed] or said
         return lasting[-1]
 
-    def _message(self, event: Event) -> str | None:
+    def _message(self, event: Event, decision: Event | None) -> str | None:
         if not self._is_meant(event.key) or event.type is EventType.OBJECT_DELETED:
             return None
         if self.word == "evicted":
@@ -199,9 +202,17 @@ class PodCondition:
             return None
         message = f"{condition.reason}: {condition.message}"
         causes = frozenset(_causes(message))
-        if self.because not in message or not self.needed <= causes:
+        if self.because not in message and not self._is_because(decision):
+            return None
+        if not self.needed <= causes:
             return None
         return message if self.known is None or causes <= self.known else None
+
+    def _is_because(self, decision: Event | None) -> bool:
+        """Whether a cause of the decision has the text."""
+        return any(
+            self.because in f"{cause.cause}: {cause.about}" for cause in _causes_of(decision)
+        )
 
     def _is_meant(self, key: ObjectKey) -> bool:
         return self.pod in ("", key.name, f"{key.namespace}/{key.name}")
@@ -393,13 +404,24 @@ def _differing(switch: str, kind: str) -> Differing:
 
 def _main_cause(decision: Event | None) -> str:
     """What excludes most devices, of those that are not suitable; empty where nothing tells."""
-    if decision is None:
-        return ""
     devices: Counter[str] = Counter()
-    for cause in decision_body.summary_of(decision.object).causes:
-        if cause.cause != SUITABLE:
-            devices[cause.cause] += cause.devices
+    for cause in _causes_of(decision):
+        devices[cause.cause] += cause.devices
     return max(sorted(devices), key=lambda each: devices[each], default="")
+
+
+def _causes_of(decision: Event | None) -> list[Cause]:
+    """The causes of devices that are not suitable, as a decision counts them."""
+    if decision is None:
+        return []
+    causes = decision_body.summary_of(decision.object).causes
+    return [cause for cause in causes if cause.cause != SUITABLE]
+
+
+def _is_of_scheduler(decision: Event) -> bool:
+    """Other controllers decide about what may have the name of a pod, too."""
+    body = decision_body.read(decision.object)
+    return body.controller == "scheduling" and body.resource == "pods"
 
 
 def _causes(message: str) -> Iterator[str]:

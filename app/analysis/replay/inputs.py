@@ -7,11 +7,13 @@ pod is as far here as it was there: bound, or terminating. What a driver wrote a
 until the claim has that device.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from app.analysis.replay.authors import UNNAMED
 from app.domain.log import Event, EventType
+from app.domain.objects import registry as kinds
+from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import (
     Command,
     DeleteObject,
@@ -224,6 +226,15 @@ def _deletion(found: Input) -> DeleteObject:
         # It was let through when it was recorded, perhaps for what the log does not keep.
         options=WriteOptions(skips_review=True),
     )
+
+
+def as_served(command: DeleteObject, profile: Profile) -> DeleteObject:
+    """The deletion in a version that the release serves; the log does not say in which it was."""
+    kind = kinds.find(command.key.group, command.key.resource)
+    if kind is None or kinds.is_served(kind, command.key.group, command.version, profile):
+        return command
+    versions = kinds.served_versions(kind, profile)
+    return replace(command, version=versions[0][1]) if versions else command
 
 
 def _grace(found: Input) -> int | None:

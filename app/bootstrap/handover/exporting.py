@@ -109,11 +109,22 @@ def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
     pairs = zip_longest(expected, actual)
     number, (left, right) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
     raise InputError(
-        f"without its names the history is decided otherwise, first at decision {number + 1}: "
-        f"{left} is {right}",
+        f"without its names the history is decided otherwise, first at decision {number + 1} "
+        f"of {len(expected)}: {_said(left)} with names, {_said(right)} without",
         place="--redact",
-        cure="a selector looks into its values (startsWith, matches); export it without --redact",
+        cure="make it small before (redra minimise), or export it without --redact",
     )
+
+
+def _said(decided: redaction.Decided | None) -> str:
+    """What is decided, in the words of the history without names."""
+    if decided is None:
+        return "nothing"
+    key, outcome, (node, devices) = decided
+    kind = "decision about" if key.resource == "decisions" else key.resource
+    named = f"{kind} {key.namespace}/{key.name or '…'}"
+    places = [*([f"on {node}"] if node else []), *("/".join(each) for each in devices)]
+    return " ".join([named, *([outcome] if outcome else []), *places])
 
 
 def _is_told(event: Event) -> bool:

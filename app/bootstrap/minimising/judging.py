@@ -46,9 +46,11 @@ class Judge:
     def __init__(
         self, material: Material, info: HistoryInfo, settings: Settings, predicate: Predicate
     ) -> None:
+        self.material = material
+        self.info = info
+        self.settings = settings
         self.predicate = predicate
         self._runner = Runner(material, _as(info, is_recorded=material.is_recorded), Engines())
-        self._settings = settings
 
     def judge(self, candidate: Candidate) -> Judged:
         """Run the candidate and look at it."""
@@ -104,7 +106,7 @@ class Judge:
     def _differences(self, ran: Ran) -> list[DecideDifference]:
         """The differences of a decide replay that are meant, gravest first."""
         assert isinstance(self.predicate, Unlike), "it is about a decide replay"
-        report = anyio.run(partial(_decide, ran, self._settings))
+        report = anyio.run(partial(_decide, ran, self.settings))
         return self.predicate.meant(report.differences)
 
 

@@ -31,6 +31,19 @@ KeepOption = Annotated[
 ]
 
 
+SecondsOption = Annotated[
+    float | None, typer.Option(min=1, help="After so long write the smallest history so far.")
+]
+
+WorkersOption = Annotated[
+    int, typer.Option(min=0, max=256, help="Try on so many local processes (Dask).")
+]
+
+SchedulerOption = Annotated[
+    str, typer.Option(metavar="tcp://HOST:PORT", help="Try on an existing Dask cluster.")
+]
+
+
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
     root.command("minimise")(minimise)
@@ -46,10 +59,9 @@ def minimise(
     gate: GateOption = None,
     quirk: QuirkOption = None,
     force: ForceOption = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option(min=1, help="After so long write the smallest history so far."),
-    ] = None,
+    seconds: SecondsOption = None,
+    workers: WorkersOption = 0,
+    scheduler: SchedulerOption = "",
     data: DataOption = None,
     output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
 ) -> None:
@@ -60,11 +72,13 @@ def minimise(
     anew, under virtual time. A recording that shows it only as it was recorded is taken so. What
     --keep leaves open (the rule, the kind of cause, the class) is what the whole history shows.
 
-    Interrupted, nothing is written; the same command goes on where it was.
+    The result is the same however many workers there are. Interrupted, nothing is written; the same
+    command goes on where it was.
     """
     from app.analysis.minimise import predicates
-    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap import executors, garbage_collection, process_settings, stores
     from app.bootstrap.minimising import searching, sources
+    from app.bootstrap.minimising.sharing import SharedJudges
 
     predicate = predicates.parse(keep)
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
@@ -84,15 +98,17 @@ def minimise(
 
     history = console.run(read)
     try:
-        done = searching.minimise(
-            history,
-            settings,
-            predicate,
-            file,
-            name=file.stem,
-            seconds=seconds,
-            tell=_Said(history.events).tell,
-        )
+        with executors.opened(workers, scheduler) as executor:
+            done = searching.minimise(
+                history,
+                settings,
+                predicate,
+                file,
+                name=file.stem,
+                seconds=seconds,
+                judges_of=lambda judge: SharedJudges(judge, executor),
+                tell=_Said(history.events).tell,
+            )
     except KeyboardInterrupt:
         console.note("interrupted: nothing is written; the same command goes on from here")
         raise

@@ -114,15 +114,15 @@ class Runner:
         return Ran(info=info, events=events, runner=self, candidate=candidate, not_done=not_done)
 
     def is_valid(self, candidate: Candidate) -> bool:
-        """Whether the API would take the objects of the candidate that are cut.
+        """Whether the API would take every write of the objects of the candidate that are cut.
 
-        What was wrong with an object before it was cut does not count.
+        What was wrong with a write before it was cut does not count.
         """
         rules = self._engine.rules(self.info)
         cut = {key for key, *_ in (*candidate.cuts, *candidate.values)}
         whole = {step.number: step for step in self.material.steps}
         for step in self.material.inputs(candidate):
-            if step.event.key in cut and step.event.type is EventType.OBJECT_CREATED:
+            if step.event.key in cut and step.event.type is not EventType.OBJECT_DELETED:
                 errors = _errors(rules, step)
                 if errors and not errors <= _errors(rules, whole[step.number]):
                     return False
@@ -152,12 +152,15 @@ class Runner:
 
 
 def _errors(rules: Rules, step: Input) -> frozenset[str]:
-    """What validation has against an object as it is made."""
+    """What validation has against an object as it is after a write, and against the change."""
     kind = kinds.find(step.event.key.group, step.event.key.resource)
     if kind is None:
         return frozenset()
     context = rules.context(ObjectsProjection(), step.time)
-    problems = rules.validate_create(kind, dict(step.event.object), context)
+    tree = dict(step.event.object)
+    problems = rules.validate_create(kind, tree, context)
+    if step.before is not None and step.event.type is EventType.OBJECT_UPDATED:
+        problems += rules.validate_update(kind, tree, dict(step.before), "", context)
     return frozenset(str(problem) for problem in problems)
 
 

@@ -9,7 +9,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES, SCHEDULER
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import subject_of
-from app.analysis.replay.inputs import Input, command_of
+from app.analysis.replay.inputs import Input, as_served, command_of
 from app.analysis.replay.pace import is_derived
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording, note_reached
@@ -342,8 +342,10 @@ class Run:
             return
         if self._spare.pop(event.uid, None) is not None and ours is not None:
             return  # a controller here has made it
-        if isinstance(command, DeleteObject) and event.uid in self._variant.skipped:
-            self._announce(event.key)
+        if isinstance(command, DeleteObject):
+            command = as_served(command, self.timeline.rules.profile)
+            if event.uid in self._variant.skipped:
+                self._announce(event.key)
         actor: Actor = event.stamp.actor
         self._is_outside = True
         self._writer = short_name(found.author) if self._is_imposed(found) else None

@@ -1,11 +1,14 @@
 """Predicates: how they are written, and what they take for the same defect."""
 
 import pytest
+from msgspec import structs
 
 from app.analysis.minimise import predicates
 from app.analysis.minimise.predicates import Command, PodCondition
 from app.analysis.verify.invariants.placements import Switches
 from app.domain.errors import InputError
+from app.domain.log import EventType
+from app.domain.log.chain import canonical_json
 from tests.cluster import Cluster
 
 
@@ -90,6 +93,40 @@ def test_pod_that_waits_for_another_reason_is_not_the_same() -> None:
         assert settled.sighting(mine) is not None
     # A device in use is not no device, whatever the message of the pod says.
     assert predicate.settled(held).sighting(absent) is None
+
+
+def test_decisions_about_a_claim_of_that_name_say_nothing_of_a_pod() -> None:
+    shown = Shown(waiting(devices=1, holder=True))
+    (decision,) = [
+        event
+        for event in shown.events
+        if event.type is EventType.DECISION_RECORDED and event.key.name == "waiting"
+    ]
+    last = next(event for event in reversed(shown.events) if event.key.name == "waiting")
+    body = {**decision.object, "controller": "claims", "resource": "resourceclaims", "summary": {}}
+    other = structs.replace(decision, body=canonical_json(body), tree=body)
+    settled = predicates.parse("unschedulable").settled(shown)
+    shown.events = [*shown.events, other, last]
+    assert predicates.parse("unschedulable").settled(shown) == settled
+    assert settled.device
+
+
+def test_cause_that_only_the_decision_names_is_kept() -> None:
+    cluster = waiting(devices=1, holder=True)
+    cluster.node("other")
+    cluster.slice("other", devices=1)
+    cluster.rule("bad", selector={"pool": "other"})
+    cluster.wait(10)
+    shown = Shown(cluster.settle())
+    settled = {
+        text: predicates.parse(f"unschedulable waiting because {text}").settled(shown)
+        for text in ("taint", "allocated")
+    }
+    assert all(each.sighting(shown) is not None for each in settled.values())
+    held = Shown(waiting(devices=1, holder=True))
+    assert settled["allocated"].sighting(held) is not None
+    assert settled["taint"].sighting(held) is None
+    assert predicates.parse("unschedulable because nothing").sighting(shown) is None
 
 
 def test_pod_without_nodes_does_not_wait_for_devices() -> None:

@@ -1,0 +1,82 @@
+"""Candidates judged by the workers of an executor. What travels is the material, once to each."""
+
+import hashlib
+import pickle
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from app.analysis.minimise.material import Candidate, Material
+from app.bootstrap import garbage_collection
+from app.bootstrap.executors import Executor, Task
+from app.bootstrap.minimising.judging import Judge, Judged
+from app.domain.errors import InputError
+
+HERE_MAX = 8
+"""Candidates of so few steps are judged here: sooner than they are sent."""
+
+_MATERIALS_MAX = 2
+
+_Data: TypeAlias = tuple[str, Candidate]
+"""The digest of the material, and the candidate."""
+
+
+class SharedJudges:
+    """Judges candidates on workers, and small ones here: the same judgements, sooner."""
+
+    def __init__(self, judge: Judge, executor: Executor) -> None:
+        self.width = executor.width
+        self._judge = judge
+        self._executor = executor
+        material = judge.material
+        plain = Material(steps=material.steps, made=material.made, is_recorded=material.is_recorded)
+        self._content = pickle.dumps((plain, judge.info, judge.settings, judge.predicate))
+        self._digest = hashlib.sha256(self._content).hexdigest()
+        self._bundles = {self._digest: self._content}
+
+    def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+        """The judgement of each, in order. Raises InputError when workers die of one."""
+        if max(len(each.kept) for each in candidates) <= HERE_MAX or len(candidates) == 1:
+            return [self._judge.judge(each) for each in candidates]
+        tasks = [
+            Task(
+                digest=f"{self._digest}-{self._judge.material.digest(each)}",
+                bundle=self._digest,
+                data=(self._digest, each),
+            )
+            for each in candidates
+        ]
+        judged: dict[str, Judged] = {}
+        for done in self._executor.map(judge_candidate, self._bundles, tasks):
+            if done.problem:
+                raise InputError(done.problem, place="--workers")
+            judged[done.task.digest] = done.result
+        return [judged[task.digest] for task in tasks]
+
+
+def judge_candidate(content: bytes, data: _Data) -> Judged:
+    """The judgement of a candidate of the material in `content`."""
+    digest, candidate = data
+    return _judge_of(_Content(content, digest)).judge(candidate)
+
+
+class _Content:
+    """The bytes of a material, known by their digest."""
+
+    def __init__(self, content: bytes, digest: str) -> None:
+        self.content = content
+        self.digest = digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@lru_cache(maxsize=_MATERIALS_MAX)
+def _judge_of(packed: _Content) -> Judge:
+    garbage_collection.expect_large_heap()
+    # What this program sent: whoever can reach a scheduler can run anything on its workers anyway.
+    material, info, settings, predicate = pickle.loads(packed.content)  # noqa: S301
+    return Judge(material, info, settings, predicate)

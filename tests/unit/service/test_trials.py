@@ -1,0 +1,56 @@
+"""Candidates of a minimisation: a cut is one only when the API takes every write after it."""
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from app.bootstrap.engines import Engines
+from app.bootstrap.minimising import sources
+from app.bootstrap.minimising.sources import Source
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.service.replays.trials import Runner
+from app.settings import Settings
+from tests.cluster import Cluster
+from tests.simulation import planted_soak
+
+SLICE = ObjectKey(*api_resources.RESOURCE_SLICES, "", "slice")
+DEVICE = ("spec", "devices", "[name=gpu-0]")
+TAINT = (*DEVICE, "taints", "[key=broken]")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """A slice of which a device is tainted later."""
+    cluster = Cluster()
+    cluster.node("node-1")
+    cluster.slice("node-1", [{"name": "gpu-0"}, {"name": "gpu-1"}], name="slice")
+    tree = cluster.must("resourceslices", "slice")
+    taint = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
+    devices = [{"name": "gpu-0", "taints": [taint]}, {"name": "gpu-1"}]
+    cluster.update("resourceslices", {**tree, "spec": {**tree["spec"], "devices": devices}})
+    path = tmp_path_factory.mktemp("trials") / "taint.zip"
+    planted_soak.write(cluster, path)
+    return anyio.run(sources.read_files, Settings(), (path,), None)
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize(
+    ("cut", "is_valid"),
+    [
+        ((*TAINT, "value"), True),
+        (TAINT, True),
+        ((*DEVICE, "taints"), True),
+        ((*TAINT, "key"), False),
+        ((*TAINT, "effect"), False),
+        ((*DEVICE, "name"), False),
+    ],
+)
+def test_write_that_the_api_would_refuse_is_no_candidate(
+    source: Source, cut: tuple[str, ...], is_valid: bool, is_recorded: bool
+) -> None:
+    material = source.recorded if is_recorded else source.decided
+    runner = Runner(material, source.info, Engines())
+    candidate = replace(source.whole(material), cuts=frozenset({(SLICE, cut)}))
+    assert runner.is_valid(candidate) is is_valid
