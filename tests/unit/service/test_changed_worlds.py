@@ -147,11 +147,17 @@ def test_kubelets_of_a_changed_world_work_as_any_others():
 
 
 def test_decision_of_a_changed_world_says_that_it_was_paced():
-    body = {"inputs": {"revision": 7}, "attempt": 1}
+    body = {"controller": "scheduling", "inputs": {"revision": 7}, "attempt": 1}
     decided = RecordDecision(namespace="ns", name="p", body=body)
     told = altered.paced(decided)
-    assert told.body == {"inputs": {"revision": 7, "paced": True}, "attempt": 1}
-    assert body == {"inputs": {"revision": 7}, "attempt": 1}
+    assert told.body == {**body, "inputs": {"revision": 7, "paced": True}}
+    assert body["inputs"] == {"revision": 7}
+
+
+def test_what_follows_from_the_log_alone_is_not_paced():
+    body = {"controller": "node-lifecycle", "inputs": {}}
+    decided = RecordDecision(namespace="", name="n", body=body)
+    assert altered.paced(decided) is decided
     write = ImportObject(operation="ADDED", key=SETS, uid="u", tree={})
     assert altered.paced(write) is write
 
