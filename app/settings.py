@@ -8,17 +8,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal
 
+from app import setting_texts
 from app.domain.errors import InputError
 
 PREFIX = "REDRA_"
-
-_SWITCH = {
-    **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
-    **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
-}
 
 
 def setting(
@@ -452,47 +447,11 @@ def _settings() -> list[Field[Any]]:
 
 def _checked(one: Field[Any], value: object, variable: str) -> object:
     try:
-        if isinstance(value, str):
-            value = _parsed(one.type, value)
-        if isinstance(value, (int, float)):
-            _check_bounds(one.metadata, value)
+        return setting_texts.read(value, one.type, one.metadata)
     except ValueError as problem:
         raise InputError(
             f"the value must be {problem}", place=variable, cure="see docs/reference/settings.md"
         ) from problem
-    return value
-
-
-def _parsed(kind: Any, text: str) -> object:
-    """The text as a value of this type. Raises ValueError with what it must be."""
-    if get_origin(kind) is Literal:
-        if text not in get_args(kind):
-            words = ", ".join(f"`{word}`" for word in get_args(kind) if word)
-            raise ValueError(f"one of {words}")
-        return text
-    if NoneType in get_args(kind):
-        return Path(text) if text else None
-    if kind is Path and not text:
-        raise ValueError("the name of a folder or file, not empty")
-    if kind is bool:
-        if text.lower() not in _SWITCH:
-            raise ValueError("`true` or `false`")
-        return _SWITCH[text.lower()]
-    if kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            raise ValueError("a whole number" if kind is int else "a number") from None
-    return kind(text)
-
-
-def _check_bounds(bounds: Mapping[str, Any], value: float) -> None:
-    if bounds["ge"] is not None and not value >= bounds["ge"]:
-        raise ValueError(f"{bounds['ge']} or more")
-    if bounds["gt"] is not None and not value > bounds["gt"]:
-        raise ValueError(f"more than {bounds['gt']}")
-    if bounds["le"] is not None and not value <= bounds["le"]:
-        raise ValueError(f"{bounds['le']} or less")
 
 
 def colours_wanted() -> bool:
