@@ -43,6 +43,32 @@ class Settings:
         "only read; empty: as `redra_reader`, which `redra migrate` makes where it may",
     )
     data: Path = setting(Path(".redra"), description="Folder of the embedded server and kubeconfig")
+    server: str = setting(
+        "auto",
+        description="Server that questions are put to: an address, `auto` for one that runs on the "
+        "data folder, `none` to open the data",
+    )
+    server_token: str = setting(
+        "", description="Bearer token for a server that is named by its address"
+    )
+    server_authority_file: Path | None = setting(
+        None, description="Certificate of the authority of such a server; empty: the system's"
+    )
+    server_connect_seconds: float = setting(
+        5.0, gt=0, description="How long a command waits for a connection to a server"
+    )
+    server_answer_seconds: float = setting(
+        120.0, gt=0, description="How long a command waits for a server that is silent"
+    )
+    server_answer_bytes_max: int = setting(
+        256 * 1024 * 1024, ge=1, description="Longest answer of a server that a command reads"
+    )
+    folder_wait_seconds: float = setting(
+        30.0,
+        ge=0,
+        description="How long commands on one data folder wait for each other: for the embedded "
+        "server to be there, and with stopping it",
+    )
     postgres_bin: str = setting("", description="Folder with initdb and postgres; empty: search")
     listen: str = setting("127.0.0.1:8080", description="Address and port of the API")
     profile: str = setting("1.37", description="Kubernetes version that new histories imitate")

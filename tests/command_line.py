@@ -56,5 +56,5 @@ def _text(stream: io.TextIOWrapper) -> str:
 def database_running(data: Path) -> Iterator[None]:
     """The database of a data folder, made if it is missing, runs: commands start and end none."""
     prepare(data)
-    with EmbeddedServer(data / "postgres"):
+    with EmbeddedServer(data / "postgres", stays=True):
         yield

@@ -8,13 +8,11 @@ of a pool that cannot be used are `unusable`.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import msgspec
-
+from app.analysis.mapped import DeviceMap, Gauge, MappedDevice, MappedPool
 from app.analysis.views import LiveViews
 from app.domain.devices.model import Device
 from app.domain.devices.pools import Pool
 from app.domain.devices.taints import BLOCKING_EFFECTS
-from app.domain.log import Revision
 from app.domain.values import quantity
 from app.domain.values.quantity import Format
 
@@ -33,53 +31,6 @@ class DeviceMapRequest:
     driver: str = ""
     pool: str = ""
     node: str = ""
-
-
-class MappedDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """One device; `sets` are the counter sets it draws on, `lacks` counters with too little left.
-
-    Partitions of one physical device draw on the same set.
-    """
-
-    name: str
-    state: str
-    holders: tuple[str, ...] = ()
-    taints: tuple[str, ...] = ()
-    sets: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
-    is_shared: bool = False
-
-
-class Gauge(msgspec.Struct, frozen=True, kw_only=True):
-    """One counter: how much there is and how much devices in use consume; `share` is 0 to 1."""
-
-    set: str
-    counter: str
-    total: str
-    used: str
-    share: float
-
-
-class MappedPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool with its devices; `node` is empty for one that several nodes reach."""
-
-    driver: str
-    pool: str
-    node: str
-    generation: int
-    state: str
-    problem: str
-    devices: tuple[MappedDevice, ...]
-    counters: tuple[Gauge, ...]
-
-
-class DeviceMap(msgspec.Struct, frozen=True, kw_only=True):
-    """The pools sorted by node, driver and name; `omitted` counts the pools that did not fit."""
-
-    history: str
-    revision: Revision
-    pools: tuple[MappedPool, ...]
-    omitted: int = 0
 
 
 def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBounds) -> DeviceMap:

@@ -4,7 +4,7 @@ Reading order of a path: health and metrics, pages (`/ui/`), `/redra/v1`, then a
 `/h/<history>[@moment]`, then what a Kubernetes server offers below it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter
 
 from app.api.access import authorization, reviews
@@ -21,7 +21,7 @@ from app.api.kubernetes.timelines import Timeline, open_timeline
 from app.api.kubernetes.version import version_document
 from app.api.kubernetes.watching import WatchBounds, Watching
 from app.api.openapi.documents import Openapi
-from app.api.redra.routes import RedraApi
+from app.api.redra.routes import Beside, RedraApi
 from app.api.server.health import Health
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import (
@@ -47,7 +47,6 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema.structural import Schemas
 from app.ports import Meter
 from app.service.histories import Histories
-from app.service.pacing.player import Player
 from app.web.links import STATIC
 
 SchemasOf = Callable[[str], Schemas]
@@ -68,7 +67,7 @@ class Application:
         credentials: Credentials,
         authorization: Authorization,
         default_history: str,
-        players: Mapping[str, Player],
+        beside: Beside,
     ) -> None:
         self._histories = histories
         self._schemas = schemas
@@ -92,7 +91,7 @@ class Application:
             limits=limits,
         )
         self._health = Health(histories, default_history)
-        self._redra = RedraApi(histories, limits, self._gate, self._authorizer, players)
+        self._redra = RedraApi(histories, limits, self._gate, self._authorizer, beside)
         self._pages = Pages(histories, self._redra, self._authorizer, limits)
         self._openapi: dict[bytes, Openapi] = {}
 
@@ -216,13 +215,12 @@ def create_app(
     authorization: Authorization | None = None,
     default_history: str = paths.DEFAULT_HISTORY,
     render_metrics: Callable[[], str] | None = None,
-    players: Mapping[str, Player] | None = None,
+    beside: Beside = Beside(),
 ) -> Application:
     """The ASGI application over running histories.
 
     `schemas` gives the schemas of a release, `render_metrics` the text of `/metrics` (without it
-    the page is empty), `players` play paced replays, by the names of their histories. The histories
-    must be inside `running()` while requests are served.
+    the page is empty). The histories must be inside `running()` while requests are served.
     """
     return Application(
         histories,
@@ -233,7 +231,7 @@ def create_app(
         credentials=credentials or Credentials(),
         authorization=authorization or Authorization(),
         default_history=default_history,
-        players={} if players is None else players,
+        beside=beside,
     )
 
 

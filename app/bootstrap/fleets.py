@@ -35,7 +35,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
     UpdateObject,
 )
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
@@ -138,8 +138,10 @@ async def publish(target: Target, whole: Fleet, say: Say) -> None:
     await target.send(commands)
     devices = sum(len(pool.devices) for pool in whole.pools)
     say(
-        f"fleet {whole.profile}: {len(whole.nodes)} nodes, {len(whole.pools)} pools, "
-        f"{devices} devices; {len(nodes)} nodes made, {len(commands)} slices written"
+        f"fleet {whole.profile}: {counts.of(len(whole.nodes), 'node')}, "
+        f"{counts.of(len(whole.pools), 'pool')}, "
+        f"{counts.of(devices, 'device')}; {counts.of(len(nodes), 'node')} made, "
+        f"{counts.of(len(commands), 'slice')} written"
     )
 
 

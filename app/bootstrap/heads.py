@@ -5,10 +5,10 @@ from pathlib import Path
 
 from app.adapters import head_keys
 from app.adapters.head_keys import HeadKey, open_head_key
-from app.bootstrap.stores import Store, find_history, find_revision
-from app.domain.errors import ChainBroken, InputError
-from app.domain.log import Head, Revision
+from app.bootstrap.stores import Store, find_history
+from app.domain.errors import InputError
 from app.domain.log.heads import SignedHead
+from app.service.replays import heads
 from app.settings import Settings
 
 
@@ -23,21 +23,7 @@ async def sign(store: Store, settings: Settings, name: str, moment: str) -> Sign
     Raises ChainBroken when the head row is not the end of the log.
     """
     info = await find_history(store, name)
-    head = await store.log.head(info.id)
-    revision = await find_revision(store, info, moment, option="--to")
-    if moment and not revision:
-        raise InputError(
-            f"history {info.name!r} has no event up to {moment}",
-            place="--to",
-            cure="give a later moment",
-        )
-    if revision:
-        last = await store.log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
-        is_end = revision == head.revision
-        if not last or (is_end and last[0].hash != head.hash):
-            raise ChainBroken(revision, "the head row is not the end of the log")
-        if not is_end:
-            head = Head(revision=revision, hash=last[0].hash, time=last[0].stamp.time)
+    head = await heads.head_at(store.log, info, moment, option="--to")
     return own_key(settings).sign(info.name, head)
 
 

@@ -12,6 +12,7 @@ class CommandOptions(TypedDict, total=False):
 
     listen: str | None
     data: Path | None
+    server: str | None
     profile: str | None
     gates: Sequence[str] | None
     quirks: Sequence[str] | None

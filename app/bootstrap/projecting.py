@@ -58,7 +58,7 @@ async def project(
     if until_input_ends:
         os.nice(NICENESS)
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings, note=ready))
+        store = await stack.enter_async_context(open_store(settings, stays=True, note=ready))
         for name in names:
             await find_history(store, name)
         tasks = await stack.enter_async_context(anyio.create_task_group())

@@ -4,7 +4,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +13,13 @@ import uvicorn
 from anyio.abc import TaskGroup, TaskStatus
 
 from app.adapters import schemas
+from app.adapters.running import notice
 from app.adapters.telemetry import Telemetry
 from app.analysis.oversight import Oversight
 from app.api.application import Application, create_app
+from app.api.redra.routes import Beside
 from app.api.server.connections import ConnectionBounds, connection_class
-from app.bootstrap import garbage_collection, kubeconfigs
+from app.bootstrap import garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.histories import (
@@ -176,7 +178,9 @@ async def serve(
     async with AsyncExitStack() as stack:
         listener = bind(door.address.host, door.address.port)
         stack.callback(listener.close)
-        store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
+        store = await stack.enter_async_context(
+            open_store(settings, migrate=True, stays=True, note=note)
+        )
         await _open_secrets(store, note)
         companions = Companions(store, settings, attached, replay, note)
         await companions.open(stack)
@@ -196,20 +200,12 @@ async def serve(
             await default_history(histories, settings)
         await companions.begin(histories)
         await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
-        application = create_app(
-            histories,
-            schemas=schemas.load,
-            meter=telemetry,
-            limits=api_limits(settings),
-            credentials=door.credentials,
-            authorization=door.authorization,
-            render_metrics=telemetry.render,
-            players=companions.players,
-        )
+        application = _application(histories, settings, door, telemetry, companions)
         server = _Server(_server_config(application, door, settings))
         take_connections(listener)
         url = _url(door, listener)
         kubeconfig = _publish(url, door, store, settings, note)
+        stack.enter_context(_noticed(url, kubeconfig, settings))
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
@@ -233,6 +229,28 @@ async def _save_snapshots(histories: Histories) -> None:
         await runtime.save_snapshot()
 
 
+def _application(
+    histories: Histories,
+    settings: Settings,
+    door: Door,
+    telemetry: Telemetry,
+    companions: Companions,
+) -> Application:
+    return create_app(
+        histories,
+        schemas=schemas.load,
+        meter=telemetry,
+        limits=api_limits(settings),
+        credentials=door.credentials,
+        authorization=door.authorization,
+        render_metrics=telemetry.render,
+        beside=Beside(
+            players=companions.players,
+            sign=lambda name, head: heads.own_key(settings).sign(name, head),
+        ),
+    )
+
+
 def _note_trouble(histories: Histories, trouble: str | None) -> None:
     for runtime in histories.open_runtimes():
         if trouble is None:
@@ -254,7 +272,7 @@ async def work(
     """
     garbage_collection.expect_large_heap()
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings, note=ready))
+        store = await stack.enter_async_context(open_store(settings, stays=True, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(histories, store, settings, only=only, with_projector=False)
         await _open_all(histories, store, names)
@@ -346,6 +364,12 @@ def _publish(
         url=url, authority=door.authority, token=door.token, client=door.client
     )
     return kubeconfigs.publish(settings.data, access, is_shared=store.is_shared, note=note)
+
+
+def _noticed(url: str, kubeconfig: Path, settings: Settings) -> AbstractContextManager[None]:
+    """Lets commands on the data folder find this server, until it is left."""
+    sign = notice.Notice(url=url, kubeconfig=kubeconfig)
+    return notice.posted(settings.data, sign, database=settings.database_url)
 
 
 async def _stop_on_signal(server: _Server, end_watches: Callable[[], None]) -> None:

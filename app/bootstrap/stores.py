@@ -1,21 +1,25 @@
 """Opening stores: the external database, the embedded server, or memory."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+
 from app.adapters.clock import SystemClock
-from app.adapters.postgres import migrating, reader, schema
+from app.adapters.postgres import migrating, reader, schema, server_folder
 from app.adapters.postgres.database import DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.readiness import ReadyBounds, wait_until_ready
-from app.adapters.postgres.server_folder import running_url
+from app.adapters.postgres.server_folder import FolderInUse, running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
 from app.adapters.secret_keys import IMPORTED_FILE, MAIN_FILE, SecretKeys
 from app.adapters.uids import RandomUids
+from app.bootstrap.asking.queries import no_history
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Table
@@ -56,22 +60,23 @@ async def open_store(
     *,
     migrate: bool = False,
     make: bool = False,
+    stays: bool = False,
     note: Callable[[str], None] = _keep_quiet,
 ) -> AsyncIterator[Store]:
     """The database of the settings: external, or the embedded server of the data folder.
 
-    When another process runs the embedded server on that folder already, it is shared; otherwise
-    it runs until leaving. An embedded database is always brought to this program's schema, an
-    external one only with `migrate`. A data folder without a database gets one only with `make` or
-    `migrate`: who only reads has mistyped the folder. An external server that is just starting up
-    is waited for, for a bounded time, which `note` hears of. Raises InputError, LogUnavailable or
-    WrongDatabase, in words.
+    When another process runs the embedded server on that folder already, it is shared; otherwise it
+    runs until leaving. One that is being started or stopped is waited for, for a bounded time. Who
+    `stays`, as a server does, does not share that of a command, which ends soon. An embedded
+    database is always brought to this program's schema, an external one only with `migrate`. A data
+    folder without a database gets one only with `make` or `migrate`: who only reads has mistyped
+    the folder. An external server that is just starting up is waited for, for a bounded time.
+    `note` hears of waiting. Raises InputError, LogUnavailable or WrongDatabase, in words.
     """
     async with AsyncExitStack() as stack:
-        is_shared = (
-            not settings.database_url and running_url(settings.data / "postgres") is not None
+        url, is_shared = await _database_url(
+            settings, stack, note, make=make or migrate, stays=stays
         )
-        url = await _database_url(settings, stack, note, make=make or migrate)
         if migrate or not settings.database_url:
             await _migrate(settings, url)
         database = await stack.enter_async_context(open_database(url, database_bounds(settings)))
@@ -132,11 +137,7 @@ async def find_history(store: Store, name: str) -> HistoryInfo:
     """What the store knows of a history. Raises InputError, naming those there are."""
     known = await store.log.find_history(name)
     if known is None:
-        names = ", ".join(info.name for info in await store.log.histories())
-        raise InputError(
-            f"there is no history {name!r}",
-            cure=f"choose from {names}" if names else "import one, or start `redra up`",
-        )
+        raise no_history(name, [info.name for info in await store.log.histories()])
     return known
 
 
@@ -162,7 +163,7 @@ async def migrate(
     `allow` is asked with their names before histories are deleted; it raises InputError for a no.
     """
     async with AsyncExitStack() as stack:
-        url = await _database_url(settings, stack, note, make=True)
+        url, _ = await _database_url(settings, stack, note, make=True)
         if revision == schema.BASE and (names := await schema.history_names(url)):
             allow(names)
         return await _migrate(settings, url, revision)
@@ -210,12 +211,18 @@ def database_bounds(settings: Settings) -> DatabaseBounds:
 
 
 async def _database_url(
-    settings: Settings, stack: AsyncExitStack, note: Callable[[str], None], *, make: bool
-) -> str:
+    settings: Settings,
+    stack: AsyncExitStack,
+    note: Callable[[str], None],
+    *,
+    make: bool,
+    stays: bool = False,
+) -> tuple[str, bool]:
+    """The address of the database, and whether another process runs it as an embedded one."""
     if settings.database_url:
         bounds = ReadyBounds(seconds=settings.connect_timeout_seconds)
         await wait_until_ready(settings.database_url, bounds, tell=note)
-        return settings.database_url
+        return settings.database_url, False
     folder = settings.data / "postgres"
     if not make and not folder.exists():
         raise InputError(
@@ -223,12 +230,58 @@ async def _database_url(
             place=str(settings.data),
             cure="name the folder with --data, import a recording, or start `redra up`",
         )
-    url = running_url(folder)
-    if url is not None:
-        return url
-    # Whoever finds a server running needs nothing of what starts one.
-    from app.adapters.postgres.server import EmbeddedServer
+    return await _embedded_url(settings, stack, note, stays=stays)
 
-    programs = Path(settings.postgres_bin) if settings.postgres_bin else None
-    server = await stack.enter_async_context(EmbeddedServer(folder, programs=programs))
-    return server.url
+
+async def _embedded_url(
+    settings: Settings, stack: AsyncExitStack, note: Callable[[str], None], *, stays: bool
+) -> tuple[str, bool]:
+    folder = settings.data / "postgres"
+    deadline = anyio.current_time() + settings.folder_wait_seconds
+    is_first = True
+    while True:
+        is_last = anyio.current_time() >= deadline
+        url = _shared(folder, stack, stays=stays, is_last=is_last)
+        if url is not None:
+            return url, True
+        # Whoever finds a server running needs nothing of what starts one.
+        from app.adapters.postgres.server import EmbeddedServer, ServerBounds
+
+        programs = Path(settings.postgres_bin) if settings.postgres_bin else None
+        bounds = ServerBounds(users_seconds=settings.folder_wait_seconds)
+        try:
+            server = await stack.enter_async_context(
+                EmbeddedServer(folder, programs=programs, bounds=bounds, stays=stays)
+            )
+        except FolderInUse as problem:
+            if is_last:
+                raise
+            if is_first and stays:
+                note(f"waiting: {problem.problem}")
+            is_first = False
+            await anyio.sleep(_FOLDER_POLL_SECONDS)
+        else:
+            return server.url, False
+
+
+def _shared(folder: Path, stack: AsyncExitStack, *, stays: bool, is_last: bool) -> str | None:
+    """The address of the server that another process runs, held until the stack is left.
+
+    None for one that this process would outlive: it waits until that is stopped, if it can.
+    """
+    url = running_url(folder)
+    if url is None or (stays and not is_last and not server_folder.owner_stays(folder)):
+        return None
+    if stays:
+        return url
+    users = server_folder.use(folder)
+    if users is None:
+        return None
+    if running_url(folder) != url:
+        os.close(users)
+        return None
+    stack.callback(os.close, users)
+    return url
+
+
+_FOLDER_POLL_SECONDS = 0.02

@@ -15,6 +15,7 @@ from app.cli import console
 from app.cli.console import Output, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
@@ -95,7 +96,7 @@ def allocate(
 
     _each_line(scenarios, results, answer)
     if broken:
-        console.complain(f"{broken} findings that no known quirk explains")
+        console.complain(f"{counts.of(broken, 'finding')} that no known quirk explains")
         raise typer.Exit(1)
 
 

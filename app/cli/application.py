@@ -33,7 +33,7 @@ from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import fitting, reporting, showing
 from app.cli.pacing import playing, watching
-from app.domain.errors import InputError, LogError, Rejected
+from app.domain.errors import InputError, LogError, Rejected, ServerUnreachable
 
 
 def _say_version(is_wanted: bool) -> None:
@@ -190,7 +190,7 @@ def _run(arguments: Sequence[str]) -> int:
             console.silence()
             return 0
         return done.code if isinstance(done.code, int) else 1
-    except (InputError, LogError, Rejected) as problem:
+    except (InputError, LogError, Rejected, ServerUnreachable) as problem:
         return _report(problem)
     except BaseExceptionGroup as group:
         known = _first_known(group)

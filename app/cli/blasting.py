@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
-from app.domain.errors import InputError
+from app.domain.errors import InputError, Rejected
 
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("blast")(blast)
+    root.command("blast", cls=ReadingCommand)(blast)
 
 
 def blast(
@@ -29,7 +31,7 @@ def blast(
         list[str] | None,
         typer.Option(metavar="NODE", help="A node that would be cordoned; repeatable."),
     ] = None,
-    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     at: Annotated[
         str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
     ] = "",
@@ -42,24 +44,30 @@ def blast(
     pods deleted and nodes cordoned. Nothing is written. A proposal that the API would refuse ends
     with exit code 2.
     """
+    import msgspec
+
     from app.analysis.blast import text
     from app.analysis.blast.radius import BlastRadius
-    from app.bootstrap import process_settings, stores
     from app.bootstrap.answers import blasts
 
-    settings = process_settings.settings(data=data)
-    changes = blasts.read_changes(settings, file or [], delete or [], cordon or [])
-    if not changes:
+    source = AnswerSource(data)
+    placed = blasts.read_objects(source.settings, file or [])
+    if not (placed or delete or cordon):
         cure = "give -f FILE, --delete KIND/NAME or --cordon NODE"
         raise InputError("nothing is proposed", cure=cure)
-
-    async def ask() -> BlastRadius:
-        async with stores.open_store(settings) as store:
-            return await blasts.blast(store, settings, history, at, changes)
-
-    answer = console.run(ask)
+    body = {
+        "objects": [tree for _, tree in placed],
+        "places": [place for place, _ in placed],
+        "delete": list(delete or ()),
+        "cordon": list(cordon or ()),
+    }
+    try:
+        answer = source.ask("blast", history=history, at=at, body=body)
+    except Rejected as problem:
+        raise InputError(problem.message) from problem
+    radius = msgspec.json.decode(answer, type=BlastRadius)
     if output is Output.JSON:
-        console.say_json(answer)
+        console.say_json(radius)
         return
-    for line in text.lines(answer, settings.blast_examples_max):
+    for line in text.lines(radius, source.settings.blast_examples_max):
         console.say(line)

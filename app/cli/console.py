@@ -97,9 +97,13 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     lines += [["" if cell is None else str(cell) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     for line in lines:
-        say(
-            "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        )
+        say(columns(line, widths))
+
+
+def columns(line: Sequence[str], widths: Sequence[int]) -> str:
+    """One line of a table."""
+    padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+    return "   ".join(padded).rstrip()
 
 
 HEAD = "1"
@@ -131,10 +135,18 @@ def silence() -> None:
 
 
 def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Run async work to its end on the fast event loop."""
+    """Run async work to its end on the fast event loop; of a group with one problem, raise that."""
     import anyio
 
-    return anyio.run(work, backend_options={"use_uvloop": sys.platform != "win32"})
+    try:
+        return anyio.run(work, backend_options={"use_uvloop": sys.platform != "win32"})
+    except BaseExceptionGroup as group:
+        problem: BaseException = group
+        while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
+            problem = problem.exceptions[0]
+        if problem is group:
+            raise
+        raise problem from problem.__cause__
 
 
 class Progress:
@@ -177,10 +189,15 @@ def history_of(argument: str, option: str) -> str:
 
     Raises InputError when both name one and not the same.
     """
+    return named_history(argument, option) or "default"
+
+
+def named_history(argument: str, option: str) -> str:
+    """The history that is named by the argument or by `--history`; empty when none is."""
     from app.domain.errors import InputError
 
     if argument and option and argument != option:
         raise InputError(
             f"the history is named twice, {argument!r} and {option!r}", cure="name it once"
         )
-    return argument or option or "default"
+    return argument or option

@@ -1,14 +1,19 @@
 """`redra diff`: what two histories decided differently, and where that begins."""
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
 
 
 class By(StrEnum):
@@ -39,7 +44,7 @@ ByOption = Annotated[
 
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("diff")(diff)
+    root.command("diff", cls=ReadingCommand)(diff)
 
 
 def diff(
@@ -72,40 +77,109 @@ def diff(
     or later), with the node or device at which the reasons of both sides part, and below these what
     follows from them. Exits with 0 when nothing differs, and with 1 when something does.
     """
-    from app.analysis.diff import text
-    from app.analysis.diff.outcomes import EndReport
-    from app.analysis.diff.report import DiffReport
-    from app.bootstrap import garbage_collection, process_settings, stores
-    from app.bootstrap.answers import differences
-    from app.service import diffing
-
     if bool(b) is again or (not again and (profile or gate or quirk)):
         raise InputError(
             "A is compared with another history, or with itself decided again (with --profile, "
             "--gate and --quirk)",
             cure="name B, or say --again",
         )
-    settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
-    garbage_collection.expect_large_heap()
+    source = AnswerSource(data)
+    is_text = output is not Output.JSON
+    if again:
+        source.refuse_server("a history decided again")
+        changes = {"profile": profile, "gates": gate, "quirks": quirk}
+        body = _again(data, (a, at), (by, within), changes, as_page=is_text)
+    else:
+        body = _compared(source, (a, b, at), (by, within), as_page=is_text)
+    if is_text:
+        from app.analysis.explain import pages
 
-    async def run() -> DiffReport | EndReport:
-        async with stores.open_store(settings) as store:
-            chosen = diffing.By(by.value)
-            if again:
-                return await differences.diff_again(
-                    store, settings, a, at, chosen, within, profile, progress=progress.tell
-                )
-            return await differences.diff(store, settings, a, b, at, chosen, within)
-
-    with Progress("deciding again" if again else "comparing") as progress:
-        report = console.run(run)
-    if output is Output.JSON:
-        console.say_json(report.to_json())
-    elif isinstance(report, DiffReport):
-        for line in text.page(report, console.width()):
+        for line in pages.of_json(body, console.width(), lines_max=pages.COMPARED_LINES_MAX):
             console.say(line)
     else:
-        for line in text.end_page(report):
-            console.say(line)
-    if not report.is_same:
+        console.say_json(body)
+    if body["outcome"] != "same":
         raise typer.Exit(1)
+
+
+def _compared(
+    source: AnswerSource, sides: tuple[str, str, str], how: tuple[By, float], *, as_page: bool
+) -> JsonObject:
+    """The answer about two histories: of a server, or made here."""
+    from app.bootstrap.asking.queries import ServedQuery
+
+    a, b, at = sides
+    by, within = how
+
+    def here() -> JsonObject:
+        from app.bootstrap import garbage_collection, stores
+        from app.bootstrap.answers import differences
+        from app.service import diffing
+
+        garbage_collection.expect_large_heap()
+
+        async def work() -> JsonObject:
+            async with stores.open_store(source.settings) as store:
+                chosen = diffing.By(by.value)
+                report = await differences.diff(store, source.settings, a, b, at, chosen, within)
+                return differences.shown(report, as_page=as_page)
+
+        with Progress("comparing"):
+            return console.run(work)
+
+    name, _, moment = a.partition("@")
+    other, _, other_moment = b.partition("@")
+    query = ServedQuery(
+        history=name,
+        part="diff",
+        at=moment or at,
+        parameters={
+            "with": other,
+            "withAt": other_moment or at,
+            "by": by.value,
+            "within": str(within),
+            "page": "true" if as_page else "",
+        },
+    )
+    return source.answer(lambda server: _decoded(server.ask(query)), here)
+
+
+def _decoded(answer: bytes) -> JsonObject:
+    tree: JsonObject = msgspec.json.decode(answer)
+    return tree
+
+
+def _again(
+    data: Path | None,
+    side: tuple[str, str],
+    how: tuple[By, float],
+    changes: dict[str, Any],
+    *,
+    as_page: bool,
+) -> JsonObject:
+    """The answer about a history and itself decided again, made here."""
+    from app.bootstrap import garbage_collection, process_settings, stores
+    from app.bootstrap.answers import differences
+    from app.service import diffing
+
+    settings = process_settings.settings(data=data, **changes)
+    garbage_collection.expect_large_heap()
+    a, at = side
+    by, within = how
+
+    async def run() -> JsonObject:
+        async with stores.open_store(settings) as store:
+            report = await differences.diff_again(
+                store,
+                settings,
+                a,
+                at,
+                diffing.By(by.value),
+                within,
+                changes["profile"],
+                progress=progress.tell,
+            )
+            return differences.shown(report, as_page=as_page)
+
+    with Progress("deciding again") as progress:
+        return console.run(run)

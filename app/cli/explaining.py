@@ -1,21 +1,22 @@
 """`redra why`: the reasons, as a tree that fits a terminal."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-
-if TYPE_CHECKING:  # heavy: other commands should not pay for it
-    from app.analysis.explain.questions import ObjectExplanation
+from app.domain.values.json_tree import JsonObject
 
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("why")(why)
+    root.command("why", cls=ReadingCommand)(why)
 
 
 def why(
@@ -30,7 +31,7 @@ def why(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Namespace of the subject.")
     ] = "default",
-    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     at: Annotated[
         str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
     ] = "",
@@ -43,22 +44,18 @@ def why(
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
-    from app.analysis.explain.questions import Question, placed
-    from app.bootstrap import process_settings, stores
-    from app.bootstrap.answers import explanations
-
     kind, name = _subject(subject)
-    namespace, name = placed(kind, name, namespace)
-    settings = process_settings.settings(data=data)
-    question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
-
-    async def ask() -> "ObjectExplanation":
-        async with stores.open_store(settings) as store:
-            return await explanations.why(store, settings, history, at, question)
-
-    answer = console.run(ask)
+    parameters = {
+        "kind": kind,
+        "namespace": namespace,
+        "name": name,
+        "node": node,
+        "help": "true" if what_would_help else "",
+    }
+    body = AnswerSource(data).ask("why", history=history, at=at, parameters=parameters)
+    answer = msgspec.json.decode(body)
     if output is Output.JSON:
-        console.say_json(answer.to_json())
+        console.say_json(answer)
         return
     for number, line in enumerate(page(answer, console.width())):
         console.say(console.styled(line, console.HEAD) if number == 0 else line)
@@ -76,11 +73,15 @@ def _subject(words: list[str]) -> tuple[str, str]:
     return kind, name
 
 
-def page(answer: "ObjectExplanation", width: int) -> list[str]:
+def page(answer: JsonObject, width: int) -> list[str]:
     """The answer as it is printed."""
     from app.analysis.explain import pages
+    from app.analysis.explain.reasons import Reason
     from app.analysis.recordings import uncertainty
+    from app.domain.log.doubts import Doubt
 
-    head = f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else "")
-    notes = uncertainty.lines(answer.doubts)
-    return pages.page(head, answer.reason.children, notes=notes, width=width)
+    text = f", {answer['text']}" if answer["text"] else ""
+    head = f"{answer['subject']}: {answer['outcome']}{text}"
+    notes = uncertainty.lines(msgspec.convert(answer["doubts"], tuple[Doubt, ...]))
+    reasons = Reason.from_json(answer["reasons"]).children
+    return pages.page(head, reasons, notes=notes, width=width)

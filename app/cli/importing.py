@@ -9,6 +9,7 @@ from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.bootstrap.recordings import Imported
@@ -90,7 +91,7 @@ def import_history(
 
 def _print(imported: "Imported") -> None:
     imitated = f", imitates {imported.profile}" if imported.profile else ""
-    console.say(f"history {imported.name}: {imported.events} events{imitated}")
+    console.say(f"history {imported.name}: {counts.of(imported.events, 'event')}{imitated}")
     for note in imported.notes:
         console.note(f"note: {note}")
     report = imported.report

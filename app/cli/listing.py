@@ -1,11 +1,13 @@
 """`redra histories`, `redra log`: what there is, and every event of it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.cli import console, managing
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -13,13 +15,16 @@ from app.domain.log import Event, Revision
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
 
+if TYPE_CHECKING:  # heavy: what a server answers does without
+    from app.bootstrap.asking.servers import Server
+
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    group = typer.Typer(invoke_without_command=True, callback=histories)
+    group = typer.Typer(cls=ReadingGroup, invoke_without_command=True, callback=histories)
     managing.register(group)
     root.add_typer(group, name="histories")
-    root.command("log")(log)
+    root.command("log", cls=ReadingCommand)(log)
 
 
 def histories(
@@ -45,13 +50,39 @@ def histories(
     if deleted:
         _list_deleted(data, output)
         return
-    from app.bootstrap import process_settings, stores
+    source = AnswerSource(data)
+    rows = source.answer(_rows_of_server, lambda: _rows(source))
+    if output is Output.JSON:
+        console.say_json(rows)
+        return
+    titles = ["name", "revision", "time", "profile"]
+    if any(row["broken"] for row in rows):
+        titles.append("broken")
+    console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
+
+
+def _rows_of_server(server: "Server") -> list[dict[str, object]]:
+    """What a server says of its histories."""
+    return [
+        {
+            "name": one["name"],
+            "revision": one["revision"],
+            "time": one["time"] or None,
+            "profile": one["profile"],
+            "head": f"sha256:{one['hash']}",
+            "broken": one["broken"],
+        }
+        for one in server.histories()
+    ]
+
+
+def _rows(source: AnswerSource) -> list[dict[str, object]]:
+    """What the data folder says of its histories."""
+    from app.bootstrap import stores
     from app.service import brokenness
 
-    settings = process_settings.settings(data=data)
-
     async def read() -> list[dict[str, object]]:
-        async with stores.open_store(settings) as store:
+        async with stores.open_store(source.settings) as store:
             rows: list[dict[str, object]] = []
             for info in await store.log.histories():
                 head = await store.log.head(info.id)
@@ -67,14 +98,7 @@ def histories(
                 )
             return rows
 
-    rows = console.run(read)
-    if output is Output.JSON:
-        console.say_json(rows)
-        return
-    titles = ["name", "revision", "time", "profile"]
-    if any(row["broken"] for row in rows):
-        titles.append("broken")
-    console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
+    return console.run(read)
 
 
 def _list_deleted(data: Path | None, output: Output) -> None:
@@ -110,10 +134,29 @@ def log(
     data: DataOption = None,
 ) -> None:
     """Print the events of a history as JSON lines."""
-    from app.bootstrap import process_settings, stores
+    source, name = AnswerSource(data), console.named_history(named, history)
+    lines = source.lines(
+        "events",
+        history=name,
+        parameters={
+            "form": "bundle",
+            "after": str(after),
+            "limit": str(limit) if limit else "",
+            **({"follow": "true"} if follow else {}),
+        },
+    )
+    if lines is None:
+        _print_log(source, source.history(name), after, limit, follow=follow)
+        return
+    for line in lines:
+        console.say(line.decode())
+        if follow:
+            console.flush()
 
-    settings = process_settings.settings(data=data)
-    place = console.history_of(named, history)
+
+def _print_log(source: AnswerSource, name: str, after: int, limit: int, *, follow: bool) -> None:
+    """Print the events that the data folder has."""
+    from app.bootstrap import stores
 
     async def read() -> None:
         printed = 0
@@ -127,8 +170,8 @@ def log(
                     return False
             return True
 
-        async with stores.open_store(settings) as store:
-            info = await stores.find_history(store, place)
+        async with stores.open_store(source.settings) as store:
+            info = await stores.find_history(store, name)
             position = Revision(after)
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:
@@ -141,6 +184,6 @@ def log(
                         return
                     else:
                         console.flush()
-                        await listener.wait(settings.poll_seconds)
+                        await listener.wait(source.settings.poll_seconds)
 
     console.run(read)

@@ -9,6 +9,7 @@ from app.cli import console
 from app.cli.console import Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 NewName = Annotated[str, typer.Argument(help="Name of the new history.")]
 
@@ -84,7 +85,7 @@ def copy(
                 return await managing.copy(store, name, new_name, to, progress.to)
 
     events = console.run(run)
-    console.say(f"history {new_name}: {events} events of history {name}")
+    console.say(f"history {new_name}: {counts.of(events, 'event')} of history {name}")
 
 
 def delete(

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from app.cli import console, replaying
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.pacing import watching
 from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption, SchedulerOption
@@ -18,12 +21,13 @@ if TYPE_CHECKING:
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("head")(head)
+    root.command("head", cls=ReadingCommand)(head)
     root.command("verify")(verify)
 
 
 def head(
-    history: Annotated[str, typer.Argument(help="Name of the history.")] = "default",
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     to: Annotated[str, typer.Option(help="The head as it was at this revision or instant.")] = "",
     file: Annotated[
         Path | None, typer.Option("--output-file", "-o", help="Write it to this file.")
@@ -38,18 +42,14 @@ def head(
     Keep it where nobody who can write the database can write. `redra verify --head FILE` then
     notices a log that was cut short or written anew.
     """
-    from app.bootstrap import heads, process_settings, stores
-
-    settings = process_settings.settings(data=data)
+    source = AnswerSource(data)
     if public_key:
-        console.say(heads.own_key(settings).public_pem.rstrip())
+        from app.bootstrap import heads
+
+        source.refuse_server("the public key")
+        console.say(heads.own_key(source.settings).public_pem.rstrip())
         return
-
-    async def sign() -> "SignedHead":
-        async with stores.open_store(settings) as store:
-            return await heads.sign(store, settings, history, to)
-
-    signed = console.run(sign)
+    signed = _signed(source, console.named_history(named, history), to)
     if file is None:
         console.say_json(signed.to_json())
         return
@@ -58,6 +58,28 @@ def head(
     except OSError as problem:
         raise InputError(f"it cannot be written: {problem.strerror}", place=str(file)) from problem
     console.say(f"{file}: head of {signed.history} at revision {signed.revision}")
+
+
+def _signed(source: AnswerSource, history: str, to: str) -> "SignedHead":
+    """The head, signed with the key of who has the data."""
+    from app.bootstrap.asking.queries import ServedQuery
+    from app.domain.log import heads as signed_heads
+
+    name = source.history(history)
+
+    def here() -> "SignedHead":
+        from app.bootstrap import heads, stores
+
+        async def sign() -> "SignedHead":
+            async with stores.open_store(source.settings) as store:
+                return await heads.sign(store, source.settings, name, to)
+
+        return console.run(sign)
+
+    query = ServedQuery(history=name, part="head", at=source.moment(to, history))
+    return source.answer(
+        lambda server: signed_heads.from_json(msgspec.json.decode(server.ask(query))), here
+    )
 
 
 def verify(

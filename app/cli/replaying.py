@@ -12,6 +12,7 @@ from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 SHOWN_MAX = 10
 """Differences and violations that are printed; all are counted."""
@@ -286,7 +287,7 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     if output is Output.JSON:
         console.say_json(report)
         return
-    console.say(f"history {report['history']}: {report['events']} events")
+    console.say(f"history {report['history']}: {counts.of(report['events'], 'event')}")
     _print_chain(report["chain"])
     _print_invariants(report["invariants"])
     for name in ("decisions", "effects", "allocations"):
@@ -324,7 +325,9 @@ def _conclusion(report: Mapping[str, Any]) -> str:
 
 def _print_invariants(invariants: Mapping[str, Any]) -> None:
     kinds = ", ".join(f"{count} {kind}" for kind, count in invariants["kinds"].items() if count)
-    console.say(f"invariants: {invariants['violations']} violations{kinds and f' ({kinds})'}")
+    console.say(
+        f"invariants: {counts.of(invariants['violations'], 'violation')}{kinds and f' ({kinds})'}"
+    )
     for violation in invariants["examples"][:SHOWN_MAX]:
         begin, end = violation["from"], violation["until"]
         until = f"until revision {end['revision']}, {end['time']}" if end else "to the end"
@@ -340,8 +343,9 @@ def _print_opinion(opinion: Mapping[str, Any] | None) -> None:
         return
     by = opinion["by"]
     console.say(
-        f"second opinion by {by}: {opinion['expressions']} expressions, {opinion['devices']} "
-        f"devices, {opinion['agreed']} agree, {opinion['disagreed']} disagree"
+        f"second opinion by {by}: {counts.of(opinion['expressions'], 'expression')}, "
+        f"{counts.of(opinion['devices'], 'device')}, {opinion['agreed']} agree, "
+        f"{opinion['disagreed']} disagree"
     )
     for each in opinion["disagreements"][:SHOWN_MAX]:
         console.say(f"  device {each['device']}: {_side(each['expression'])}")
@@ -367,7 +371,7 @@ def _print_chain(chain: Mapping[str, Any]) -> None:
     if not chain["problemsCount"]:
         console.say(f"chain: whole, head {str(chain['head'])[:19]}")
     else:
-        console.say(f"chain: {chain['problemsCount']} problems")
+        console.say(f"chain: {counts.of(chain['problemsCount'], 'problem')}")
     for problem in chain["problems"][:SHOWN_MAX]:
         console.say(f"  {problem}")
     console.say(_SETTINGS[chain["settings"]])

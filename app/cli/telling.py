@@ -2,21 +2,21 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-from app.domain.values import timestamps
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.log.doubts import Doubt
 
 if TYPE_CHECKING:
     from app.analysis.scope import Scope
     from app.bootstrap.stores import Store
     from app.domain.log import HistoryInfo
-    from app.domain.log.doubts import Doubt
-    from app.ports import EventLog
     from app.settings import Settings
 
 FindingsOption = Annotated[
@@ -24,9 +24,19 @@ FindingsOption = Annotated[
 ]
 
 
+FollowOption = Annotated[
+    bool,
+    typer.Option(
+        "--follow", "-f", "--watch", "-w", help="Go on with what happens next; JSON as lines."
+    ),
+]
+_FINDING = "Finding"
+"""Kind of the rows that stand for findings; what knows more of them is heavy."""
+
+
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("timeline")(timeline)
+    root.command("timeline", cls=ReadingCommand)(timeline)
 
 
 def timeline(
@@ -59,6 +69,7 @@ def timeline(
     until: Annotated[
         str, typer.Option(metavar="MOMENT", help="Up to a revision, an instant, or 10m ago.")
     ] = "",
+    follow: FollowOption = False,
     last: Annotated[int, typer.Option(min=0, help="The last so many entries; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
     findings: FindingsOption = False,
@@ -70,33 +81,35 @@ def timeline(
     Moments are revisions (42), instants (2026-01-02T03:04:05Z, 03:04:05) or times before the end
     (10m, 1h30m). Every time that is printed is one. The date is printed where it changes.
     """
-    from app.bootstrap import process_settings, stores
-    from app.service import recorded_doubts, timelines
-
     if all_namespaces and namespace:
         raise InputError("-A and -n exclude each other", cure="give one of them")
-    settings = process_settings.settings(data=data)
-    place = console.history_of(named, history)
-    wanted = {"namespace": namespace, "name": name, "device": device, "node": node}
+    source, place = AnswerSource(data), console.named_history(named, history)
+    wanted = {
+        "namespace": namespace,
+        "name": name,
+        "object": subject,
+        "kinds": ",".join(kind or ()),
+        "device": device,
+        "node": node,
+        "since": since,
+        "until": until,
+        "decisions": "true" if decisions else "",
+    }
+    telling = Telling(output, is_followed=follow)
+    if findings or _FINDING in (kind or ()):
+        _check_findings(source, wanted, is_followed=follow)
+        _tell_here(source, source.history(place), wanted, last, telling, with_findings=True)
+    else:
+        _tell(source, place, wanted, last, telling)
 
-    shows_findings = findings or timelines.FINDING in (kind or [])
-    if shows_findings and (any(wanted.values()) or subject):
+
+def _check_findings(source: AnswerSource, wanted: dict[str, str], *, is_followed: bool) -> None:
+    """Raise InputError for findings of a part of a history, of what goes on or of a server."""
+    if any(wanted[part] for part in ("namespace", "name", "object", "device", "node")):
         raise InputError("--findings are of a whole history", cure="name no object, device or node")
-
-    async def read() -> "tuple[list[dict[str, Any]], tuple[Doubt, ...]]":
-        async with stores.open_store(settings) as store:
-            info = await stores.find_history(store, place)
-            scope = await _scope(store.log, info, wanted, subject, kind or [], (since, until))
-            recorded = await recorded_doubts.doubts_of(store.log, info)
-            page = settings.projector_batch_max
-            rows = await timelines.timeline(store.log, info, page_max=page, scope=scope)
-            if shows_findings:
-                rows = await _with_findings(store, settings, info, rows, scope)
-            return rows, recorded
-
-    rows, recorded = console.run(read)
-    shown = [row for row in rows if decisions or row["kind"] != "Decision" or kind]
-    _say(shown[-last:] if last else shown, recorded, output)
+    if is_followed:
+        raise InputError("findings are not followed", cure="redra watch-over follows them")
+    source.refuse_server("a timeline with findings")
 
 
 async def _with_findings(
@@ -115,85 +128,140 @@ async def _with_findings(
     return sorted(rows, key=lambda row: row["revision"])
 
 
-async def _scope(
-    log: "EventLog",
-    info: "HistoryInfo",
-    wanted: dict[str, str],
-    subject: str,
-    kinds: list[str],
-    moments: tuple[str, str],
-) -> "Scope":
-    """What the options mean. Raises InputError for a kind of object or a moment that is none."""
-    from app.analysis.scope import Scope
-    from app.service import moments as instants
+def _tell(
+    source: AnswerSource, named: str, wanted: dict[str, str], last: int, telling: "Telling"
+) -> None:
+    """Tell what a server or the data folder knows, and go on where that is followed."""
+    parameters = {**wanted, "last": str(last) if last else ""}
+    if telling.is_followed:
+        parameters["follow"] = "true"
+    lines = source.lines("entries", history=named, parameters=parameters)
+    if lines is None:
+        _tell_here(source, source.history(named), wanted, last, telling)
+        return
+    head = msgspec.json.decode(next(lines))
+    telling.begin(msgspec.convert(head["doubts"], tuple[Doubt, ...]))
+    telling.tell([msgspec.json.decode(next(lines)) for _ in range(head["count"])])
+    for line in lines:
+        telling.tell([msgspec.json.decode(line)])
+    telling.end()
 
-    group = resource = ""
-    if subject:
-        group, resource, wanted["name"] = _object(subject)
-    since, until = moments
-    end = (await log.head(info.id)).time
-    first, final = (int(text) if instants.is_revision(text) else 0 for text in moments)
-    return Scope(
-        since=None if first or not since else instants.parse_instant(since, end),
-        until=None if final or not until else instants.parse_instant(until, end),
-        first=first,
-        final=final,
-        kinds=frozenset(kinds),
-        group=group,
-        resource=resource,
-        **wanted,
+
+def _tell_here(
+    source: AnswerSource,
+    name: str,
+    wanted: dict[str, str],
+    last: int,
+    telling: "Telling",
+    *,
+    with_findings: bool = False,
+) -> None:
+    """Tell what the data folder knows, and go on where that is followed."""
+    from app.bootstrap import stores
+    from app.service import recorded_doubts
+    from app.service.timelines import TimelineReader, TimelineRequest, scope_of, shown
+
+    request = TimelineRequest(
+        namespace=wanted["namespace"],
+        name=wanted["name"],
+        subject=wanted["object"],
+        kinds=frozenset(filter(None, wanted["kinds"].split(","))),
+        device=wanted["device"],
+        node=wanted["node"],
+        since=wanted["since"],
+        until=wanted["until"],
+        decisions=bool(wanted["decisions"]),
     )
 
+    async def read() -> None:
+        async with stores.open_store(source.settings) as store:
+            info = await stores.find_history(store, name)
+            scope = await scope_of(store.log, info, request)
+            page = source.settings.projector_batch_max
+            reader = TimelineReader(store.log, info, scope, page_max=page)
+            async with store.ports.wake_up.listen(info.id) as listener:
+                rows = await reader.read()
+                if with_findings:
+                    rows = await _with_findings(store, source.settings, info, rows, scope)
+                rows = shown(rows, request)
+                if not telling.is_followed:
+                    reader.check()
+                telling.begin(await recorded_doubts.doubts_of(store.log, info))
+                telling.tell(rows[-last:])
+                while telling.is_followed and not reader.is_over:
+                    await listener.wait(source.settings.poll_seconds)
+                    telling.tell(shown(await reader.read(), request))
+        telling.end()
 
-def _object(text: str) -> tuple[str, str, str]:
-    from app.domain.objects import registry
-
-    kind, slash, name = text.partition("/")
-    known = registry.find_name(kind)
-    if not slash or not name:
-        raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
-    if not known:
-        raise InputError(f"there is no kind {kind!r}", cure="write it as pod/NAME, claim/NAME, …")
-    return known[0].group, known[0].plural, name
+    console.run(read)
 
 
-def _say(rows: list[dict[str, Any]], recorded: "tuple[Doubt, ...]", output: Output) -> None:
-    from app.analysis.recordings import uncertainty
+class Telling:
+    """Writes rows as they come: a table whose columns are as wide as the first rows need.
 
-    if output is Output.JSON:
-        console.say_json(
-            [{**row, "time": timestamps.micro_text(Instant(row["time"]))} for row in rows]
-        )
-        return
-    titles = ["revision", "time", "what", "object", "by", "text"]
-    if any(row["doubt"] for row in rows):
-        titles.append("unsure")
-    cells: list[list[object]] = []
-    day = ""
-    for row in rows:
-        text = _time(Instant(row["time"]))
+    What is not followed is written at once; what is followed in JSON is a line for each row.
+    """
+
+    def __init__(self, output: Output, *, is_followed: bool) -> None:
+        self.is_followed = is_followed
+        self._output = output
+        self._doubts: tuple[Doubt, ...] = ()
+        self._titles: list[str] = []
+        self._widths: list[int] = []
+        self._day = ""
+
+    def begin(self, doubts: "tuple[Doubt, ...]") -> None:
+        """What the recording lacks, which is noted at the end."""
+        self._doubts = doubts
+
+    def tell(self, rows: list[dict[str, Any]]) -> None:
+        """Write rows."""
+        if self._output is Output.JSON:
+            if not self.is_followed:
+                console.say_json(rows)
+                return
+            for row in rows:
+                console.say_json_line(row)
+        else:
+            self._table(rows)
+        if self.is_followed:
+            console.flush()
+
+    def end(self) -> None:
+        """Note what the recording lacks."""
+        if self._output is Output.TEXT:
+            from app.analysis.recordings import uncertainty
+
+            for line in uncertainty.lines(self._doubts):
+                console.note(line)
+
+    def _table(self, rows: list[dict[str, Any]]) -> None:
+        is_first = not self._titles
+        if is_first:
+            self._titles = ["revision", "time", "what", "object", "by", "text"]
+            if any(row["doubt"] for row in rows) or (self.is_followed and self._doubts):
+                self._titles.append("unsure")
+        cells = [self._cells(row) for row in rows]
+        shown = [[title.upper() for title in self._titles], *cells] if is_first else cells
+        if is_first:
+            self._widths = [max(len(line[i]) for line in shown) for i in range(len(self._titles))]
+        for line in shown:
+            console.say(console.columns(line, self._widths))
+
+    def _cells(self, row: dict[str, Any]) -> list[str]:
+        text = row["time"].replace(".000000Z", "Z")
         date, _, hour = text.partition("T")
-        cell = [
-            row["revision"],
-            hour if date == day else text,
+        is_same_day, self._day = date == self._day, date
+        cells = [
+            str(row["revision"]),
+            hour if is_same_day else text,
             row["kind"],
             _subject(row),
             row["actor"].removeprefix("system:serviceaccount:kube-system:"),
             row["text"],
             row["doubt"],
         ]
-        cells.append(cell[: len(titles)])
-        day = date
-    console.table(titles, cells)
-    for line in uncertainty.lines(recorded):
-        console.note(line)
-
-
-def _time(instant: Instant) -> str:
-    """The whole time: what is printed can be given as a moment again."""
-    if instant % SECOND:
-        return timestamps.micro_text(instant)
-    return timestamps.seconds_text(instant)
+        return cells[: len(self._titles)]
 
 
 def _subject(row: dict[str, Any]) -> str:

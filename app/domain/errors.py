@@ -27,6 +27,7 @@
     │   ├── ChainBroken             a stored event does not fit its hash; names the revision
     │   └── HistoryBroken           a history cannot be folded; the others are served
     ├── ClusterUnreachable          a real cluster's API gives no usable answer; try again
+    ├── ServerUnreachable           a server of redra gives no usable answer; try again
     └── InputError                  a file, an argument or a setting; names place and cure
 
 An error carries fields; the message is made from them. `app/api/kubernetes/status.py` turns
@@ -308,6 +309,13 @@ class ClusterUnreachable(RedraError):
     def __init__(self, message: str, *, is_refused: bool = False) -> None:
         super().__init__(message)
         self.is_refused = is_refused
+
+
+class ServerUnreachable(RedraError):
+    """A server of redra that a command asks gives no answer, none in time, or one of another kind.
+
+    Cure: start it, or ask the data folder itself.
+    """
 
 
 class InputError(RedraError):

@@ -1,15 +1,130 @@
 """The timeline of a history, folded from its log."""
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from app.analysis.scope import Scope, Selector
+from app.analysis.timeline_pages import DECISION
+from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Row
+from app.domain.objects import registry
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog
+from app.service import moments
 from projections.timeline import TimelineProjection
 
 FINDING = "Finding"
 """Kind of the rows that stand for what is not as it must be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineRequest:
+    """Which part of a timeline is wanted, as people write it; what is empty does not matter.
+
+    `subject` is `KIND/NAME`, `since` and `until` are moments, `device` is `DRIVER/POOL/NAME` or the
+    end of that. Recorded decisions are left out unless `decisions` or their kind is wanted.
+    """
+
+    namespace: str = ""
+    name: str = ""
+    subject: str = ""
+    kinds: frozenset[str] = frozenset()
+    device: str = ""
+    node: str = ""
+    since: str = ""
+    until: str = ""
+    decisions: bool = False
+
+
+async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:
+    """What a request means. Raises InputError for a kind of object or a moment that is none."""
+    group = resource = ""
+    name = wanted.name
+    if wanted.subject:
+        group, resource, name = _object(wanted.subject)
+    since, until = wanted.since, wanted.until
+    end = (await log.head(info.id)).time
+    first, final = (int(text) if moments.is_revision(text) else 0 for text in (since, until))
+    scope = Scope(
+        since=None if first or not since else moments.parse_instant(since, end),
+        until=None if final or not until else moments.parse_instant(until, end),
+        first=first,
+        final=final,
+        kinds=wanted.kinds,
+        group=group,
+        resource=resource,
+        name=name,
+        namespace=wanted.namespace,
+        device=wanted.device,
+        node=wanted.node,
+    )
+    if since and until and await _is_upside_down(log, info, scope):
+        raise InputError(
+            f"nothing is both after {since} and before {until}", cure="give the earlier one first"
+        )
+    return scope
+
+
+async def _is_upside_down(log: EventLog, info: HistoryInfo, scope: Scope) -> bool:
+    """Whether the beginning is after the end."""
+    if scope.since is not None and scope.until is not None:
+        return scope.since > scope.until
+    if scope.until is not None:
+        return scope.first > await log.revision_at(info.id, scope.until)
+    if scope.since is not None:
+        return Revision(scope.final) < await log.revision_at(info.id, Instant(scope.since - 1))
+    return scope.first > scope.final
+
+
+class TimelineReader:
+    """Reads the rows of one timeline in their order, from its beginning on and as it goes on.
+
+    `page_max` events are read at a time. Findings are rows of their own
+    (`app/service/replays/findings.py`).
+    """
+
+    def __init__(self, log: EventLog, info: HistoryInfo, scope: Scope, *, page_max: int) -> None:
+        self._log = log
+        self._info = info
+        self._has_only_findings = scope.kinds == {FINDING}
+        self._scope = replace(scope, kinds=scope.kinds - {FINDING})
+        self._page_max = page_max
+        self._view = TimelineProjection()
+        self._selector = Selector(self._scope)
+        self.revision = Revision(0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that is still to come can be in the scope."""
+        scope, entries = self._scope, self._view.entries
+        if scope.final:
+            return self.revision >= scope.final
+        return scope.until is not None and bool(entries) and entries[-1].time > scope.until
+
+    async def read(self) -> list[Row]:
+        """The rows up to the present end of the history that were not given before."""
+        rows: list[Row] = []
+        head = await self._log.head(self._info.id)
+        while self.revision < head.revision:
+            events = await self._log.read(
+                self._info.id, after=self.revision, until=head.revision, limit=self._page_max
+            )
+            if not events:
+                break
+            for event in events:
+                count = len(self._view.entries)
+                self._view.fold(event)
+                entry = self._view.entries[-1] if len(self._view.entries) > count else None
+                if self._selector.takes(event, entry) and not self._has_only_findings:
+                    rows.append(self._view.row_of(self._view.entries[-1]))
+            self.revision = events[-1].revision
+        return rows
+
+    def check(self) -> None:
+        """Raise InputError for a name that has not occurred in what was read, with the nearest."""
+        self._selector.check()
 
 
 async def timeline(
@@ -20,25 +135,27 @@ async def timeline(
     `page_max` events are read at a time. Raises InputError for a name that does not occur.
     Findings are rows of their own (`app/service/replays/findings.py`).
     """
-    if FINDING in scope.kinds:
-        scope = replace(scope, kinds=scope.kinds - {FINDING})
-        if not scope.kinds:
-            return []
-    view = TimelineProjection()
-    selector = Selector(scope)
-    rows: list[Row] = []
-    head = await log.head(info.id)
-    after = Revision(0)
-    while after < head.revision:
-        events = await log.read(info.id, after=after, until=head.revision, limit=page_max)
-        if not events:
-            break
-        for event in events:
-            count = len(view.entries)
-            view.fold(event)
-            entry = view.entries[-1] if len(view.entries) > count else None
-            if selector.takes(event, entry):
-                rows.append(view.row_of(view.entries[-1]))
-        after = events[-1].revision
-    selector.check()
+    reader = TimelineReader(log, info, scope, page_max=page_max)
+    rows = await reader.read()
+    reader.check()
     return rows
+
+
+def shown(rows: Iterable[Row], wanted: TimelineRequest) -> list[Row]:
+    """The rows as they are given out: times in RFC 3339, decisions where they are wanted."""
+    with_decisions = wanted.decisions or bool(wanted.kinds)
+    return [
+        {**row, "time": timestamps.micro_text(Instant(row["time"]))}
+        for row in rows
+        if with_decisions or row["kind"] != DECISION
+    ]
+
+
+def _object(text: str) -> tuple[str, str, str]:
+    kind, slash, name = text.partition("/")
+    known = registry.find_name(kind)
+    if not slash or not name:
+        raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
+    if not known:
+        raise InputError(f"there is no kind {kind!r}", cure="write it as pod/NAME, claim/NAME, …")
+    return known[0].group, known[0].plural, name

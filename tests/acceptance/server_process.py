@@ -48,7 +48,7 @@ class ServerProcess:
                 [*words, *self.options], environment=self.environment, stderr=errors
             )
         line = self._process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        found = re.search(r"https?://127\.0\.0\.1:(\d+)", line)
         assert found, (line, self.log.read_text())
         self.url, self._port = found.group(), int(found.group(1))
         self.serves.set()

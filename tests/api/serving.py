@@ -10,12 +10,14 @@ import msgspec
 
 from app.adapters import schemas
 from app.adapters.clock import SystemClock
+from app.adapters.head_keys import HeadKey
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.telemetry import Telemetry
 from app.adapters.uids import RandomUids
 from app.adapters.webhooks import HttpsWebhooks
 from app.api.application import Application, create_app
 from app.api.identity.authentication import Credentials
+from app.api.redra.routes import Beside
 from app.api.server.limits import ApiLimits
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.rules import rules_for
@@ -199,7 +201,7 @@ async def running_app(
             credentials=credentials or Credentials(),
             authorization=authorization,
             render_metrics=meter.render,
-            players=players,
+            beside=Beside(players=players or {}, sign=HeadKey(bytes(32)).sign),
         )
         yield app, histories
 

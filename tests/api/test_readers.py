@@ -196,6 +196,13 @@ SEEN = {
         "cat": CLUSTER_NAMES | {"decided-summary"},
         "dan": {"s-lab"},
     },
+    "/entries?decisions=true": {
+        "bob": LAB_NAMES,
+        "cat": CLUSTER_NAMES | {"decided-summary"},
+        "dan": {"s-lab"},
+    },
+    # What the history is called, its length and its hash, which its page tells as well.
+    "/head": dict.fromkeys(MEMBERS, NOTHING),
     "/lanes": {"cat": {"p-lab", "p-other", "c-lab", "c-other", "node-one", "decided-summary"}},
     "/map": {"cat": {"node-one"}},
     "/attempts?kind=pod&namespace=lab&name=p-lab": {"cat": {"p-lab"}},

@@ -11,6 +11,7 @@ from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.edits import DeleteEdit
+from app.analysis.explain import pages
 from app.bootstrap import replays
 from app.bootstrap.answers import differences
 from app.bootstrap.rules import rules_for
@@ -93,7 +94,7 @@ async def test_recording_of_another_hour_is_compared_as_if_both_had_begun_as_one
     b = replace(a, name="other", events=later, until=Instant(a.until + moved), shift=moved)
     report = await compared(a, b)
     assert report.is_same
-    assert any(said in line for line in text.page(report, 200))
+    assert any(said in line for line in pages.of_json(text.page_json(report), 200))
 
 
 async def test_pods_are_spared_in_a_fork_without_the_rule() -> None:

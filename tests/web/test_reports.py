@@ -139,8 +139,8 @@ async def test_history_that_is_too_long_is_refused_in_one_sentence():
     async with serving(limits=ApiLimits(report_events_max=3)) as server:
         await plant(server, 1)
         refusals = (
-            await report(server, code=400),
-            (await server.get(f"{JSON}/trace", 400))["message"],
+            await report(server, code=413),
+            (await server.get(f"{JSON}/trace", 413))["message"],
         )
         for refusal in refusals:
             assert "events are more than 3: ask with redra report" in refusal
@@ -162,7 +162,7 @@ async def test_object_that_the_reader_may_not_see_is_left_out_and_counted(monkey
         answer = await server.raw("GET", "/ui/h/one/report", **headers("cat"))
         assert answer.status_code == 200, answer.text
         root = read(answer.text)
-        note = "1 objects that findings name are left out"
+        note = "1 object that findings name is left out"
         assert note in root.one("header", "cover").text
         labels = {part.attributes.get("aria-label", "") for part in root.all("section")}
         assert not any("s-other" in label for label in labels)

@@ -12,7 +12,7 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -29,13 +29,14 @@ _BEARER = "BearerToken"
 class Login:
     """One reading of the kubeconfig: connections, and the header that authenticates requests.
 
-    `number` counts the readings.
+    `number` counts the readings, `configuration` is what the library made of the file.
     """
 
     number: int
     rest: RESTClientObject
     server: str
     headers: dict[str, str]
+    configuration: Configuration = field(repr=False)
 
 
 class ClusterCredentials:
@@ -100,7 +101,11 @@ class ClusterCredentials:
         token = chosen.api_key.get(_BEARER)
         headers = {"authorization": token} if token else {}
         return Login(
-            number=number, rest=rest, server=(chosen.host or "").rstrip("/"), headers=headers
+            number=number,
+            rest=rest,
+            server=(chosen.host or "").rstrip("/"),
+            headers=headers,
+            configuration=chosen,
         )
 
     def _check_files(self) -> None:

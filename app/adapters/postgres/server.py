@@ -67,12 +67,16 @@ OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerBounds:
-    """How long each step may take, and the pauses before a crashed server is started again."""
+    """How long each step may take, and the pauses before a crashed server is started again.
+
+    For `users_seconds` a server that is to stop waits for other processes that use it shortly.
+    """
 
     start_seconds: float = 60.0
     initialise_seconds: float = 120.0
     stop_seconds: float = 20.0
     lock_seconds: float = 15.0
+    users_seconds: float = 0.0
     pause_first_seconds: float = 0.25
     pause_max_seconds: float = 10.0
 
@@ -92,6 +96,7 @@ class EmbeddedServer:
         programs: Path | None = None,
         kinds: tuple[str, ...] = ("same", "namespace", "user"),
         bounds: ServerBounds = ServerBounds(),
+        stays: bool = False,
     ) -> None:
         self.folder = folder.resolve()
         self.data = self.folder / "data"
@@ -99,6 +104,8 @@ class EmbeddedServer:
         self._programs = programs
         self._kinds = kinds
         self._bounds = bounds
+        self._stays = stays
+        self._is_new = False
         self._lock: int | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
         self._socket = self.folder / "run"
@@ -128,7 +135,9 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Stop the server, by force when it does not end in time. Safe to call again."""
         process, self._guardian = self._guardian, None
+        users = None
         if process is not None:
+            users = server_folder.wait_for_users(self.folder, self._bounds.users_seconds)
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
@@ -141,6 +150,8 @@ class EmbeddedServer:
             server_folder.forget_owner(self.folder, self._socket)
             os.close(self._lock)
             self._lock = None
+        if users is not None:
+            os.close(users)
 
     def __enter__(self) -> "EmbeddedServer":
         self.start()
@@ -157,9 +168,13 @@ class EmbeddedServer:
     async def __aenter__(self) -> "EmbeddedServer":
         # Not abandoned when cancelled: a server that nobody knows of must not remain.
         with CancelScope(shield=True):
+            self._is_new = server_folder.data_version(self.data) is None
             await anyio.to_thread.run_sync(self.start)
             try:
                 await self._make_database()
+                if self._is_new:
+                    self._is_new = False
+                    self._note()
             except BaseException:
                 await anyio.to_thread.run_sync(self.stop)
                 raise
@@ -192,8 +207,11 @@ class EmbeddedServer:
                 cure="choose another with --data",
             ) from problem
 
+    def _note(self) -> None:
+        server_folder.note_owner(self.folder, self._socket, stays=self._stays, is_new=self._is_new)
+
     def _start_locked(self) -> None:
-        server_folder.note_owner(self.folder, self._socket)
+        self._note()
         self._empty_large_log()
         version = server_folder.data_version(self.data)
         refusals: list[str] = []
@@ -236,7 +254,7 @@ class EmbeddedServer:
 
     def _run(self, found: Binaries, identity: ServerIdentity, *, is_new: bool) -> None:
         self._socket = server_folder.make_socket_folder(self.folder, identity)
-        server_folder.note_owner(self.folder, self._socket)
+        self._note()
         if is_new:
             self._initialise(found, identity)
         server_folder.remove_stale_pid_file(self.data)

@@ -2,6 +2,7 @@
 
     folder/
       lock          held by whoever owns the server, and by every process of the server itself
+      users         held by each other process that uses the server for a short time
       server.json   where it listens and who owns it, for other commands on the same folder
       server.log    what PostgreSQL writes
       data/         PostgreSQL's data directory (data.new while it is being made)
@@ -39,6 +40,10 @@ _SOCKET_PATH_MAX = 100
 _POLL_SECONDS = 0.01
 
 
+class FolderInUse(InputError):
+    """Another process owns the folder, and has no server there that could be shared yet."""
+
+
 def running_url(folder: Path) -> str | None:
     """The address of the server that runs on this folder now, started by any process; or None."""
     folder = folder.resolve()
@@ -49,8 +54,9 @@ def running_url(folder: Path) -> str | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        socket = _noted(folder).get("socket")
-        if isinstance(socket, str) and is_ready(folder / "data"):
+        noted = _noted(folder)
+        socket = noted.get("socket")
+        if isinstance(socket, str) and not noted.get("new") and is_ready(folder / "data"):
             return url(Path(socket))
         return None
     finally:
@@ -83,7 +89,7 @@ def take_lock(folder: Path, timeout_seconds: float) -> int:
                 time.sleep(_POLL_SECONDS)
                 continue
             os.close(lock)
-            raise InputError(
+            raise FolderInUse(
                 f"the folder is in use by {owner or 'an old server that does not end'}",
                 place=str(folder),
                 cure="stop it first, or choose another folder with --data",
@@ -91,11 +97,58 @@ def take_lock(folder: Path, timeout_seconds: float) -> int:
         return lock
 
 
-def note_owner(folder: Path, socket: Path) -> None:
-    """Write down that this process owns the folder, and where its server listens."""
+def note_owner(folder: Path, socket: Path, *, stays: bool = False, is_new: bool = False) -> None:
+    """Write down that this process owns the folder, and where its server listens.
+
+    An owner that `stays` is no command that ends soon. A server that is new has no database yet, so
+    that nobody can use it.
+    """
     fresh = folder / "server.json.new"
-    fresh.write_text(json.dumps({"owner": os.getpid(), "socket": str(socket)}))
+    noted = {"owner": os.getpid(), "socket": str(socket), "stays": stays, "new": is_new}
+    fresh.write_text(json.dumps(noted))
     fresh.replace(folder / "server.json")
+
+
+def owner_stays(folder: Path) -> bool:
+    """Whether the owner of the server has said that it stays."""
+    return bool(_noted(folder.resolve()).get("stays"))
+
+
+def use(folder: Path) -> int | None:
+    """A file that keeps the owner from stopping the server at once, to be closed after the use.
+
+    None when the server is being stopped.
+    """
+    try:
+        users = os.open(folder.resolve() / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(users, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        os.close(users)
+        return None
+    return users
+
+
+def wait_for_users(folder: Path, timeout_seconds: float) -> int | None:
+    """Wait until no other process uses the server, for a bounded time.
+
+    Nobody begins to until the file that is returned is closed. None where there is no such file.
+    """
+    try:
+        users = os.open(folder / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
+                continue
+        return users
 
 
 def forget_owner(folder: Path, socket: Path) -> None:

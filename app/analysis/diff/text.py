@@ -10,22 +10,25 @@ from app.analysis.diff.report import DiffReport, place_text
 from app.analysis.explain import pages
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-
-LINES_MAX = 400
-"""Lines of a page; the JSON has everything."""
 
 TEXT_MAX = 160
 """Characters of what was changed, of what each side says."""
 
 
-def page(report: DiffReport, width: int) -> list[str]:
-    """The lines of the page."""
-    head = head_of(report)
-    return pages.page(
-        head, reasons_of(report), notes=notes_of(report), width=width, lines_max=LINES_MAX
-    )
+def page_json(report: DiffReport | EndReport) -> JsonObject:
+    """What the page of a report is made of, however wide that will be; see `pages.of_json`."""
+    body: JsonObject = {"outcome": "same" if report.is_same else "different"}
+    if isinstance(report, EndReport):
+        return {**body, "lines": end_page(report)}
+    return {
+        **body,
+        "head": head_of(report),
+        "notes": notes_of(report),
+        "reasons": [reason.to_json() for reason in reasons_of(report)],
+    }
 
 
 def head_of(report: DiffReport | EndReport) -> str:
@@ -70,9 +73,11 @@ def notes_of(report: DiffReport) -> list[str]:
 def counts_text(report: DiffReport) -> str:
     """How many pods are the same, and how the others differ."""
     if report.is_same:
-        return f"every decision is the same: {report.same} pods"
+        return f"every decision is the same: {counts.of(report.same, 'pod')}"
     classes = ", ".join(f"{count} {name}" for name, count in report.counts.items() if count)
-    return f"{report.same} pods are the same, {len(report.differences)} differ: {classes}"
+    same, different = counts.of(report.same, "pod"), len(report.differences)
+    differ = "differs" if different == 1 else "differ"
+    return f"{same} {counts.plural(report.same, 'is')} the same, {different} {differ}: {classes}"
 
 
 def end_page(report: EndReport) -> list[str]:
@@ -81,10 +86,13 @@ def end_page(report: EndReport) -> list[str]:
         head_of(report),
         f"{report.same} are the same, {len(report.entries)} differ",
     ]
-    for entry in report.entries[:LINES_MAX]:
+    most = pages.COMPARED_LINES_MAX
+    for entry in report.entries[:most]:
         lines += [entry.subject, f"  A: {entry.a}", f"  B: {entry.b}"]
-    if len(report.entries) > LINES_MAX:
-        lines.append(f"… {len(report.entries) - LINES_MAX} more; -o json has all of them")
+    if len(report.entries) > pages.COMPARED_LINES_MAX:
+        lines.append(
+            f"… {len(report.entries) - pages.COMPARED_LINES_MAX} more; -o json has all of them"
+        )
     return lines
 
 

@@ -1,6 +1,6 @@
 """What a recorded decision says, for people."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from app.analysis.explain import preemption
 from app.analysis.explain.reasons import Reason, listed
@@ -31,7 +31,7 @@ def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
     """Who decided what, when and having seen what; the counted causes only when they are wanted."""
     decision = decision_body.read(event.object)
     when = timestamps.micro_text(event.stamp.time)
-    lines = list(_lines(json_tree.mapping(event.object, "summary"), with_causes=with_causes))
+    lines = list(lines_of(json_tree.mapping(event.object, "summary"), with_causes=with_causes))
     return Reason(
         text=(
             f"{decision.controller} decided {decision.outcome} at "
@@ -41,7 +41,8 @@ def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
     )
 
 
-def _lines(tree: JsonView, *, with_causes: bool) -> Iterator[Reason]:
+def lines_of(tree: JsonView, *, with_causes: bool = False) -> Iterator[Reason]:
+    """What the summary of a decision says, part by part."""
     summary = decision_body.summary(tree)
     if summary.message:
         yield Reason(text=summary.message)
@@ -60,7 +61,10 @@ def _lines(tree: JsonView, *, with_causes: bool) -> Iterator[Reason]:
         )
         if is_elsewhere or name.startswith("causes") or name.endswith("Count"):
             continue
-        if value not in (None, "", [], {}):
+        worded = _WORDED.get(name)
+        if worded is not None:
+            yield from (Reason(text=text) for text in worded(value))
+        elif value not in (None, "", [], {}):
             yield Reason(text=f"{name}: {_short(value)}")
     if with_causes:
         yield from _causes(summary)
@@ -81,6 +85,30 @@ def _causes(summary: Summary) -> Iterator[Reason]:
     if summary.causes_nodes_cut:
         text = f"{nodes_text(summary.causes_nodes_cut)} more were refused and not counted here"
         yield Reason(text=text)
+
+
+def _due(value: object) -> Iterator[str]:
+    """When an eviction was due; of a taint without a time it always was."""
+    text = str(value)
+    if text and not text.startswith(_BEGINNING):
+        yield f"due at {text.replace('.000000Z', 'Z')}"
+
+
+def _reasons(value: object) -> Iterator[str]:
+    """Which taints evicted a pod."""
+    for each in value if isinstance(value, list) else ():
+        match each:
+            case {"rule": str(rule)}:
+                yield f"because of rule {rule}"
+            case {"driver": str(driver), "pool": str(pool), "device": str(device)}:
+                yield f"because of a taint of device {driver}/{pool}/{device} in its slice"
+
+
+_BEGINNING = "1970-01-01T"
+"""Instants of this day stand for none."""
+
+_WORDED: dict[str, Callable[[object], Iterator[str]]] = {"due": _due, "reasons": _reasons}
+"""Parts of a summary that have sentences of their own."""
 
 
 def _short(value: object) -> str:

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 
 from app.analysis.explain.reasons import Reason
+from app.domain.values.json_tree import JsonObject
 
 WIDTH = 100
 """Columns where nothing tells how wide the terminal is."""
@@ -16,6 +17,9 @@ WIDTH_MIN = 40
 
 LINES_MAX = 50
 """Lines of a page."""
+
+COMPARED_LINES_MAX = 400
+"""Lines of a page with two histories compared; the JSON has everything."""
 
 _TEXT_STEPS = (600, 300, 200, 140, 100)
 _CHILDREN_STEPS = (1_000, 40, 20, 12, 8, 5, 3)
@@ -44,6 +48,14 @@ def page(
             if len(lines) <= lines_max:
                 return lines
     return [*lines[: lines_max - 1], f"… {len(lines) - lines_max + 1} lines {_TAIL}"]
+
+
+def of_json(body: JsonObject, width: int, *, lines_max: int = LINES_MAX) -> list[str]:
+    """The page that `lines`, or else `head`, `notes` and `reasons`, are made into."""
+    if "lines" in body:
+        return list(body["lines"])
+    reasons = [Reason.from_json(each) for each in body["reasons"]]
+    return page(body["head"], reasons, notes=body["notes"], width=width, lines_max=lines_max)
 
 
 def shortened(text: str, length: int) -> str:

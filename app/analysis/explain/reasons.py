@@ -55,9 +55,25 @@ class Reason:
             }
         if self.issues:
             body["issues"] = list(self.issues)
+        if self.is_kept:
+            body["kept"] = True
         if self.children:
             body["children"] = [child.to_json() for child in self.children]
         return body
+
+    @classmethod
+    def from_json(cls, body: JsonObject) -> "Reason":
+        """The branch that `to_json` wrote, but for `holds`."""
+        about = body.get("about")
+        return cls(
+            text=body["text"],
+            children=tuple(map(cls.from_json, body.get("children", ()))),
+            count=body.get("count", 1),
+            revision=body.get("revision", 0),
+            about=None if about is None else ObjectKey(**about),
+            issues=tuple(body.get("issues", ())),
+            is_kept=body.get("kept", False),
+        )
 
     def size(self) -> int:
         """How many reasons there are in the branch."""

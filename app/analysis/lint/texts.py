@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from app.analysis.lint.findings import LintFinding, Place
 from app.analysis.lint.linting import RULES, LintReport
+from app.domain.values import counts as counts_text
 from app.domain.values.json_tree import JsonObject
 
 SHOWN_MAX = 5
@@ -33,7 +34,7 @@ def lines(report: LintReport) -> Iterator[str]:
     listed = ", ".join(
         f"{count} {severity.value}{'' if count == 1 else 's'}" for severity, count in counts.items()
     )
-    yield f"{report.objects} objects: {listed}"
+    yield f"{counts_text.of(report.objects, 'object')}: {listed}"
 
 
 def sarif(report: LintReport) -> JsonObject:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from app.domain.log import doubts
 from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Quality, Record, TimeQuality
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, counts, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -341,9 +341,11 @@ def _can_rebuild(judged: _Kind, refused: int) -> Judgeability:
     reasons = _reasons(judged, _REBUILD)
     partial = judged.qualities[Quality.PARTIAL] + judged.qualities[Quality.IDENTITY]
     if partial:
-        reasons.append(f"{partial} objects are not complete")
+        reasons.append(
+            f"{counts.of(partial, 'object')} {counts.plural(partial, 'is')} not complete"
+        )
     if refused:
-        reasons.append(f"{refused} records were refused")
+        reasons.append(f"{counts.of(refused, 'record')} refused")
     if not judged.ops[Op.DELETED] and not judged.ops[Op.MODIFIED]:
         reasons.append("the sources show one moment, not a course of events")
     return Judgeability(

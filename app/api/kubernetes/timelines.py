@@ -114,7 +114,7 @@ async def views_at(histories: Histories, runtime: HistoryRuntime, moment: str) -
     try:
         return await histories.at(runtime.info.name, moment)
     except RevisionTooLarge as problem:
-        raise NotFound(problem.message) from problem
+        raise NotFound(problem.message, resource="revisions") from problem
 
 
 async def _moment_of(runtime: HistoryRuntime, moment: str, revision: Revision) -> Instant:

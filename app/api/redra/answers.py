@@ -23,13 +23,13 @@ from app.analysis import (
 from app.analysis import lanes as lane_picture
 from app.analysis.attempts import AttemptList
 from app.analysis.chronicle import Chronicle
-from app.analysis.device_map import DeviceMap
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import scheduling_rules, unasked
-from app.analysis.explain.questions import ObjectExplanation, Question, key_of
+from app.analysis.explain.questions import ObjectExplanation, Question, key_of, placed
 from app.analysis.findings import findings
 from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
+from app.analysis.mapped import DeviceMap
 from app.analysis.object_history import ObjectHistory
 from app.analysis.scan.sightings import Sighting
 from app.analysis.search import Hits
@@ -42,7 +42,7 @@ from app.api.kubernetes.timelines import views_at
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.errors import BadRequest, NotFound
+from app.domain.errors import BadRequest, NotFound, TooLarge
 from app.domain.log import Actor, Event, ObjectKey, Revision
 from app.domain.objects import history_kinds
 from app.domain.values import api_resources, timestamps
@@ -115,10 +115,10 @@ class Answers:
         return await self._chronicles.whole(runtime, until)
 
     def check_length(self, revision: Revision) -> None:
-        """Raise BadRequest for a history that is too long to be taken away by a server."""
+        """Raise TooLarge for a history that is too long to be taken away by a server."""
         most = self._limits.report_events_max
         if revision > most:
-            raise BadRequest(
+            raise TooLarge(
                 f"{revision} events are more than {most}: ask with redra report, or for an earlier "
                 "moment"
             )
@@ -204,12 +204,12 @@ class Answers:
         )
 
     async def scan(self, asked: Asked) -> list[Sighting]:
-        """Which incidents of the gallery show up to the moment. Raises BadRequest for too long."""
+        """Which incidents of the gallery show up to the moment. Raises TooLarge."""
         # What was said of pods in Events is quoted.
         asked.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
         runtime, views = asked.runtime, await self.views(asked)
         if views.revision > self._limits.scan_events_max:
-            raise BadRequest(
+            raise TooLarge(
                 f"{views.revision} events are more than {self._limits.scan_events_max}: ask with "
                 "redra scan"
             )
@@ -374,11 +374,13 @@ def _visible(reader: Reader, chronicle: Chronicle) -> Callable[[Entry], bool]:
 
 def question_of(asked: Asked) -> Question:
     """The question why that the parameters ask."""
-    request = asked.request
+    request, kind = asked.request, asked.required("kind")
+    namespace = request.parameter("namespace") or "default"
+    namespace, name = placed(kind, asked.required("name"), namespace)
     return Question(
-        kind=asked.required("kind"),
-        namespace=request.parameter("namespace") or "default",
-        name=asked.required("name"),
+        kind=kind,
+        namespace=namespace,
+        name=name,
         node=request.parameter("node"),
         help=request.flag("help"),
     )

@@ -4,6 +4,7 @@ The state is frozen on the event loop, which is quick; the answer is computed in
 """
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 import anyio
 import anyio.to_thread
@@ -53,8 +54,8 @@ class BlastApi:
             wanted = models.Proposal.model_validate_json(text)
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
-        trees = [("", tree) for tree in wanted.objects]
-        changes = compare.read_changes(trees, wanted.delete, wanted.cordon)
+        placed = zip_longest(wanted.places[: len(wanted.objects)], wanted.objects, fillvalue="")
+        changes = compare.read_changes(list(placed), wanted.delete, wanted.cordon)
         return await self.of_changes(runtime, request.parameter("at"), changes)
 
     async def of_changes(

@@ -74,7 +74,7 @@ class DiffApi:
             try:
                 return await diffing.compare_histories(runtime.log, *sides, comparison)
             except RevisionTooLarge as problem:
-                raise NotFound(str(problem)) from problem
+                raise NotFound(str(problem), resource="revisions") from problem
 
 
 def _within(request: Request) -> float:

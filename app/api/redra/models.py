@@ -210,12 +210,28 @@ class Why(Model):
     doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
 
 
+class SignedHistoryHead(Model):
+    """The head of a history, signed with the key of the server's data folder."""
+
+    history: str
+    revision: int
+    hash: str = Field(description="`sha256:` and 64 hex digits")
+    time: str
+    key: str = Field(description="`ed25519:` and the public key in base64")
+    signature: str
+    kind: str
+    format: int
+
+
 class Proposal(Model):
     """Body of `POST …/blast`: objects to create or replace, `KIND/NAME` texts to delete, nodes to
     cordon.
     """
 
     objects: list[dict[str, Any]] = Field(default_factory=list)
+    places: list[str] = Field(
+        default_factory=list, description="Where each object was read, for refusals of it"
+    )
     delete: list[str] = Field(default_factory=list)
     cordon: list[str] = Field(default_factory=list)
 

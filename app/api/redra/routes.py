@@ -1,7 +1,7 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
-import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import anyio
@@ -10,11 +10,12 @@ import anyio.to_thread
 import msgspec
 from pydantic import BaseModel
 
+from app.analysis.diff import text as diff_text
 from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
-from app.api.redra import document, models, views
+from app.api.redra import document, elsewhere, entries, log_lines, models, views
 from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
@@ -26,19 +27,34 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
 from app.domain.controllers import switching
 from app.domain.errors import BadRequest, Forbidden, InputError, NotFound, RevisionTooLarge
-from app.domain.log import Actor, Event, HistoryInfo, Revision
-from app.domain.log.chain import stamp_json
+from app.domain.log import Actor, Head, HistoryInfo, Revision
+from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.access.rules import split_service_account
 from app.domain.values import timestamps
 from app.service.histories import Histories
 from app.service.pacing.player import Player
+from app.service.replays import heads
 from app.service.runtime import HistoryRuntime
 
 _LINES = b"application/x-ndjson"
 _KEPT_VIEWS_MAX = 64
-_FOLLOW_SECONDS = 60.0
-"""How long a follower waits for events at once."""
+
+
+Sign = Callable[[str, Head], SignedHead]
+"""Signs the head of the history of a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a server has beside its histories.
+
+    `players` play paced replays, by the names of their histories; `sign` signs heads, where the
+    server has a key.
+    """
+
+    players: Mapping[str, Player] = field(default_factory=dict)
+    sign: Sign | None = None
 
 
 class RedraApi:
@@ -50,9 +66,10 @@ class RedraApi:
         limits: ApiLimits,
         gate: Gate,
         authorizer: Authorizer,
-        players: Mapping[str, Player],
+        beside: Beside,
     ) -> None:
         self._histories = histories
+        self._sign = beside.sign
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
@@ -60,7 +77,7 @@ class RedraApi:
         self.diffs = DiffApi(histories, limits)
         self.rehearsals = RehearsalApi(histories, limits)
         self._managing = ManagingApi(histories, limits)
-        self._replays = ReplayApi(players, limits)
+        self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
         self.capacities = CapacityApi(histories, self.answers, limits)
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
@@ -110,11 +127,9 @@ class RedraApi:
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
                 check = partial(self.check_compared, actor, runtime)
-                return _encoded(
-                    (
-                        await self.diffs.report(request, runtime, check, request.parameter("at"))
-                    ).to_json()
-                )
+                report = await self.diffs.report(request, runtime, check, request.parameter("at"))
+                as_page = request.flag("page")
+                return _encoded(diff_text.page_json(report) if as_page else report.to_json())
             case "GET", ["histories", name, "rehearsal"]:
                 runtime = await self._histories.open(name)
                 self.check_rehearsed(actor, runtime)
@@ -246,13 +261,14 @@ class RedraApi:
         after = integer(request, "after", 0)
         until = await self._until(request, runtime)
         limit = integer(request, "limit", 2**62)
+        log_lines.line_of(asked)
         if request.flag("follow"):
             seconds = integer(request, "timeoutSeconds", 0)
             return Stream(
-                chunks=_follow(asked, Revision(after), limit, seconds), content_type=_LINES
+                chunks=log_lines.follow(asked, Revision(after), limit, seconds), content_type=_LINES
             )
         return Stream(
-            chunks=_read(asked, Revision(after), until, limit, self._limits.log_page_max),
+            chunks=log_lines.read(asked, Revision(after), until, limit, self._limits.log_page_max),
             content_type=_LINES,
         )
 
@@ -316,7 +332,12 @@ class RedraApi:
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
     async def _why(self, asked: Asked) -> Response:
-        return _encoded((await self.answers.why(asked)).to_json())
+        try:
+            return _encoded((await self.answers.why(asked)).to_json())
+        except NotFound as problem:
+            if not self._authorizer.is_unlimited(asked.actor):
+                raise
+            raise await elsewhere.named(problem, asked, self._histories) from problem
 
     async def _findings(self, asked: Asked) -> Response:
         return _encoded(await self.answers.findings(asked))
@@ -326,6 +347,18 @@ class RedraApi:
 
     async def _timeline(self, asked: Asked) -> Response:
         return _encoded(await self.answers.timeline(asked))
+
+    async def _entries(self, asked: Asked) -> Stream:
+        lines = await entries.lines(asked, page_max=self._limits.log_page_max)
+        return Stream(chunks=lines, content_type=_LINES)
+
+    async def _head(self, asked: Asked) -> Response:
+        """The head of a history up to the moment, signed by who serves it."""
+        if self._sign is None:
+            raise NotFound("this server signs no heads")
+        info = asked.runtime.info
+        head = await heads.head_at(asked.runtime.log, info, asked.moment, option="at")
+        return _encoded(self._sign(info.name, head).to_json())
 
     async def _lanes(self, asked: Asked) -> Response:
         return _encoded(await self.answers.lanes(asked))
@@ -369,7 +402,7 @@ class RedraApi:
         try:
             return await self._histories.revision(runtime.info, moment)
         except RevisionTooLarge as problem:
-            raise NotFound(str(problem)) from problem
+            raise NotFound(str(problem), resource="revisions") from problem
 
 
 _Read = Callable[[RedraApi, Asked], Awaitable[Response | Stream]]
@@ -391,6 +424,8 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("lanes", 0): RedraApi._lanes,
     ("map", 0): RedraApi._map,
     ("timeline", 0): RedraApi._timeline,
+    ("entries", 0): RedraApi._entries,
+    ("head", 0): RedraApi._head,
     ("trace", 0): RedraApi._trace,
     ("blast", 0): RedraApi._blast,
     ("fit", 0): RedraApi._fit,
@@ -400,65 +435,6 @@ _PARTS: dict[tuple[str, int], _Read] = {
 
 def _encoded(answer: object) -> Response:
     return Response(msgspec.json.encode(answer))
-
-
-def event_line(event: Event) -> bytes:
-    """One event as a JSON line: the stamp and the whole object."""
-    key = event.key
-    head = msgspec.json.encode(
-        {
-            "revision": event.revision,
-            "type": event.type.value,
-            "group": key.group,
-            "resource": key.resource,
-            "namespace": key.namespace,
-            "name": key.name,
-            "uid": event.uid,
-            "hash": event.hash.hex(),
-        }
-    )
-    return b'%s,"stamp":%s,"object":%s}\n' % (head[:-1], stamp_json(event.stamp), event.body)
-
-
-async def _read(
-    asked: Asked, after: Revision, until: Revision, limit: int, page: int
-) -> AsyncGenerator[bytes, None]:
-    """Lines of the events that the reader may see, at most `limit`."""
-    runtime = asked.runtime
-    while limit > 0 and after < until:
-        # Pages are whole where events are left out, so that a small limit costs few of them.
-        size = min(page, limit) if asked.reader().is_unlimited else page
-        events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
-        if not events:
-            return
-        after = events[-1].revision
-        seen = asked.seen(events)[:limit]
-        if seen:
-            yield b"".join([event_line(event) for event in seen])
-        limit -= len(seen)
-        await anyio.lowlevel.checkpoint()
-
-
-async def _follow(
-    asked: Asked, after: Revision, limit: int, seconds: int
-) -> AsyncGenerator[bytes, None]:
-    """Events that the reader may see, as they come.
-
-    At most `limit`, and for `seconds` unless that is 0.
-    """
-    end = anyio.current_time() + seconds if seconds else math.inf
-    runtime = asked.runtime
-    with runtime.subscribe(after=after) as subscription, runtime.watches.guest():
-        while limit > 0:
-            left = end - anyio.current_time()
-            if left <= 0:
-                return
-            waiting = min(left, _FOLLOW_SECONDS)
-            events = await subscription.catch_up() or await subscription.next_batch(waiting)
-            seen = asked.seen(events or ())[:limit]
-            if seen:
-                yield b"".join([event_line(event) for event in seen])
-                limit -= len(seen)
 
 
 def check_query(request: Request) -> None:

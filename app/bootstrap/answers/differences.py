@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from app.analysis.diff import text
 from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
@@ -11,6 +12,7 @@ from app.bootstrap.control_planes import ControlPlanes
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.log import HistoryInfo
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.service import diffing
 from app.service.diffing import By, Comparison, Ending
@@ -71,6 +73,11 @@ async def report_of_fork(
     """What became of recorded inputs in a fork; None where none went on in it."""
     comparison = _comparison(settings, parent, By.DECISIONS, 1.0)
     return await diffing.report_of_fork(store.log, parent, made, comparison)
+
+
+def shown(report: DiffReport | EndReport, *, as_page: bool) -> JsonObject:
+    """A report as JSON: the whole, or what its page is made of."""
+    return text.page_json(report) if as_page else report.to_json()
 
 
 def _comparison(

@@ -5,9 +5,8 @@ folder may see everything in it.
 """
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -16,6 +15,7 @@ from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
 from app.api.server.messages import Message
 from app.bootstrap.answers.limits import api_limits
+from app.bootstrap.asking.queries import ServedQuery, refusal
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
@@ -24,86 +24,49 @@ from app.settings import Settings
 _JSON = b"application/json"
 
 
-async def get(
-    store: Store,
-    settings: Settings,
-    history: str,
-    part: str,
-    at: str = "",
-    **parameters: str,
-) -> bytes:
-    """`/redra/v1/histories/HISTORY/PART` as of a moment. Raises InputError, Rejected."""
-    info = await find_history(store, history)
-    revision = await find_revision(store, info, at, option="--at")
-    path = f"/redra/v1/histories/{quote(history)}/{part}"
-    return await _asked(store, settings, path, {**parameters, "at": str(revision)})
+async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
+    """The answer to a query, made in this process. Raises InputError, Rejected."""
+    info = await find_history(store, query.history)
+    at = str(await find_revision(store, info, query.at, option="--at"))
+    try:
+        return await _asked(store, settings, query, at)
+    except Rejected as problem:
+        raise refusal(problem, query.at) from problem
 
 
-async def post(
-    store: Store,
-    settings: Settings,
-    history: str,
-    part: str,
-    body: bytes,
-    at: str = "",
-    **parameters: str,
-) -> bytes:
-    """The answer to a body that is posted there, as of a moment. Raises InputError, Rejected."""
-    info = await find_history(store, history)
-    revision = await find_revision(store, info, at, option="--at")
-    path = f"/redra/v1/histories/{quote(history)}/{part}"
-    return await _asked(store, settings, path, {**parameters, "at": str(revision)}, body)
-
-
-async def page(store: Store, settings: Settings, history: str, part: str, at: str = "") -> bytes:
-    """The page of a history as of a moment. Raises InputError, Rejected."""
-    info = await find_history(store, history)
-    revision = await find_revision(store, info, at, option="--at")
-    return await _asked(store, settings, f"/ui/h/{quote(history)}@{revision}/{part}", {})
-
-
-async def _asked(
-    store: Store,
-    settings: Settings,
-    path: str,
-    parameters: Mapping[str, str],
-    sent: bytes | None = None,
-) -> bytes:
+async def _asked(store: Store, settings: Settings, query: ServedQuery, at: str) -> bytes:
     async with open_histories(store, settings) as histories:
         # Nobody else waits for this process, so what is taken away may be of any length.
         usual = api_limits(settings)
         limits = replace(
             usual,
             report_events_max=sys.maxsize,
+            scan_events_max=sys.maxsize,
             body_bytes_max=settings.blast_bytes_max,
             capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
         )
         application = create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
-        status, body = await _call(application, path, parameters, sent)
+        status, body = await _call(application, query, at)
     if status >= 400:
         raise _problem(status, body)
     return body
 
 
-async def _call(
-    application: Application,
-    path: str,
-    parameters: Mapping[str, str],
-    sent: bytes | None,
-) -> tuple[int, bytes]:
-    """Status and body of a request: GET, or POST where something is sent."""
-    given = {name: value for name, value in parameters.items() if value}
+async def _call(application: Application, query: ServedQuery, at: str) -> tuple[int, bytes]:
+    """Status and body of the answer to a request."""
+    parameters = {name: value for name, value in query.query(at).items() if value}
+    sent = b"" if query.body is None else msgspec.json.encode(query.body)
     scope = {
         "type": "http",
-        "method": "GET" if sent is None else "POST",
-        "path": path,
-        "query_string": urlencode(given).encode(),
+        "method": "GET" if query.body is None else "POST",
+        "path": query.path(at),
+        "query_string": urlencode(parameters).encode(),
         "headers": [(b"accept", _JSON), (b"content-type", _JSON)],
     }
     status, parts = 0, []
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": sent or b"", "more_body": False}
+        return {"type": "http.request", "body": sent, "more_body": False}
 
     async def send(message: Message) -> None:
         nonlocal status
@@ -118,9 +81,12 @@ async def _call(
 
 def _problem(status: int, body: bytes) -> Exception:
     """The refusal that an answer tells of, in its words."""
+    kind = ""
     try:
-        message = str(msgspec.json.decode(body)["message"])
-    except (msgspec.DecodeError, KeyError, TypeError):
+        tree = msgspec.json.decode(body)
+        message = str(tree["message"])
+        kind = str((tree.get("details") or {}).get("kind", ""))
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
         message = f"the server answered {status}"
     match status:
         case 400 | 413 | 422:
@@ -128,6 +94,6 @@ def _problem(status: int, body: bytes) -> Exception:
         case 403:
             return Forbidden(message)
         case 404:
-            return NotFound(message)
+            return NotFound(message, resource=kind)
         case _:
             return Rejected(message)

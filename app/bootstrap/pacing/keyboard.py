@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import anyio
 
 from app.domain.errors import InputError, LogError, Rejected
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.pacing import pace
 from app.service.pacing.pace import MAX, SPEED_MAX, SPEED_MIN
@@ -32,7 +32,8 @@ def state_line(player: Player) -> str:
     speed = "" if player.state is State.ENDED else f" {pace.speed_text(player.speed)},"
     return (
         f"{timestamps.micro_text(player.moment)} {player.state.value},{speed} revision "
-        f"{player.revision} of {end}, {shown} events shown, {conflicts} conflicts"
+        f"{player.revision} of {end}, {counts.of(shown, 'event')} shown, "
+        f"{counts.of(conflicts, 'conflict')}"
     )
 
 

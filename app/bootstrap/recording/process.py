@@ -8,6 +8,7 @@ import anyio
 from app.bootstrap.recording import recorders
 from app.bootstrap.recording.wanted import Wanted
 from app.bootstrap.stores import open_store
+from app.domain.values import counts
 from app.settings import Settings
 
 
@@ -21,7 +22,7 @@ async def record(
 ) -> None:
     """Take what exists, then follow; just the former with `is_once`. Raises InputError."""
     async with (
-        open_store(settings, make=True, note=note) as store,
+        open_store(settings, make=True, stays=not is_once, note=note) as store,
         recorders.open_cluster(store, settings, wanted) as opened,
     ):
         for problem in opened.denied.values():
@@ -32,7 +33,7 @@ async def record(
             info = await recorders.begin(store, settings, wanted, opened, is_once=is_once)
             if is_once:
                 head = await store.log.head(info.id)
-                say(f"history {info.name}: {head.revision} events, {opened.what}")
+                say(f"history {info.name}: {counts.of(head.revision, 'event')}, {opened.what}")
             else:
                 following.set()
                 await recorders.follow(

@@ -10,6 +10,7 @@ from app.cli import console
 from app.cli.console import ForceOption, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.bootstrap.minimising.sources import Source
@@ -142,7 +143,7 @@ def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: boo
                 )
 
     events = console.run(run)
-    console.say(f"{file}: {events} events of history {history}")
+    console.say(f"{file}: {counts.of(events, 'event')} of history {history}")
 
 
 def _hand_over(
@@ -174,8 +175,13 @@ def _hand_over(
     )
     name = Path(history).stem if is_file else history.partition("@")[0]
     done = exporting.export(console.run(read), wanted, file, "redacted" if redact else name)
-    console.say(f"{file}: {done.inputs} writes from outside, {done.decisions} decisions")
+    console.say(
+        f"{file}: {counts.of(done.inputs, 'write')} from outside, "
+        f"{counts.of(done.decisions, 'decision')}"
+    )
     if redact:
-        console.say(f"{done.names} names replaced; decided again, every decision is the same")
+        console.say(
+            f"{counts.of(done.names, 'name')} replaced; decided again, every decision is the same"
+        )
     for text in done.asserts:
         console.say(f"the test asserts {text}")

@@ -9,6 +9,7 @@ from app.cli import console
 from app.cli.console import ForceOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.bootstrap.minimising.searching import Minimised, State
@@ -123,12 +124,12 @@ class _Said:
 
     def __init__(self, events: int) -> None:
         self._last = ""
-        console.note(f"{events} events; running all of it")
+        console.note(f"{counts.of(events, 'event')}; running all of it")
 
     def tell(self, state: "State") -> None:
         line = (
-            f"{state.doing or 'guessing'}: {state.steps} inputs, {state.objects} objects, "
-            f"{state.devices} devices"
+            f"{state.doing or 'guessing'}: {counts.of(state.steps, 'input')}, "
+            f"{counts.of(state.objects, 'object')}, {counts.of(state.devices, 'device')}"
         )
         if line != self._last:
             console.note(f"{line} ({state.trials} tried, {state.remembered} remembered)")
@@ -137,8 +138,9 @@ class _Said:
 
 def _print(done: "Minimised", file: Path) -> None:
     console.say(
-        f"{file}: {done.events} events of {done.events_before}, from {done.inputs} inputs about "
-        f"{done.objects} objects with {done.devices} devices"
+        f"{file}: {counts.of(done.events, 'event')} of {done.events_before}, from "
+        f"{counts.of(done.inputs, 'input')} about {counts.of(done.objects, 'object')} with "
+        f"{counts.of(done.devices, 'device')}"
     )
     console.say(f"shows {done.predicate}: {done.sighting}")
     if done.is_recorded:
@@ -150,4 +152,4 @@ def _print(done: "Minimised", file: Path) -> None:
         if done.is_minimal
         else "not minimal: the time was over; run it again without --seconds to go on"
     )
-    console.say(f"tried {done.trials} histories in {done.seconds:.0f} s")
+    console.say(f"tried {counts.of(done.trials, 'history')} in {done.seconds:.0f} s")

@@ -9,6 +9,7 @@ from app.cli import console
 from app.cli.console import ForceOption, Output, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
+from app.domain.values import counts
 
 
 def register(root: typer.Typer) -> None:
@@ -70,7 +71,9 @@ def sweep(
             [[row.get(name, "") for name in (*shown, *measured)] for row in swept.rows],
         )
         console.say()
-        console.say(f"{len(swept.rows)} runs, {swept.ran} of them now: {folder}/{files[1]}")
+        console.say(
+            f"{counts.of(len(swept.rows), 'run')}, {swept.ran} of them now: {folder}/{files[1]}"
+        )
     if swept.failed:
-        console.note(f"{swept.failed} runs failed; the same command tries them again")
+        console.note(f"{counts.of(swept.failed, 'run')} failed; the same command tries them again")
         raise typer.Exit(1)

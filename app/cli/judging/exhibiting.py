@@ -2,15 +2,17 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 
 if TYPE_CHECKING:
     from app.analysis.incidents.facts import FactCheck
-    from app.analysis.scan.sightings import Sighting
 
 group = typer.Typer(
     no_args_is_help=True,
@@ -22,7 +24,7 @@ group = typer.Typer(
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.add_typer(group, name="incidents")
-    root.command("scan")(scan)
+    root.command("scan", cls=ReadingCommand)(scan)
 
 
 @group.command("list")
@@ -119,7 +121,8 @@ def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
 
 
 def scan(
-    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     at: Annotated[
         str, typer.Option(help="Revision or instant up to which the history counts.")
     ] = "",
@@ -131,21 +134,13 @@ def scan(
     Exit code 1 when it shows one. `redra incidents show NAME` tells the story of each. What a
     history does not show by itself is not looked for: `redra why` names the defects that decided.
     """
-    from app.bootstrap import process_settings, stores
-    from app.bootstrap.gallery import exhibits, scanning
+    from app.bootstrap.gallery import exhibits
 
-    settings = process_settings.settings(data=data)
-
-    async def read() -> "list[Sighting]":
-        async with stores.open_store(settings) as store:
-            return await scanning.scan(store, history, at)
-
-    sightings = console.run(read)
+    body = AnswerSource(data).ask("scan", history=console.named_history(named, history), at=at)
     rows = [
-        sighting.to_json()
-        | {"repair": incident.repair, "fixed": incident.fixed, "title": incident.title}
-        for sighting in sightings
-        for incident in (exhibits.read(sighting.incident).incident,)
+        sighting | {"repair": incident.repair, "fixed": incident.fixed, "title": incident.title}
+        for sighting in msgspec.json.decode(body)["items"]
+        for incident in (exhibits.read(sighting["incident"]).incident,)
     ]
     if output is Output.JSON:
         console.say_json(rows)

@@ -1,26 +1,26 @@
 """`redra fit`, `redra capacity`: how much more fits, now and over time."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.looking.showing import AtOption, HistoryArgument, HistoryOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
 if TYPE_CHECKING:
-    from app.bootstrap.stores import Store
-    from app.settings import Settings
+    pass
 
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("fit")(fit)
-    root.command("capacity")(capacity)
+    root.command("fit", cls=ReadingCommand)(fit)
+    root.command("capacity", cls=ReadingCommand)(capacity)
 
 
 def fit(
@@ -45,7 +45,7 @@ def fit(
         str,
         typer.Option("--namespace", "-n", help="Namespace of the template, or of the copies."),
     ] = "",
-    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     at: AtOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
@@ -59,7 +59,6 @@ def fit(
 
     from app.analysis.capacity import text
     from app.analysis.capacity.answers import FitAnswer
-    from app.bootstrap.answers import served
 
     if sum(map(bool, (file, class_name, template))) > 1:
         raise InputError("-f, --class and --template cannot be combined", cure="give one of them")
@@ -70,12 +69,11 @@ def fit(
     if count > 1:
         parameters["count"] = str(count)
 
-    async def ask(store: "Store", settings: "Settings") -> bytes:
-        if file:
-            return await _of_files(store, settings, file, history, at, namespace)
-        return await served.get(store, settings, history, "fit", at, **parameters)
-
-    answer = _run(data, ask)
+    source = AnswerSource(data)
+    if file:
+        answer = _of_files(source, file, history, at, namespace)
+    else:
+        answer = source.ask("fit", history=history, at=at, parameters=parameters)
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer))
         return
@@ -99,39 +97,46 @@ def capacity(
 
     from app.analysis.capacity import text
     from app.analysis.capacity.answers import CapacityCourse
-    from app.bootstrap.answers import served
 
-    place = console.history_of(named, history)
-
-    async def ask(store: "Store", settings: "Settings") -> bytes:
-        return await served.get(store, settings, place, "capacity", at)
-
-    answer = _run(data, ask)
+    place = console.named_history(named, history)
+    source = AnswerSource(data)
+    course = _course(source, place, at)
+    missing = course["missing"] + 1
+    while 0 < course["missing"] < missing:
+        # A server works out some moments for each question.
+        missing = course["missing"]
+        course = _course(source, place, at)
     if output is Output.JSON:
-        console.say_json(msgspec.json.decode(answer))
+        console.say_json(course)
         return
-    for line in text.capacity_lines(msgspec.json.decode(answer, type=CapacityCourse)):
+    for line in text.capacity_lines(msgspec.convert(course, CapacityCourse)):
         console.say(line)
 
 
-async def _of_files(
-    store: "Store", settings: "Settings", files: list[Path], history: str, at: str, namespace: str
-) -> bytes:
-    """The answer about what files hold; a refusal names file and line."""
+def _course(source: AnswerSource, history: str, at: str) -> dict[str, Any]:
+    """The answer as far as it is worked out."""
     import msgspec
 
-    from app.bootstrap import manifests
-    from app.bootstrap.answers import served
+    body: dict[str, Any] = msgspec.json.decode(source.ask("capacity", history=history, at=at))
+    return body
 
-    limits = manifests.limits_of(settings)
+
+def _of_files(
+    source: AnswerSource, files: list[Path], history: str, at: str, namespace: str
+) -> bytes:
+    """The answer about what files hold; a refusal names file and line."""
+    from app.bootstrap import manifests
+
+    limits = manifests.limits_of(source.settings)
     documents = [
         document
         for one in files
         for document in manifests.read_documents(one, limits, cure="raise REDRA_BLAST_BYTES_MAX")
     ]
-    body = msgspec.json.encode({"objects": [tree for _, tree in documents]})
+    body = {"objects": [tree for _, tree in documents]}
+    parameters = {"namespace": namespace}
     try:
-        return await served.post(store, settings, history, "fit", body, at, namespace=namespace)
+        return source.ask("fit", history=history, at=at, parameters=parameters, body=body)
     except InputError as problem:
         raise InputError(_at_its_place(str(problem), documents)) from problem
 
@@ -141,15 +146,3 @@ def _at_its_place(text: str, documents: "list[tuple[str, Any]]") -> str:
     for number, (place, _) in enumerate(documents):
         text = text.replace(f"objects[{number}]:", f"{place}:")
     return text
-
-
-def _run(data: Path | None, ask: "Callable[[Store, Settings], Awaitable[bytes]]") -> bytes:
-    from app.bootstrap import process_settings, stores
-
-    settings = process_settings.settings(data=data)
-
-    async def run() -> bytes:
-        async with stores.open_store(settings) as store:
-            return await ask(store, settings)
-
-    return console.run(run)

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -21,7 +23,7 @@ class Format(StrEnum):
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("report")(report)
+    root.command("report", cls=ReadingCommand)(report)
 
 
 def report(
@@ -53,22 +55,15 @@ def report(
     """
     import sys
 
-    from app.bootstrap import process_settings, stores
-    from app.bootstrap.answers import served
-
-    settings = process_settings.settings(data=data)
-    place = console.history_of(named, history)
+    source, named = AnswerSource(data), console.named_history(named, history)
+    place = source.history(named)
     suffix = "html" if format is Format.HTML else "json"
     target = file or Path(f"{place}.{suffix}")
     console.check_free(target, force=force)
-
-    async def ask() -> bytes:
-        async with stores.open_store(settings) as store:
-            if format is Format.HTML:
-                return await served.page(store, settings, place, "report", at)
-            return await served.get(store, settings, place, "trace", at)
-
-    answer = console.run(ask)
+    if format is Format.HTML:
+        answer = source.ask("report", history=named, at=at, is_page=True)
+    else:
+        answer = source.ask("trace", history=named, at=at)
     if str(target) == "-":
         sys.stdout.buffer.write(answer)
         return

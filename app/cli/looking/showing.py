@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.connecting.answering import AnswerSource
+from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
+from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from app.analysis.device_map import DeviceMap, MappedPool
     from app.analysis.findings.report import Findings
+    from app.analysis.mapped import DeviceMap, MappedPool
 
 HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")]
 HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
@@ -29,8 +30,8 @@ SHOWN_MAX = 60
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("findings")(findings)
-    root.command("map")(device_map)
+    root.command("findings", cls=ReadingCommand)(findings)
+    root.command("map", cls=ReadingCommand)(device_map)
 
 
 def findings(
@@ -48,7 +49,8 @@ def findings(
 
     from app.analysis.findings.report import Findings
 
-    answer = _ask(named, history, "findings", at, data)
+    place = console.named_history(named, history)
+    answer = AnswerSource(data).ask("findings", history=place, at=at)
     shown = msgspec.json.decode(answer, type=Findings)
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer))
@@ -63,7 +65,7 @@ def device_map(
     pool: Annotated[
         str, typer.Argument(metavar="[POOL]", help="Just pools whose name holds this.")
     ] = "",
-    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     driver: Annotated[str, typer.Option(help="Just pools of this driver.")] = "",
     node: Annotated[str, typer.Option(help="Just pools of this node.")] = "",
     at: AtOption = "",
@@ -78,30 +80,15 @@ def device_map(
     """
     import msgspec
 
-    from app.analysis.device_map import DeviceMap
+    from app.analysis.mapped import DeviceMap
 
-    answer = _ask("", history, "map", at, data, driver=driver, pool=pool, node=node)
+    wanted = {"driver": driver, "pool": pool, "node": node}
+    answer = AnswerSource(data).ask("map", history=history, at=at, parameters=wanted)
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer))
         return
     for line in map_lines(msgspec.json.decode(answer, type=DeviceMap), with_devices=devices):
         console.say(line)
-
-
-def _ask(
-    named: str, history: str, part: str, at: str, data: "Path | None", **parameters: str
-) -> bytes:
-    from app.bootstrap import process_settings, stores
-    from app.bootstrap.answers import served
-
-    settings = process_settings.settings(data=data)
-    place = console.history_of(named, history)
-
-    async def ask() -> bytes:
-        async with stores.open_store(settings) as store:
-            return await served.get(store, settings, place, part, at, **parameters)
-
-    return console.run(ask)
 
 
 def findings_lines(answer: "Findings") -> list[str]:
@@ -125,7 +112,7 @@ def findings_lines(answer: "Findings") -> list[str]:
         if item.objects and item.count > len(item.objects):
             lines.append(f"  and {item.count - len(item.objects)} more")
     if answer.omitted:
-        lines.append(f"{answer.omitted} findings of less weight are left out")
+        lines.append(f"{counts.of(answer.omitted, 'finding')} of less weight left out")
     return lines
 
 
@@ -141,7 +128,7 @@ def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
             lines.append(f"node {node}" if node else "devices that several nodes reach")
         lines += _pool_lines(pool, with_devices=with_devices)
     if answer.omitted:
-        lines.append(f"{answer.omitted} more pools: name a pool, --driver or --node")
+        lines.append(f"{counts.of(answer.omitted, 'more pool')}: name a pool, --driver or --node")
     return lines
 
 

@@ -199,10 +199,13 @@ class Player:
         they were, and what clients wrote is taken away.
         """
         revision = await moments.find_revision(self._log, self.parent, moment)
-        if not 1 <= revision <= self.span.end.revision:
+        if revision < 1:
             raise InputError(
-                f"{moment} is not before the end of what is played, revision "
-                f"{self.span.end.revision}",
+                f"{moment} is before the first event of {self.parent.name}", place="seek"
+            )
+        if revision > self.span.end.revision:
+            raise InputError(
+                f"{moment} is after the end of what is played, revision {self.span.end.revision}",
                 place="seek",
             )
         time = await moments.find_time(self._log, self.parent, moment, revision)

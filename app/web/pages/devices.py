@@ -2,7 +2,8 @@
 
 from itertools import groupby
 
-from app.analysis.device_map import DeviceMap, DeviceMapRequest, MappedPool
+from app.analysis.device_map import DeviceMapRequest
+from app.analysis.mapped import DeviceMap, MappedPool
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.web.frame import Frame, render

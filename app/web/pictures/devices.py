@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from markupsafe import Markup
 
-from app.analysis.device_map import MappedDevice, MappedPool
+from app.analysis.mapped import MappedDevice, MappedPool
 from app.web import svg
 
 WIDTH, GAP, MARGIN, LABEL = 1000.0, 4.0, 3.0, 15.0

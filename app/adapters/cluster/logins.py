@@ -1,0 +1,33 @@
+"""The login that a context of a kubeconfig gives, for requests without the client library."""
+
+import ssl
+
+from app.adapters.cluster.credentials import open_credentials
+from app.adapters.running.credentials import ServerLogin, of_address
+from app.domain.errors import InputError
+
+
+async def login_of(kubeconfig: str, context: str, *, address: str = "") -> ServerLogin:
+    """Address, headers and TLS of a context; `address` in place of its own. Raises InputError."""
+    async with open_credentials(kubeconfig, context) as source:
+        login = await source.login()
+        chosen = login.configuration
+        url = address.rstrip("/") or login.server
+        if chosen.proxy:
+            raise InputError(
+                "the context reaches its server through a proxy, which is not done here",
+                place=source.place,
+                cure="name the address with --server",
+            )
+        if not url.startswith("https://"):
+            return ServerLogin(url=url, headers=login.headers)
+        tls = of_address(url, token="", authority=None).tls
+        assert tls is not None, "it is https"
+        if chosen.ssl_ca_cert:
+            tls = ssl.create_default_context(cafile=chosen.ssl_ca_cert)
+        if not chosen.verify_ssl:
+            tls.check_hostname = False
+            tls.verify_mode = ssl.CERT_NONE
+        if chosen.cert_file:
+            tls.load_cert_chain(chosen.cert_file, chosen.key_file)
+        return ServerLogin(url=url, headers=login.headers, tls=tls)

@@ -1,0 +1,148 @@
+"""Requests to a server of redra: whole answers and lines as they come; what goes wrong, in words.
+
+A refusal raises what its Status says, whatever keeps an answer from coming ServerUnreachable.
+"""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+from app.adapters.running.credentials import ServerLogin
+from app.domain.errors import (
+    Forbidden,
+    InputError,
+    NotFound,
+    Rejected,
+    ServerUnreachable,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+)
+
+_REFUSALS: Mapping[int, type[Rejected]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    413: TooLarge,
+    429: TooManyRequests,
+}
+_JSON = "application/json"
+_AGENT = "redra"
+_STATUS_BYTES_MAX = 64 * 1024
+_MESSAGE_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskingBounds:
+    """How long a connection and an answer are waited for, how long an answer may be.
+
+    A stream that is followed may be silent for as long as nothing happens.
+    """
+
+    connect_seconds: float = 5.0
+    answer_seconds: float = 120.0
+    answer_bytes_max: int = 256 * 1024 * 1024
+
+
+class ServerConnection:
+    """Asks one server, with one TCP connection for each question."""
+
+    def __init__(self, credentials: ServerLogin, bounds: AskingBounds = AskingBounds()) -> None:
+        self._credentials = credentials
+        self._bounds = bounds
+        place = urlsplit(credentials.url)
+        self._host, self._port = place.hostname or "", place.port
+        self._front = place.path.rstrip("/")
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._credentials.url
+
+    def get(self, path: str, parameters: Mapping[str, str]) -> bytes:
+        """The body of an answer. Raises Rejected, InputError, ServerUnreachable."""
+        return self._whole("GET", path, parameters, None)
+
+    def post(self, path: str, parameters: Mapping[str, str], body: object) -> bytes:
+        """The body of the answer to a question that has a body of its own."""
+        return self._whole("POST", path, parameters, json.dumps(body).encode())
+
+    def lines(self, path: str, parameters: Mapping[str, str]) -> Iterator[bytes]:
+        """The lines of an answer, each as soon as it has come."""
+        seconds = None if "follow" in parameters else self._bounds.answer_seconds
+        with self._answer("GET", path, parameters, None, seconds=seconds) as answer:
+            while line := answer.readline():
+                yield line.rstrip(b"\n")
+
+    def _whole(
+        self, method: str, path: str, parameters: Mapping[str, str], body: bytes | None
+    ) -> bytes:
+        seconds = self._bounds.answer_seconds
+        with self._answer(method, path, parameters, body, seconds=seconds) as answer:
+            most = self._bounds.answer_bytes_max
+            text = answer.read(most + 1)
+            if len(text) > most:
+                raise ServerUnreachable(f"{self.url}: an answer of more than {most} bytes")
+            return text
+
+    @contextmanager
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        parameters: Mapping[str, str],
+        body: bytes | None,
+        *,
+        seconds: float | None,
+    ) -> Iterator[http.client.HTTPResponse]:
+        given = {name: value for name, value in parameters.items() if value}
+        query = f"?{urlencode(given)}" if given else ""
+        headers = {"accept": _JSON, "user-agent": _AGENT, **self._credentials.headers}
+        if body is not None:
+            headers["content-type"] = _JSON
+        connection = self._connection()
+        try:
+            connection.connect()
+            connection.sock.settimeout(seconds)
+            connection.request(method, f"{self._front}{path}{query}", body, headers)
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise _refusal(answer.status, answer.read(_STATUS_BYTES_MAX), self.url)
+            yield answer
+        except ssl.SSLError as problem:
+            raise ServerUnreachable(f"{self.url}: the connection is not trusted: {problem}") from (
+                problem
+            )
+        except TimeoutError as problem:
+            raise ServerUnreachable(f"{self.url}: no answer in time") from problem
+        except (OSError, http.client.HTTPException) as problem:
+            text = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+            raise ServerUnreachable(f"{self.url}: {text}") from problem
+        finally:
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        seconds = self._bounds.connect_seconds
+        tls = self._credentials.tls
+        if tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=seconds)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=tls)
+
+
+def _refusal(code: int, body: bytes, url: str) -> Exception:
+    """The error that a code and a Status mean."""
+    try:
+        tree = json.loads(body)
+        message = str(tree["message"])[:_MESSAGE_MAX]
+        kind = str((tree.get("details") or {}).get("kind", ""))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        message, kind = "", ""
+    if not message:
+        return ServerUnreachable(f"{url}: the server answers {code}, and not as redra does")
+    if code in (400, 422):
+        return InputError(message)
+    return _REFUSALS.get(code, Rejected)(message, resource=kind)

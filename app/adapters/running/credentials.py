@@ -1,0 +1,87 @@
+"""Who asks a server, and what it must show: from a kubeconfig that redra wrote, or any other.
+
+Files that redra writes hold a token, or a client certificate, and the authority; they are read
+here. Contexts of other files may name exec plug-ins and much else, which the client library knows.
+"""
+
+import base64
+import binascii
+import ssl
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.domain.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLogin:
+    """The address of a server, the headers of requests and the context of TLS connections."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = None
+
+
+def of_address(url: str, *, token: str, authority: Path | None) -> ServerLogin:
+    """ServerLogin for an address: perhaps a token; `authority` is a file instead of the system's.
+
+    Raises InputError.
+    """
+    place = urlsplit(url)
+    if place.scheme not in ("http", "https") or not place.hostname:
+        raise InputError(
+            f"{url!r} is not the address of a server",
+            place="--server",
+            cure="write it as https://HOST:PORT, or auto, or none",
+        )
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    if place.scheme == "http":
+        return ServerLogin(url=url.rstrip("/"), headers=headers)
+    try:
+        tls = ssl.create_default_context(cafile=None if authority is None else str(authority))
+    except OSError as problem:
+        raise InputError(
+            f"the certificate of the authority cannot be read: {problem.strerror or problem}",
+            place=str(authority),
+        ) from problem
+    return ServerLogin(url=url.rstrip("/"), headers=headers, tls=tls)
+
+
+def of_own_kubeconfig(path: Path) -> ServerLogin:
+    """The credentials of a kubeconfig that a server of redra wrote. Raises InputError."""
+    import yaml
+
+    try:
+        tree: Any = yaml.safe_load(path.read_bytes())
+        cluster, user = tree["clusters"][0]["cluster"], tree["users"][0]["user"]
+        url = str(cluster["server"]).rstrip("/")
+        token = user.get("token", "")
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        return ServerLogin(url=url, headers=headers, tls=_tls_of(url, cluster, user))
+    except (OSError, yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as problem:
+        raise InputError("this is not a kubeconfig that redra wrote", place=str(path)) from problem
+
+
+def _tls_of(url: str, cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext | None:
+    if not url.startswith("https://"):
+        return None
+    authority = cluster.get("certificate-authority-data")
+    tls = ssl.create_default_context(cadata=_decoded(authority) if authority else None)
+    certificate, key = (user.get(f"client-{part}-data") for part in ("certificate", "key"))
+    if certificate and key:
+        # The library of TLS reads certificates from files alone; this one is gone at once.
+        with tempfile.NamedTemporaryFile(prefix="redra-login-", suffix=".pem") as file:
+            file.write(f"{_decoded(certificate)}\n{_decoded(key)}".encode())
+            file.flush()
+            tls.load_cert_chain(file.name)
+    return tls
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except binascii.Error as problem:
+        raise ValueError("no base64") from problem

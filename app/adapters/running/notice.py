@@ -1,0 +1,84 @@
+"""The notice in a data folder that a server runs on it, for commands on the same folder.
+
+    folder/serving.json   address, kubeconfig and database of the server; locked while it runs
+
+The lock is the truth: it ends with the process, however that ends, and what stands in the file of a
+server that is gone counts for nothing.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = "serving.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """The address of a server and the kubeconfig with its credentials."""
+
+    url: str
+    kubeconfig: Path
+
+
+@contextlib.contextmanager
+def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
+    """Say that a server runs on the folder, until leaving; `database` is the external one, if any.
+
+    A second server on the same folder says nothing: the first one answers.
+    """
+    try:
+        file = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        # Commands do without: they open the data themselves.
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield
+            return
+        tree = {
+            "url": notice.url,
+            "kubeconfig": str(notice.kubeconfig.resolve()),
+            "database": _mark(database),
+        }
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps(tree).encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(file, 0)
+    finally:
+        os.close(file)
+
+
+def read(folder: Path, *, database: str) -> Notice | None:
+    """The server that runs on the folder with this database; None when there is none."""
+    try:
+        file = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+        tree = json.loads(os.pread(file, 65_536, 0))
+        if tree["database"] != _mark(database):
+            return None
+        return Notice(url=str(tree["url"]), kubeconfig=Path(tree["kubeconfig"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    finally:
+        os.close(file)
+
+
+def _mark(database: str) -> str:
+    """What tells databases apart without telling their passwords."""
+    return hashlib.sha256(database.encode()).hexdigest() if database else ""

@@ -1,0 +1,88 @@
+"""`/redra/v1/histories/<history>/events`: the log as JSON lines, to its end or as it goes on."""
+
+import math
+from collections.abc import AsyncGenerator, Callable
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from app.api.redra.answers import Asked
+from app.domain.errors import BadRequest
+from app.domain.log import Event, Revision
+from app.domain.log.chain import event_json, stamp_json
+
+_FOLLOW_SECONDS = 60.0
+"""How long a follower waits for events at once."""
+
+
+def event_line(event: Event) -> bytes:
+    """One event as a JSON line: the stamp and the whole object."""
+    key = event.key
+    head = msgspec.json.encode(
+        {
+            "revision": event.revision,
+            "type": event.type.value,
+            "group": key.group,
+            "resource": key.resource,
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": event.uid,
+            "hash": event.hash.hex(),
+        }
+    )
+    return b'%s,"stamp":%s,"object":%s}\n' % (head[:-1], stamp_json(event.stamp), event.body)
+
+
+def bundle_line(event: Event) -> bytes:
+    """One event as a line of a bundle, as `redra log` prints it."""
+    return msgspec.json.encode(event_json(event)) + b"\n"
+
+
+def line_of(asked: Asked) -> Callable[[Event], bytes]:
+    """What makes the lines of the wanted form. Raises BadRequest for an unknown one."""
+    form = asked.request.parameter("form")
+    if form not in ("", "bundle"):
+        raise BadRequest(f'form must be bundle, or absent, not "{form[:64]}"')
+    return bundle_line if form else event_line
+
+
+async def read(
+    asked: Asked, after: Revision, until: Revision, limit: int, page: int
+) -> AsyncGenerator[bytes, None]:
+    """Lines of the events that the reader may see, at most `limit`."""
+    runtime = asked.runtime
+    while limit > 0 and after < until:
+        # Pages are whole where events are left out, so that a small limit costs few of them.
+        size = min(page, limit) if asked.reader().is_unlimited else page
+        events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
+        if not events:
+            return
+        after = events[-1].revision
+        seen = asked.seen(events)[:limit]
+        if seen:
+            yield b"".join(map(line_of(asked), seen))
+        limit -= len(seen)
+        await anyio.lowlevel.checkpoint()
+
+
+async def follow(
+    asked: Asked, after: Revision, limit: int, seconds: int
+) -> AsyncGenerator[bytes, None]:
+    """Events that the reader may see, as they come.
+
+    At most `limit`, and for `seconds` unless that is 0.
+    """
+    end = anyio.current_time() + seconds if seconds else math.inf
+    runtime = asked.runtime
+    with runtime.subscribe(after=after) as subscription, runtime.watches.guest():
+        while limit > 0:
+            left = end - anyio.current_time()
+            if left <= 0:
+                return
+            waiting = min(left, _FOLLOW_SECONDS)
+            events = await subscription.catch_up() or await subscription.next_batch(waiting)
+            seen = asked.seen(events or ())[:limit]
+            if seen:
+                yield b"".join(map(line_of(asked), seen))
+                limit -= len(seen)

@@ -1,0 +1,48 @@
+"""Queries about a history: what is asked of redra's own API, wherever that is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from app.domain.errors import InputError, NotFound, Rejected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedQuery:
+    """A part of the answers about a history as of a moment (empty: the present).
+
+    With a `body` it is posted. A page is one of those for browsers.
+    """
+
+    history: str
+    part: str
+    at: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    body: object | None = None
+    is_page: bool = False
+
+    def path(self, at: str) -> str:
+        """The path; of a page with the moment in it."""
+        if self.is_page:
+            moment = f"@{at}" if at else ""
+            return f"/ui/h/{quote(f'{self.history}{moment}', safe='@:+')}/{self.part}"
+        return f"/redra/v1/histories/{quote(self.history)}/{self.part}"
+
+    def query(self, at: str) -> dict[str, str]:
+        """The parameters in the address."""
+        return {**self.parameters} if self.is_page else {**self.parameters, "at": at}
+
+
+def no_history(name: str, names: list[str]) -> InputError:
+    """The refusal of a history that is not there, naming those there are."""
+    return InputError(
+        f"there is no history {name!r}",
+        cure=f"choose from {', '.join(names)}" if names else "import one, or start `redra up`",
+    )
+
+
+def refusal(problem: Rejected, at: str) -> Exception:
+    """What a refusal means at a command line: of a moment beyond the end, a wrong option."""
+    if isinstance(problem, NotFound) and problem.resource == "revisions" and at:
+        return InputError(problem.message, place="--at")
+    return problem

@@ -1,0 +1,152 @@
+"""Servers that answer the questions of commands: the one of the data folder, or one that is named.
+
+A command that has a server need not load, open or fold anything itself.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+
+from app.adapters.running import notice
+from app.bootstrap.asking.queries import ServedQuery, no_history, refusal
+from app.domain.errors import InputError, NotFound, Rejected
+
+if TYPE_CHECKING:  # a command that asks no server loads nothing that asks
+    from app.adapters.running.connection import ServerConnection
+    from app.adapters.running.credentials import ServerLogin
+    from app.settings import Settings
+
+AUTO, NONE = "auto", "none"
+DEFAULT_HISTORY = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What a command line says of the server: an address, `auto`, `none`; a kubeconfig's context.
+
+    Empty is what the settings say, and kubectl's own kubeconfig.
+    """
+
+    server: str = ""
+    context: str = ""
+    kubeconfig: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server, and the history and moment that its context names; `is_named` by somebody."""
+
+    connection: "ServerConnection"
+    is_named: bool
+    history: str = ""
+    moment: str = ""
+
+    def ask(self, query: ServedQuery) -> bytes:
+        """The answer. Raises Rejected, InputError, ServerUnreachable."""
+        at = query.at
+        if query.is_page and not at:
+            at = str(self._history(query.history)["revision"])
+        path, parameters = query.path(at), query.query(at)
+        try:
+            if query.body is not None:
+                return self.connection.post(path, parameters, query.body)
+            return self.connection.get(path, parameters)
+        except Rejected as problem:
+            raise self._meaning(problem, query) from problem
+
+    def lines(self, query: ServedQuery) -> Iterator[bytes]:
+        """The lines of the answer, as they come."""
+        try:
+            yield from self.connection.lines(query.path(query.at), query.query(query.at))
+        except Rejected as problem:
+            raise self._meaning(problem, query) from problem
+
+    def histories(self) -> list[dict[str, Any]]:
+        """What the server says of each history."""
+        tree = json.loads(self.connection.get("/redra/v1/histories", {}))
+        items: list[dict[str, Any]] = tree["items"]
+        return items
+
+    def _history(self, name: str) -> Mapping[str, Any]:
+        path = f"/redra/v1/histories/{quote(name)}"
+        try:
+            tree: dict[str, Any] = json.loads(self.connection.get(path, {}))
+        except Rejected as problem:
+            raise self._meaning(problem, ServedQuery(history=name, part="")) from problem
+        return tree
+
+    def _meaning(self, problem: Rejected, query: ServedQuery) -> Exception:
+        if isinstance(problem, NotFound) and problem.resource == "histories":
+            names = [str(one["name"]) for one in self.histories()]
+            if query.history not in names:
+                return no_history(query.history, names)
+        return refusal(problem, query.at)
+
+
+def find(settings: "Settings", aim: Aim = Aim()) -> Server | None:
+    """The server that a command asks; None when it opens the data itself. Raises InputError."""
+    if aim.context or aim.kubeconfig:
+        return _of_context(settings, aim)
+    wanted = aim.server or settings.server
+    if wanted == NONE:
+        return None
+    known = notice.read(settings.data, database=settings.database_url)
+    if wanted == AUTO and known is None:
+        return None
+    from app.adapters.running import credentials
+
+    if known is not None and wanted == AUTO:
+        login = credentials.of_own_kubeconfig(known.kubeconfig)
+        return Server(connection=_connection(login, settings), is_named=False)
+    if known is not None and known.url == wanted.rstrip("/") and not settings.server_token:
+        login = credentials.of_own_kubeconfig(known.kubeconfig)
+    else:
+        login = credentials.of_address(
+            wanted, token=settings.server_token, authority=settings.server_authority_file
+        )
+    return _placed(login, settings)
+
+
+def _of_context(settings: "Settings", aim: Aim) -> Server:
+    import asyncio
+
+    from app.adapters.cluster.logins import login_of
+
+    if aim.server in (AUTO, NONE):
+        raise InputError(
+            f"--server {aim.server} and a context of a kubeconfig exclude each other",
+            cure="give one of them",
+        )
+    paths = aim.kubeconfig or settings.kubeconfig()
+    login = asyncio.run(login_of(paths, aim.context, address=aim.server))
+    return _placed(login, settings)
+
+
+def _connection(login: "ServerLogin", settings: "Settings") -> "ServerConnection":
+    from app.adapters.running.connection import AskingBounds, ServerConnection
+
+    return ServerConnection(
+        login,
+        AskingBounds(
+            connect_seconds=settings.server_connect_seconds,
+            answer_seconds=settings.server_answer_seconds,
+            answer_bytes_max=settings.server_answer_bytes_max,
+        ),
+    )
+
+
+def _placed(login: "ServerLogin", settings: "Settings") -> Server:
+    """The server at an address, which may be that of one of its histories and moments."""
+    place = urlsplit(login.url)
+    front, mark, rest = place.path.partition("/h/")
+    name, _, moment = unquote(rest.split("/")[0]).partition("@")
+    base = place._replace(path=front, query="", fragment="").geturl()
+    named = replace(login, url=base)
+    return Server(
+        connection=_connection(named, settings),
+        is_named=True,
+        history=name if mark else "",
+        moment=moment if mark else "",
+    )

@@ -1,0 +1,1 @@
+"""Where the answers of reading commands come from: a server, or the data folder itself."""

@@ -1,0 +1,128 @@
+"""Answers for commands: of a server where one runs or is named, else of the data folder."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from app.cli import console
+from app.cli.connecting import reading
+from app.domain.errors import InputError, ServerUnreachable, TooLarge
+
+if TYPE_CHECKING:  # heavy: a command that a server answers does without
+    from app.bootstrap.asking.servers import Server
+    from app.settings import Settings
+
+DEFAULT_HISTORY = "default"
+
+Answer = TypeVar("Answer")
+Other = TypeVar("Other")
+
+
+class AnswerSource:
+    """Where one command has its answers from."""
+
+    def __init__(self, data: Path | None) -> None:
+        from app.bootstrap import process_settings
+        from app.bootstrap.asking import servers
+
+        aim = servers.Aim(**reading.chosen())
+        # A folder that is named on the command line wins over a server of the environment.
+        local = servers.AUTO if data is not None and not aim.server else None
+        self.settings: Settings = process_settings.settings(data=data, server=local)
+        self.server: Server | None = servers.find(self.settings, aim)
+
+    def history(self, name: str) -> str:
+        """The history that is meant: the one that is named, that of the context, or the default."""
+        if name:
+            return name
+        return (self.server.history if self.server is not None else "") or DEFAULT_HISTORY
+
+    def moment(self, at: str, name: str) -> str:
+        """The moment that is meant; a context of a moment of the history has its own."""
+        server = self.server
+        if at or server is None or (name and name != server.history):
+            return at
+        return server.moment
+
+    def ask(
+        self,
+        part: str,
+        *,
+        history: str = "",
+        at: str = "",
+        parameters: Mapping[str, str] | None = None,
+        body: object | None = None,
+        is_page: bool = False,
+    ) -> bytes:
+        """The answer of redra's own API. Raises InputError, Rejected, ServerUnreachable."""
+        from app.bootstrap.asking.queries import ServedQuery
+
+        query = ServedQuery(
+            history=self.history(history),
+            part=part,
+            at=self.moment(at, history),
+            parameters=parameters or {},
+            body=body,
+            is_page=is_page,
+        )
+
+        def here() -> bytes:
+            from app.bootstrap import stores
+            from app.bootstrap.answers import served
+
+            async def work() -> bytes:
+                async with stores.open_store(self.settings) as store:
+                    return await served.ask(store, self.settings, query)
+
+            return console.run(work)
+
+        return self.answer(lambda server: server.ask(query), here)
+
+    def answer(
+        self, of_server: "Callable[[Server], Answer]", here: Callable[[], Other]
+    ) -> Answer | Other:
+        """What the server answers, else what this process finds in the data.
+
+        A server that was not named by anybody need not answer: it may just have ended, and some
+        questions are too long for any.
+        """
+        if self.server is not None:
+            try:
+                return of_server(self.server)
+            except (ServerUnreachable, TooLarge):
+                if self.server.is_named:
+                    raise
+        return here()
+
+    def lines(
+        self, part: str, *, history: str = "", at: str = "", parameters: Mapping[str, str]
+    ) -> Iterator[bytes] | None:
+        """The lines of a server's answer as they come; None when the data is to be opened.
+
+        Once a line has come the server is believed to go on: a stream that breaks off is an error.
+        """
+        from app.bootstrap.asking.queries import ServedQuery
+
+        query = ServedQuery(
+            history=self.history(history),
+            part=part,
+            at=self.moment(at, history),
+            parameters=parameters,
+        )
+
+        def begun(server: "Server") -> Iterator[bytes]:
+            lines = server.lines(query)
+            first = next(lines, None)
+            return iter(()) if first is None else chain((first,), lines)
+
+        return self.answer(begun, lambda: None)
+
+    def refuse_server(self, what: str) -> None:
+        """Raise InputError where a server is named and no server answers the question."""
+        if self.server is not None and self.server.is_named:
+            raise InputError(
+                f"{what} is worked out from the data, which no server does",
+                place="--server",
+                cure="ask without it, on the machine that has the data",
+            )

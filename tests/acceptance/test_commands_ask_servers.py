@@ -1,0 +1,246 @@
+"""Commands that a server answers say what they say when they open the data themselves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.adapters.running import notice
+from tests.acceptance.server_process import ServerProcess
+from tests.command_line import ROOT, database_running, redra
+
+RECORDING = ROOT / "examples" / "recordings" / "maintenance"
+RULE = """\
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: worker-1-is-serviced}
+spec:
+  deviceSelector: {driver: gpu.example.com, pool: worker-1}
+  taint: {key: example.com/serviced, effect: NoExecute}
+"""
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server with a recording in its data folder."""
+    server = ServerProcess(tmp_path_factory.mktemp("asked"))
+    with database_running(server.data):
+        code, _, error = redra("import", RECORDING, "--history", "prod", data=server.data)
+        assert code == 0, error
+    server.start()
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+QUESTIONS = {
+    "why": ("why", "pod/n-3", "-n", "taints", "--history", "prod", "--at", "369"),
+    "why of a short name": ("why", "po", "taints/blocked", "--history", "prod", "--at", "328"),
+    "why of a device": ("why", "device/gpu.example.com/worker-1/gpu-0", "--history", "prod"),
+    "what would help": ("why", "pod/n-3", "-n", "taints", "--history", "prod", "--at", "369",
+                        "--what-would-help"),
+    "timeline": ("timeline", "prod"),
+    "timeline of a namespace": ("timeline", "prod", "-n", "taints", "--last", "20"),
+    "timeline of an object": ("timeline", "prod", "--object", "pod/n-3", "--decisions"),
+    "timeline of a time": ("timeline", "prod", "--since", "20s", "--until", "500"),
+    "findings": ("findings", "prod"),
+    "findings of then": ("findings", "prod", "--at", "200"),
+    "map": ("map", "--history", "prod", "--at", "200", "--devices"),
+    "scan": ("scan", "prod"),
+    "log": ("log", "prod", "--after", "10", "--limit", "40"),
+    "histories": ("histories",),
+    "head": ("head", "prod"),
+    "head of then": ("head", "prod", "--to", "40"),
+    "diff": ("diff", "prod", "prod@300"),
+    "diff of objects": ("diff", "prod", "prod@300", "--by", "objects"),
+    "blast": ("blast", "--delete", "devicetaintrule/pool-ns", "--history", "prod", "--at", "369"),
+    "blast of a file": ("blast", "-f", "-", "--history", "prod", "--at", "300"),
+    "fit": ("fit", "--history", "prod", "--at", "369"),
+    "capacity": ("capacity", "prod"),
+    "report": ("report", "prod", "-o", "-"),
+    "report of then": ("report", "prod", "-o", "-", "--at", "200"),
+    "trace": ("report", "prod", "-o", "-", "--format", "perfetto"),
+}  # fmt: skip
+
+IN_JSON = [name for name, words in QUESTIONS.items() if words[0] not in ("log", "head", "report")]
+
+MISTAKES = {
+    "no history": ("findings", "nowhere"),
+    "no such revision": ("findings", "prod", "--at", "99999"),
+    "no moment": ("findings", "prod", "--at", "yesterday"),
+    "no kind": ("why", "pot/n-3", "--history", "prod"),
+    "no object": ("why", "pod/n-99", "-n", "taints", "--history", "prod"),
+    "object of another namespace": ("why", "pod/n-3", "--history", "prod", "--at", "369"),
+    "object of another history": ("why", "pod/n-3", "-n", "taints"),
+    "timeline of a name that is none": ("timeline", "prod", "--name", "n-33"),
+    "timeline of no history": ("timeline", "nowhere"),
+    "timeline of nothing": ("timeline", "prod", "--since", "300", "--until", "200"),
+    "log of no history": ("log", "nowhere"),
+    "head of no history": ("head", "nowhere"),
+    "fit of what is refused": (
+        "fit", "-f", ROOT / "examples" / "cluster" / "05-templates.yaml", "--history", "prod",
+    ),
+    "blast of nothing": ("blast", "--delete", "devicetaintrule/none", "--history", "prod"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_text_of_a_server_is_the_text_of_the_data(server: ServerProcess, name: str) -> None:
+    words = QUESTIONS[name]
+    asked = redra(*words, data=server.data, stdin=RULE)
+    opened = redra(*words, "--server", "none", data=server.data, stdin=RULE)
+    assert asked == opened
+    assert asked[1]
+
+
+@pytest.mark.parametrize("name", IN_JSON)
+def test_json_of_a_server_is_the_json_of_the_data(server: ServerProcess, name: str) -> None:
+    words = (*QUESTIONS[name], "-o", "json")
+    asked = redra(*words, data=server.data, stdin=RULE)
+    assert asked == redra(*words, "--server", "none", data=server.data, stdin=RULE)
+    json.loads(asked[1])
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_alike(server: ServerProcess, name: str) -> None:
+    words = MISTAKES[name]
+    code, out, error = redra(*words, data=server.data)
+    assert (code, out, error) == redra(*words, "--server", "none", data=server.data)
+    assert (code in (1, 2), out, error.count("\n")) == (True, "", 1)
+
+
+def test_server_is_asked_although_the_data_cannot_be_opened(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    # A folder that has nothing but the notice of the server.
+    empty = tmp_path / "elsewhere"
+    code, out, error = redra("histories", "--server", server.url, data=empty)
+    assert (code, error) == (0, "")
+    assert "prod" in out
+    assert not empty.exists()
+
+
+def test_context_of_a_kubeconfig_names_history_and_moment(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    words = ("kubeconfig", "--history", "prod", "--at", "200")
+    code, text, error = redra(*words, data=server.data)
+    assert (code, error) == (0, "")
+    file = tmp_path / "config"
+    file.write_text(text)
+    named = ("--context", "prod@200", "--kubeconfig", file)
+    expected = redra("findings", "prod", "--at", "200", data=server.data)
+    assert redra("findings", *named) == expected
+    assert redra("findings", "--context", "prod@200", KUBECONFIG=str(file)) == expected
+    code, _, error = redra("findings", "--context", "nope", "--kubeconfig", file)
+    assert code == 2
+    assert "nope" in error
+
+
+def test_server_that_is_gone_is_not_asked(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    server.start()
+    assert notice.read(server.data, database="") is not None
+    # Killed, it leaves its notice behind.
+    server.end(signal.SIGKILL)
+    assert (server.data / notice.FILE).read_text()
+    assert notice.read(server.data, database="") is None
+    code, out, error = redra("histories", data=server.data)
+    assert (code, error) == (0, "")
+    assert "default" in out
+
+
+def test_server_that_is_named_must_answer(tmp_path: Path) -> None:
+    code, out, error = redra("histories", "--server", "http://127.0.0.1:1", data=tmp_path)
+    assert (code, out) == (1, "")
+    assert error == "redra: http://127.0.0.1:1: Connection refused\n"
+    code, _, error = redra("histories", "--server", "ftp://nowhere", data=tmp_path)
+    assert code == 2
+    assert "is not the address of a server" in error
+
+
+def test_server_with_tls_and_roles_lets_in_whom_its_kubeconfig_names(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path, "--tls", "--authorization", "rbac")
+    server.start()
+    try:
+        code, out, error = redra("histories", data=server.data)
+        assert (code, error) == (0, "")
+        assert "default" in out
+        # Another folder has no certificate for it, and the authority is unknown there.
+        code, _, error = redra("histories", "--server", server.url, data=tmp_path / "other")
+        assert code == 1
+        assert "not trusted" in error
+        authority = server.data / "pki" / "ca.crt"
+        trusting = {"REDRA_SERVER_AUTHORITY_FILE": str(authority)}
+        words = ("histories", "--server", server.url)
+        code, _, error = redra(*words, data=tmp_path / "other", **trusting)
+        assert code == 1
+        assert "Unauthorized" in error or "unauthorized" in error.lower()
+        tree = yaml.safe_load(server.kubeconfig.read_text())
+        assert tree["users"][0]["user"].keys() >= {"client-certificate-data", "client-key-data"}
+        named = ("--context", "redra", "--kubeconfig", server.kubeconfig)
+        code, out, error = redra("histories", *named)
+        assert (code, error) == (0, "")
+        assert "default" in out
+    finally:
+        server.end()
+
+
+class Followed:
+    """`redra timeline --follow` as a process of its own."""
+
+    def __init__(self, *words: str) -> None:
+        command = [sys.executable, "-m", "app.cli", "timeline", "--follow", *words]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ.copy(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self._timer = threading.Timer(60, self.process.kill)
+        self._timer.start()
+
+    def line_with(self, text: str) -> str:
+        """The next line that holds a text."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if text in line:
+                return line
+        raise AssertionError(f"it ended: {self.process.communicate()}")
+
+    def interrupt(self) -> tuple[int, str]:
+        """End it as Ctrl-C does; exit code and standard error."""
+        self.process.send_signal(signal.SIGINT)
+        _, error = self.process.communicate(timeout=30)
+        self._timer.cancel()
+        return self.process.returncode, error
+
+
+@pytest.mark.parametrize("place", ["auto", "none"])
+def test_timeline_is_followed_until_it_is_interrupted(server: ServerProcess, place: str) -> None:
+    name = f"followed-{place}"
+    followed = Followed("--data", str(server.data), "--server", place)
+    followed.line_with("namespaces default")
+    with server.client() as client:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        assert client.post("/api/v1/namespaces", json=body).status_code == 201
+    line = followed.line_with(f"namespaces {name}")
+    assert "NamespaceCreated" in line
+    assert followed.interrupt() == (130, "")
+
+
+def test_followed_timeline_ends_where_it_was_to_end(server: ServerProcess) -> None:
+    words = ("timeline", "prod", "--until", "100", "--follow", "-o", "json")
+    for place in ("auto", "none"):
+        code, out, error = redra(*words, "--server", place, data=server.data)
+        assert (code, error) == (0, "")
+        rows = [json.loads(line) for line in out.splitlines()]
+        assert rows[-1]["revision"] <= 100
+        assert all(row["time"].endswith("Z") for row in rows)

@@ -1,0 +1,100 @@
+"""Commands at the same time on one data folder, each a process of its own, without a server."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.adapters.postgres import server_folder
+from app.adapters.postgres.server import EmbeddedServer, ServerBounds
+from tests.acceptance.server_process import ServerProcess
+from tests.command_line import ROOT, database_running, redra
+from tests.prepared_data import prepare
+
+RECORDING = ROOT / "examples" / "recordings" / "maintenance"
+
+pytestmark = pytest.mark.database
+
+
+def begin(data: Path, *words: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "app.cli", *words, "--data", str(data)],
+        cwd=ROOT, env=os.environ.copy(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    out, error = process.communicate(timeout=120)
+    return process.returncode, error or ("" if out else "it said nothing")
+
+
+def test_commands_wait_for_each_other(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with database_running(data):
+        code, _, error = redra("import", RECORDING, "--history", "prod", data=data)
+        assert code == 0, error
+    for _ in range(2):
+        # The first to come runs the database; it ends while others use it.
+        together = [
+            begin(data, "histories"),
+            begin(data, "why", "pod/n-3", "-n", "taints", "--history", "prod", "--at", "369"),
+            begin(data, "timeline", "prod"),
+        ]
+        assert [ended(process) for process in together] == [(0, "")] * 3
+
+
+def test_commands_wait_while_the_database_is_made(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    together = [begin(data, "import", str(RECORDING), "--history", name) for name in ("one", "two")]
+    said = [process.communicate(timeout=240) for process in together]
+    assert [process.returncode for process in together] == [0, 0], said
+    code, out, _ = redra("histories", data=data)
+    assert code == 0
+    assert out.split().count("one") == out.split().count("two") == 1
+
+
+def test_server_does_not_share_the_database_of_a_command(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    prepare(server.data)
+    command = EmbeddedServer(server.data / "postgres")
+    command.start()
+    try:
+        starting = begin(server.data, "up", "--listen", "127.0.0.1:0")
+        assert starting.stderr is not None
+        assert "waiting: the folder is in use by process" in starting.stderr.readline()
+    finally:
+        command.stop()
+    assert starting.stdout is not None
+    assert "redra serves at" in starting.stdout.readline()
+    assert server_folder.owner_stays(server.data / "postgres")
+    starting.terminate()
+    starting.communicate(timeout=30)
+    assert starting.returncode == 0
+
+
+def test_owner_waits_for_users_a_bounded_time(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    folder = tmp_path / "postgres"
+    server = EmbeddedServer(folder, bounds=ServerBounds(users_seconds=0.2))
+    server.start()
+    users = server_folder.use(folder)
+    assert users is not None
+    server.stop()
+    assert server_folder.running_url(folder) is None
+    os.close(users)
+
+
+def test_folder_that_stays_in_use_is_refused_in_the_end(tmp_path: Path) -> None:
+    folder = tmp_path / "postgres"
+    folder.mkdir(parents=True)
+    lock = server_folder.take_lock(folder, 0)
+    server_folder.note_owner(folder, folder / "run")
+    try:
+        code, out, error = redra("histories", data=tmp_path, REDRA_FOLDER_WAIT_SECONDS="0.2")
+    finally:
+        os.close(lock)
+    assert (code, out) == (2, "")
+    assert f"the folder is in use by process {os.getpid()}" in error
