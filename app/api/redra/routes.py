@@ -127,9 +127,9 @@ class RedraApi:
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
                 check = partial(self.check_compared, actor, runtime)
-                report = await self.diffs.report(request, runtime, check, request.parameter("at"))
+                compared = await self.diffs.report(request, runtime, check, request.parameter("at"))
                 as_page = request.flag("page")
-                return _encoded(diff_text.page_json(report) if as_page else report.to_json())
+                return _encoded(diff_text.page_json(compared) if as_page else compared.to_json())
             case "GET", ["histories", name, "rehearsal"]:
                 runtime = await self._histories.open(name)
                 self.check_rehearsed(actor, runtime)
