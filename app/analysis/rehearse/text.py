@@ -181,18 +181,19 @@ def _rewritten(change: Rewritten) -> Reason:
     before, after = (pages.shortened(text, TEXT_MAX) for text in (change.before, change.after))
     match bool(change.before), bool(change.after):
         case True, True:
-            text = f"{before} → {after}"
+            text = f'"{before}" becomes "{after}"'
         case True, False:
-            text = f"no longer: {before}"
+            text = f'no longer "{before}"'
         case False, True:
-            text = f"new: {after}"
+            text = f'now also "{after}"'
         case _:
             text = "in other words"
     names = listed([str(key) for key in change.examples], len(change.examples))
     rest = ""
     if change.whole and change.whole not in (change.before, change.after):
         rest = f"; such as: {pages.shortened(change.whole, TEXT_MAX)}"
-    return Reason(text=f"{change.what}, {change.count} times: {text} ({names}){rest}")
+    times = "once" if change.count == 1 else f"{change.count} times"
+    return Reason(text=f"{change.what}, {times}: {text} ({names}){rest}")
 
 
 def _unsure(report: Rehearsal) -> Iterator[str]:
