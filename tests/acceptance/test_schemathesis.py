@@ -168,5 +168,16 @@ def item_schema(document, operation):
 
 
 def without_null_times(tree):
-    """An object without the times that are not known."""
-    return {key: value for key, value in tree.items() if value is not None}
+    """An object without the times that are not known, as deep as they lie.
+
+    A validator of JSON Schema does not know the mark that OpenAPI has for them.
+    """
+    if isinstance(tree, list):
+        return [without_null_times(item) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return {
+        key: without_null_times(value)
+        for key, value in tree.items()
+        if value is not None or not key.endswith(("Time", "Timestamp"))
+    }
