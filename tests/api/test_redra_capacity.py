@@ -139,7 +139,7 @@ async def test_text_json_and_page_tell_the_same_of_capacity():
         assert cells == ["gpu.example.com", "7", "7", "7", "5", "node-1"]
         rows = root.one("details").one("tbody").all("tr")
         assert len(rows) == len(answer.moments)
-        columns = root.one("div", "picture").all("g")
+        columns = root.one("div", "picture").all("a")
         assert len(columns) == len(answer.moments)
         for moment, line, column in zip(answer.moments, rows, columns, strict=True):
             shown = moment.classes[0] if moment.classes else None

@@ -1,6 +1,6 @@
 """What still fits: the largest claim of each class over time, stranded counters, copies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -9,7 +9,10 @@ from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, Fit, F
 from app.web import svg
 from app.web.frame import Frame, render
 
-WIDTH, HEIGHT = 900.0, 90.0
+WIDTH, HEIGHT, LEFT, BELOW = 900.0, 90.0, 34.0, 18.0
+TICKS_MAX = 6
+"""Moments whose time is written below the columns."""
+
 CLASSES_MAX = 12
 """Classes that are drawn; the tables have all."""
 
@@ -40,7 +43,7 @@ def page(
         "capacity.html",
         frame=frame,
         answer=answer,
-        pictures=[(name, course(answer.moments, name)) for name in names[:CLASSES_MAX]],
+        pictures=[(name, course(answer.moments, name, frame.here)) for name in names[:CLASSES_MAX]],
         undrawn=max(0, len(names) - CLASSES_MAX),
         names=names,
         cells=[_cells(moment, names) for moment in answer.moments],
@@ -54,32 +57,54 @@ def page(
     )
 
 
-def course(moments: Sequence[CapacityMoment], name: str) -> Markup:
-    """A column for each moment: the free devices, within them the largest claim that fits."""
+def course(
+    moments: Sequence[CapacityMoment], name: str, to_moment: Callable[[object], str]
+) -> Markup:
+    """A column for each moment: the free devices, within them the largest claim that fits.
+
+    A column leads to its moment.
+    """
     known = [
         next(((one.free, one.largest) for one in moment.classes if one.name == name), (0, 0))
         for moment in moments
     ]
     most = max((max(pair) for pair in known), default=0)
-    width = WIDTH / max(1, len(moments))
-    shapes: list[Markup] = []
+    width = (WIDTH - LEFT) / max(1, len(moments))
+    every = -(-len(moments) // TICKS_MAX)
+    shapes = [_level(most, 0.0)] if most else []
+    shapes.append(_level(0, HEIGHT))
     for number, (moment, (free, largest)) in enumerate(zip(moments, known, strict=True)):
         title = (
             f"{moment.time[:19].replace('T', ' ')}, revision {moment.revision}: the largest claim "
             f"has {largest}, {free} free"
         )
-        parts = [svg.title(title)]
+        x = LEFT + number * width
+        area = svg.element("rect", x=x, y=0.0, width=width, height=HEIGHT, fill_opacity=0)
+        parts = [svg.title(title), area]
         for value, kind in ((free, "device fades"), (largest, "claim")):
             height = HEIGHT * value / most if most else 0
             parts.append(
                 svg.element(
-                    "rect", x=number * width + 1, y=HEIGHT - height, width=max(1.0, width - 2),
+                    "rect", x=x + 1, y=HEIGHT - height, width=max(1.0, width - 2),
                     height=height, class_=kind,
                 )
             )  # fmt: skip
-        shapes.append(svg.element("g", *parts))
+        there = to_moment(moment.revision)
+        shapes.append(svg.element("a", *parts, href=there, aria_label=title, tabindex=-1))
+        if number % every == 0:
+            clock = moment.time[11:19]
+            shapes.append(svg.element("text", clock, x=x, y=HEIGHT + 14, class_="soft"))
     label = f"Class {name}: the largest claim that fits within the free devices, at most {most}"
-    return svg.picture(WIDTH, HEIGHT, label, *shapes)
+    return svg.picture(WIDTH, HEIGHT + BELOW, label, *shapes, role="group")
+
+
+def _level(count: int, y: float) -> Markup:
+    """A line at a number of devices, with the number."""
+    line = svg.element("line", x1=LEFT, x2=WIDTH, y1=y, y2=y, class_="axis")
+    number = svg.element(
+        "text", str(count), x=LEFT - 6, y=max(y, 10.0), text_anchor="end", class_="soft"
+    )
+    return svg.element("g", line, number, aria_hidden="true")
 
 
 def _cells(moment: CapacityMoment, names: Sequence[str]) -> dict[str, object]:
