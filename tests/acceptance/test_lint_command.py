@@ -89,6 +89,56 @@ def test_text_says_place_reason_and_cure(broken: Path) -> None:
     assert out.endswith("2 objects: 1 error, 2 warnings, 0 notes\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_refused"),
+    [
+        ("board", False),
+        ("a.b-c1", False),
+        ("x" * 253, False),
+        ("x" * 254, True),
+        ("Board", True),
+        ("a_b", True),
+        ("-a", True),
+        ("a-", True),
+        ("a..b", True),
+        ("a b", True),
+    ],
+)
+@pytest.mark.parametrize("kind", ["DeviceClass", "ResourceSlice", "ResourceClaim"])
+def test_name_that_the_api_refuses_is_an_error_at_its_line(
+    kind: str, name: str, is_refused: bool, tmp_path: Path
+) -> None:
+    """DNS-1123 subdomains of at most 253 characters are names."""
+    spec = {
+        "DeviceClass": {},
+        "ResourceSlice": {
+            "driver": "board.example.com",
+            "pool": {"name": "board", "generation": 1, "resourceSliceCount": 1},
+            "allNodes": True,
+            "devices": [{"name": "a"}],
+        },
+        "ResourceClaim": {
+            "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "board"}}]}
+        },
+    }[kind]
+    tree = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    path = tmp_path / "named.yaml"
+    path.write_text(yaml.safe_dump(tree, sort_keys=False, width=1000))
+    _, out, _ = redra("lint", path, "-o", "json")
+    report = json.loads(out)
+    refusals = [each for each in report["findings"] if each["rule"] == "object-invalid"]
+    assert {each["place"]["field"] for each in refusals} == (
+        {"metadata.name"} if is_refused else set()
+    )
+    assert {each["place"]["line"] for each in refusals} == ({4} if is_refused else set())
+    assert report["objects"] == 1
+
+
 def test_standard_input_is_read() -> None:
     code, out, _ = redra("lint", "-", "-o", "json", stdin=BROKEN)
     assert code == 1

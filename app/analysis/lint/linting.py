@@ -45,7 +45,7 @@ RULES = {rule.id: rule for family in FAMILIES.values() for rule in family}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintReport:
-    """The findings, the gravest first, and how many objects were looked at."""
+    """The findings, the gravest first, and how many objects were looked at, refused ones too."""
 
     findings: tuple[LintFinding, ...]
     objects: int

@@ -12,7 +12,7 @@ from app.domain.objects.reader import UnknownCluster
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
-from app.domain.objects.write import admission
+from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups
 from app.domain.values.fields import meta
@@ -100,7 +100,8 @@ def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[L
 
 def _refusals(subject: Subject, kind: Kind, rules: Rules, now: Instant) -> Iterator[LintFinding]:
     context = rules.context(UnknownCluster(), now)
-    for error in rules.validate_create(kind, subject.tree, context):
+    errors = metadata.check(kind, subject.tree)
+    for error in (*errors, *rules.validate_create(kind, subject.tree, context)):
         yield _rule_of(error).at(subject.at(error.path), error.text)
 
 

@@ -97,7 +97,8 @@ class _Sources:
             )
             for finding in report.findings
         )
-        return replace(report, findings=findings)
+        # What is refused counts too: it was looked at.
+        return replace(report, findings=findings, objects=len(self.written) + len(self.subjects))
 
 
 class _Lines:
