@@ -35,6 +35,15 @@ def test_report_is_written_as_one_file(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.database
+def test_report_before_the_first_event_says_that_nothing_is_known(data: Path) -> None:
+    words = ("report", "maintenance", "--at", "1990-01-01T00:00:00Z", "-o", "-")
+    code, out, error = redra(*words, data=data)
+    assert (code, error) == (0, "")
+    text = read(out).one("ol", "findings").text
+    assert "nothing is known before revision 1, with which the history begins" in text
+
+
+@pytest.mark.database
 def test_trace_of_a_moment_goes_to_standard_output(data: Path) -> None:
     words = ("report", "maintenance", "--format", "perfetto", "--at", "100", "-o", "-")
     code, out, error = redra(*words, data=data)
@@ -109,4 +118,21 @@ def test_map_has_a_sign_for_each_device(data: Path) -> None:
     one = pools[0]["pool"]
     _, text, _ = redra("map", one, *named, data=data)
     assert f"/{one}  " in text
-    assert redra("map", "no-such-pool", *named, data=data) == (0, "no pool fits\n", "")
+
+
+@pytest.mark.database
+def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
+    named = ("--history", "maintenance", "--at", "200")
+    _, out, _ = redra("map", *named, "-o", "json", data=data)
+    name = json.loads(out)["pools"][0]["pool"]
+    for form in ((), ("-o", "json")):
+        code, out, error = redra("map", f"{name}x", *named, *form, data=data)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert f"there is no pool '{name}x' at revision 200" in error
+        assert f"do you mean {name}" in error or f" or {name}" in error
+    code, out, error = redra("map", "qqqqqqqqqqqqqqqqq", *named, data=data)
+    assert (code, out) == (2, "")
+    assert "leave it out to see all" in error
+    # A pool that is there, though not of that driver, is no mistake.
+    of_other = redra("map", name, "--driver", "nobody.example.com", *named, data=data)
+    assert of_other == (0, "no pool fits\n", "")

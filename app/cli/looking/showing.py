@@ -1,6 +1,6 @@
 """`redra findings`, `redra map`: what the pages of these names show, in a terminal."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -9,6 +9,7 @@ from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
+from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
@@ -82,13 +83,41 @@ def device_map(
 
     from app.analysis.mapped import DeviceMap
 
-    wanted = {"driver": driver, "pool": pool, "node": node}
-    answer = AnswerSource(data).ask("map", history=history, at=at, parameters=wanted)
+    source = AnswerSource(data)
+
+    def ask(**wanted: str) -> bytes:
+        return source.ask("map", history=history, at=at, parameters=wanted)
+
+    answer = ask(driver=driver, pool=pool, node=node)
+    shown = msgspec.json.decode(answer, type=DeviceMap)
+    if pool and not shown.pools:
+        is_elsewhere = bool((driver or node) and _pools_of(ask(pool=pool)))
+        if not is_elsewhere:
+            _refuse_pool(pool, shown.revision, _pools_of(ask()))
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer))
         return
-    for line in map_lines(msgspec.json.decode(answer, type=DeviceMap), with_devices=devices):
+    for line in map_lines(shown, with_devices=devices):
         console.say(line)
+
+
+def _pools_of(answer: bytes) -> set[str]:
+    """The names of the pools in a map."""
+    import msgspec
+
+    from app.analysis.mapped import DeviceMap
+
+    return {one.pool for one in msgspec.json.decode(answer, type=DeviceMap).pools}
+
+
+def _refuse_pool(pool: str, revision: int, known: set[str]) -> NoReturn:
+    """Raise InputError for a pool that nobody has published, with the nearest."""
+    from app.analysis import scope
+
+    raise InputError(
+        f"there is no pool {pool!r} at revision {revision}",
+        cure=scope.nearest(pool, sorted(known)) or "leave it out to see all",
+    )
 
 
 def findings_lines(answer: "Findings") -> list[str]:
