@@ -34,6 +34,10 @@ def test_copies_are_counted_refused_with_their_place_and_never_written(
     code, out, error = redra("fit", *about, "-o", "json", data=data)
     assert code == 0, error
     every = json.loads(out)
+    assert redra("fit", "examples", "-o", "json", data=data) == (0, out, "")
+    code, out, error = redra("fit", "examples", "--history", "others", data=data)
+    assert (code, out) == (2, "")
+    assert "the history is named twice, 'examples' and 'others'" in error
     name = next(
         one["subject"].removeprefix("DeviceClass ")
         for one in every["items"]

@@ -162,3 +162,11 @@ def test_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path)
     )
     assert code == 2
     assert error == f"redra: {tmp_path / 'none'}: there is no such folder\n"
+
+
+def test_help_says_what_is_kept_without_because() -> None:
+    code, out, error = redra("minimise", "--help")
+    assert (code, error) == (0, "")
+    text = " ".join(out.replace("│", " ").split())
+    assert "Without `because`" in text
+    assert "main cause of the decision" in text

@@ -27,7 +27,8 @@ KeepOption = Annotated[
         help="What the history must go on to show: `violation [RULE]`, `unschedulable [POD] "
         "[because TEXT]`, `evicted [POD] [because TEXT]`, `differs profile=A,B|quirk=Q|gate=G "
         "[CLASS]`, `difference [CLASS]` (of a decide replay), or `command WORD…`, which ends "
-        "with 0 on the bundle {}.",
+        "with 0 on the bundle {}. Without `because` the kinds of causes in the message and the "
+        "main cause of the decision are kept.",
     ),
 ]
 

@@ -24,6 +24,7 @@ def register(root: typer.Typer) -> None:
 
 
 def fit(
+    named: HistoryArgument = "",
     file: Annotated[
         list[Path] | None,
         typer.Option(
@@ -45,7 +46,7 @@ def fit(
         str,
         typer.Option("--namespace", "-n", help="Namespace of the template, or of the copies."),
     ] = "",
-    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
+    history: HistoryOption = "",
     at: AtOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
@@ -64,6 +65,7 @@ def fit(
         raise InputError("-f, --class and --template cannot be combined", cure="give one of them")
     if count > 1 and not class_name:
         raise InputError("--count goes with --class", cure="name a class, or leave --count out")
+    place = console.named_history(named, history)
 
     parameters = {"class": class_name, "template": template, "namespace": namespace}
     if count > 1:
@@ -71,9 +73,9 @@ def fit(
 
     source = AnswerSource(data)
     if file:
-        answer = _of_files(source, file, history, at, namespace)
+        answer = _of_files(source, file, place, at, namespace)
     else:
-        answer = source.ask("fit", history=history, at=at, parameters=parameters)
+        answer = source.ask("fit", history=place, at=at, parameters=parameters)
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer))
         return
