@@ -41,8 +41,8 @@ def blast(
     """Tell what a change would do: pods evicted, claims, devices, pools and classes concerned.
 
     DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches and Nodes can be proposed,
-    pods deleted and nodes cordoned. Nothing is written. A proposal that the API would refuse ends
-    with exit code 2.
+    pods and claims deleted and nodes cordoned. Nothing is written. A proposal that the API would
+    refuse ends with exit code 2.
     """
     import msgspec
 

@@ -264,6 +264,90 @@ def change_of(world: World, change: str, seed: int) -> tuple[str, list[compare.C
     return "fresh", changes
 
 
+def claim_world(seed: int) -> tuple[World, str]:
+    """A world with shared claims, their node-less users among them, and one claim of it."""
+    world = world_of(seed)
+    for _ in range(4):
+        world.arrive_shared()
+    world.cluster.settle()
+    for name in world.cluster.names("nodes"):
+        world.cluster.patch("nodes", name, {"spec": {"unschedulable": True}})
+    for _ in range(4):
+        world.arrive_shared()
+    world.cluster.settle()
+    for name in world.cluster.names("nodes"):
+        world.cluster.patch("nodes", name, {"spec": {"unschedulable": False}})
+    world.cluster.settle()
+    names = world.cluster.names("resourceclaims")
+    chosen = random.Random(seed * 17)
+    shared = [name for name in names if name.startswith("shared-")]
+    return world, chosen.choice(shared if chosen.random() < 0.5 and shared else names)
+
+
+def claims_named(pod: JsonObject) -> set[str]:
+    """The claims that stand in a pod's spec and status."""
+    entries = json_tree.objects(pod, "spec", "resourceClaims")
+    made = json_tree.objects(pod, "status", "resourceClaimStatuses")
+    return {str(one.get("resourceClaimName", "")) for one in (*entries, *made)}
+
+
+def is_waiting(pod: JsonObject) -> bool:
+    return "nodeName" not in pod["spec"] and "deletionTimestamp" not in pod["metadata"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_deleted_claim_is_held_and_blocks_whom_it_was_said_to_block(seed):
+    """The world lives through the deletion, and then through the end of the claim's pods."""
+    world, name = claim_world(seed)
+    cluster = world.cluster
+    before = cluster.must("resourceclaims", name)
+    users = {
+        pod for pod in cluster.names("pods") if name in claims_named(cluster.must("pods", pod))
+    }
+    line = cluster.line
+    frozen = blasting_world.freeze(
+        line.views, HistoryInfo(id=1, name="default"), line.rules, line.now
+    )
+    change = ProposedDeletion(kind="resourceclaim", name=f"default/{name}")
+    answer = compare.blast(frozen, [change])
+    (fate,) = answer.claim_deletions
+    cluster.delete("resourceclaims", name)
+    cluster.wait(400)
+    after = cluster.get("resourceclaims", name)
+    assert fate.is_held == (after is not None), f"seed {seed}"
+    if after is not None:
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert after["status"]["allocation"] == before["status"]["allocation"]
+        reserved = {one["name"] for one in after["status"]["reservedFor"]}
+        assert set(fate.reserved_for) == reserved, f"seed {seed}"
+    stuck = {
+        pod
+        for pod in users
+        if is_waiting(tree := cluster.must("pods", pod)) and name in claims_named(tree)
+    }
+    assert set(fate.blocked) == stuck, f"seed {seed}"
+    remade = {pod for pod in users if name not in claims_named(cluster.must("pods", pod))}
+    assert set(fate.remade) == remade, f"seed {seed}"
+    kept = {pod.name for pod in answer.waiting if pod.prospect is Prospect.KEPT}
+    assert not kept & set(bound_pods(world).values()), f"seed {seed}"
+    for pod in fate.reserved_for:
+        cluster.finish(pod)
+    cluster.wait(400)
+    assert cluster.get("resourceclaims", name) is None, f"seed {seed}"
+
+
+def test_some_deleted_claims_are_held_and_some_block():
+    """Across the fixed seeds each fate of a deleted claim is met."""
+    fates = []
+    for seed in range(1, 9):
+        world, name = claim_world(seed)
+        change = ProposedDeletion(kind="resourceclaim", name=f"default/{name}")
+        fates += ask(world, change).claim_deletions
+    assert {fate.is_held for fate in fates} == {True, False}
+    assert any(fate.blocked for fate in fates)
+    assert any(fate.remade for fate in fates)
+
+
 def devices_for(world: World, names: Iterable[str]) -> int:
     """How many devices the claims of these pods are for, shared ones counted once."""
     asked: dict[str, int] = {}

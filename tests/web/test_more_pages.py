@@ -145,6 +145,22 @@ async def test_proposal_says_what_the_json_says_and_writes_nothing():
         await server.get("/apis/resource.k8s.io/v1beta2/devicetaintrules/all", code=404)
 
 
+async def test_deleted_claim_is_told_on_the_page_as_in_the_json():
+    async with serving() as server:
+        await taken(server)
+        named = f"resourceclaim/{CLAIMS.split('/')[-2]}/held"
+        answer = await server.raw("POST", f"{UI}/blast", form(delete=named), **FORM)
+        assert answer.status_code == 200, answer.text
+        (deletion,) = (await server.post(f"{JSON}/blast", {"delete": [named]}, code=200))[
+            "claim_deletions"
+        ]
+        main = read(answer.text).one("main").text
+        assert "Claims that are deleted" in main
+        for name in (*deletion["devices"], *deletion["reserved_for"]):
+            assert name in main
+        assert deletion["devices"]
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

@@ -6,27 +6,22 @@ objects to delete; an existing rule is asked about by comparing the state with t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from app.analysis.blast import claims as blasting_claims
+from app.analysis.blast import counting, protection, removals
 from app.analysis.blast import devices as blasting_devices
 from app.analysis.blast import pods as blasting_pods
-from app.analysis.blast import removals
 from app.analysis.blast import waiting as blasting_waiting
 from app.analysis.blast.cutting import ListCut
 from app.analysis.blast.radius import (
     LOST,
     BlastRadius,
-    ClaimFate,
-    DeviceFate,
+    ClaimDeletion,
     Effect,
-    Fate,
-    NamespaceFate,
-    OwnerFate,
-    PodFate,
     Prospect,
 )
 from app.analysis.blast.waiting import Waiting
@@ -47,13 +42,12 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import core, meta
-from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 
 KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch", "Node")
 """What can be proposed; other kinds change no devices."""
 
-DELETED_KINDS = (*KINDS, "Pod")
+DELETED_KINDS = (*KINDS, "Pod", "ResourceClaim")
 """What can be deleted in a proposal."""
 
 _STRICT = WriteOptions(field_manager="redra-blast", field_validation=FieldValidation.STRICT)
@@ -123,8 +117,10 @@ def blast(
     is_preview = _pretend(world, rules)
     after = world.side()
     comparison = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
+    deletions = protection.settle(world, bounds.listed_max)
     then = blasting_waiting.waiting(world, bounds.waiting_max)
     tries = _Tries(before=waiting, after=then, ended=_ended(world, before, after, then, bounds))
+    comparison = _with_deletions(comparison, deletions, bounds)
     return _with_waiting(world, comparison, tries, bounds)
 
 
@@ -159,8 +155,8 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
 def read_changes(
     trees: Iterable[tuple[str, object]], deletions: Iterable[str], cordons: Iterable[str] = ()
 ) -> list[Change]:
-    """The changes in documents (with their places), in `KIND/NAME` texts (pods may be named
-    `pod/NAMESPACE/NAME`), and nodes to cordon. Raises InputError.
+    """The changes in documents (with their places), in `KIND/NAME` texts (pods and claims may
+    be named `pod/NAMESPACE/NAME`), and nodes to cordon. Raises InputError.
     """
     changes: list[Change] = []
     for place, tree in trees:
@@ -207,7 +203,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
     tree = json_tree.copy(change.tree)
     kind_name, text = json_tree.text(tree, "kind"), json_tree.text(tree, "apiVersion")
     if kind_name not in KINDS:
-        raise _no_blast(kind_name or "an object without kind", change.place)
+        raise _no_blast(kind_name or "an object without kind", change.place, KINDS)
     group, version = registry.split_api_version(text)
     kind = registry.find_kind(group, version, kind_name)
     if kind is None:
@@ -243,7 +239,7 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     named = registry.find_name(change.kind)
     kind = next((kind for kind in named if kind.kind in DELETED_KINDS), None)
     if kind is None:
-        raise _no_blast(change.kind, change.place)
+        raise _no_blast(change.kind, change.place, DELETED_KINDS)
     namespace, _, name = change.name.rpartition("/") if kind.namespaced else ("", "", change.name)
     key = ObjectKey(kind.group, kind.plural, namespace or ("default" * kind.namespaced), name)
     old = world.objects.get(key) or {}
@@ -254,6 +250,8 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     decided = world.apply(command, "delete")
     if kind.kind == "Pod":
         removals.note_pod(world, key)
+    elif kind.kind == "ResourceClaim":
+        world.touched.claims[key] = old
     elif kind.kind == "Node":
         removals.note_node(world, key.name, meta.uid(old))
     is_gone = any(draft.type is EventType.OBJECT_DELETED for draft in decided.drafts)
@@ -280,8 +278,8 @@ def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> Inp
     )
 
 
-def _no_blast(kind: str, place: str) -> InputError:
-    return InputError(f"{kind} changes no devices", place=place, cure=f"use {', '.join(KINDS)}")
+def _no_blast(kind: str, place: str, kinds: Sequence[str]) -> InputError:
+    return InputError(f"{kind} changes no devices", place=place, cure=f"use {', '.join(kinds)}")
 
 
 def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
@@ -362,8 +360,8 @@ def _compare(
     pods = sorted((*pods, *ending), key=lambda pod: (pod.namespace, pod.name))
     claims = blasting_claims.claim_fates(world, before, after, sides)
     lost = [pod for pod in pods if pod.fate in LOST]
-    namespaces = _namespaces(lost, claims)
-    owners = _owners(lost)
+    namespaces = counting.namespaces(lost, claims)
+    owners = counting.owners(lost)
     cut = ListCut(bounds.listed_max)
     return BlastRadius(
         revision=frozen.revision,
@@ -371,7 +369,7 @@ def _compare(
         effects=cut("effects", effects),
         preview=is_preview,
         notes=_notes(frozen),
-        totals=_totals(pods, devices, sides)
+        totals=counting.totals(pods, devices, sides)
         | {
             "effects": len(effects),
             "pods": len(pods),
@@ -420,6 +418,19 @@ def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
     return sorted(set(after.pods) - set(before.pods))
 
 
+def _with_deletions(
+    found: BlastRadius, deletions: Sequence[ClaimDeletion], bounds: BlastBounds
+) -> BlastRadius:
+    """The answer with what becomes of claims that are deleted."""
+    if not deletions:
+        return found
+    cut = ListCut(bounds.listed_max)
+    listed = cut("claim_deletions", deletions)
+    return msgspec.structs.replace(
+        found, claim_deletions=listed, left_out=found.left_out | cut.left_out
+    )
+
+
 def _with_waiting(
     world: World, found: BlastRadius, tries: _Tries, bounds: BlastBounds
 ) -> BlastRadius:
@@ -437,56 +448,11 @@ def _with_waiting(
         found,
         notes=notes,
         totals=found.totals
-        | {"waiting": len(after.pods)}
+        | {"waiting": len(blasting_waiting.places(tries.before, after))}
         | {f"waiting_{prospect.value}": counts[prospect] for prospect in Prospect},
         waiting=tuple(fates[: bounds.listed_max]),
         left_out=left_out,
     )
-
-
-def _totals(
-    pods: Sequence[PodFate],
-    devices: Sequence[DeviceFate],
-    sides: Mapping[PoolId, tuple[blasting_devices.PoolSide, blasting_devices.PoolSide]],
-) -> dict[str, int]:
-    fates = Counter(pod.fate for pod in pods)
-    changes = Counter(device.change for device in devices)
-    return {
-        **{f"pods_{fate.value}": fates[fate] for fate in Fate},
-        "pods_evicted": sum(fates[fate] for fate in LOST),
-        "devices_tainted": changes["tainted"],
-        "devices_untainted": changes["untainted"],
-        "devices_gone": changes["gone"],
-        "devices_new": changes["new"],
-        "devices_changed": changes["changed"],
-        "devices_unallocatable": sum(
-            device.allocatable_before and not device.allocatable_after for device in devices
-        ),
-        "devices_allocatable": sum(
-            device.allocatable_after and not device.allocatable_before for device in devices
-        ),
-        "pools_broken": sum(
-            old.state == "usable" and new.state in ("incomplete", "invalid")
-            for old, new in sides.values()
-        ),
-    }
-
-
-def _namespaces(lost: Iterable[PodFate], claims: Iterable[ClaimFate]) -> list[NamespaceFate]:
-    pods = Counter(pod.namespace for pod in lost)
-    concerned = Counter(claim.namespace for claim in claims)
-    return [
-        NamespaceFate(namespace=name, pods=pods[name], claims=concerned[name])
-        for name in sorted(pods.keys() | concerned.keys())
-    ]
-
-
-def _owners(lost: Iterable[PodFate]) -> list[OwnerFate]:
-    pods = Counter((pod.namespace, pod.owner) for pod in lost if pod.owner)
-    return [
-        OwnerFate(namespace=namespace, owner=owner, pods=count)
-        for (namespace, owner), count in sorted(pods.items())
-    ]
 
 
 def _notes(frozen: Frozen) -> tuple[str, ...]:

@@ -106,6 +106,25 @@ class ClaimFate(msgspec.Struct, frozen=True, kw_only=True):
     due: str = ""
 
 
+class ClaimDeletion(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that the change deletes, once the claim controller has looked at it.
+
+    While `is_held` it stays terminating with its `devices`: `finalizers` keep it, one of them for
+    the pods `reserved_for`. `blocked` are pods that name it and cannot start, `blocked_count` all
+    of them; for the pods in `remade` the controller makes another claim from their template.
+    """
+
+    namespace: str
+    name: str
+    is_held: bool
+    finalizers: tuple[str, ...] = ()
+    reserved_for: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    blocked_count: int = 0
+    remade: tuple[str, ...] = ()
+
+
 class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
     """A device that changes: `gone`, `new`, `tainted`, `untainted`, `changed` or `pool`.
 
@@ -208,5 +227,6 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[ClassFate, ...]
     left_out: dict[str, int]
     waiting: tuple[WaitingFate, ...] = ()
+    claim_deletions: tuple[ClaimDeletion, ...] = ()
     certainty: str = "sure"
     doubts: tuple[Doubt, ...] = ()

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from app.analysis.blast.radius import (
     BlastRadius,
+    ClaimDeletion,
     ClassFate,
     DeviceFate,
     Effect,
@@ -20,6 +21,9 @@ from app.analysis.recordings import uncertainty
 
 SUMS_MAX = 6
 """Capacities and counters of one pool that a line tells; a host of partitions has hundreds."""
+
+NAMES_MAX = 3
+"""Pods or devices of one deleted claim that a line names."""
 
 _Entry = TypeVar("_Entry")
 
@@ -69,6 +73,10 @@ def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
     if found.owners:
         yield Reason(text=f"owners: {_owners(found, examples_max)}")
     yield Reason(text=f"claims: {_claims(found)}")
+    if deletions := found.claim_deletions:
+        total = len(deletions) + found.left_out.get("claim_deletions", 0)
+        title = f"claims that are deleted: {total}"
+        yield _section(title, deletions, total, examples_max, claim_deletion)
     if found.totals["waiting"]:
         title, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
         total += found.left_out.get("waiting", 0)
@@ -139,6 +147,34 @@ def _claims(found: BlastRadius) -> str:
     counts_text = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
     cut = " (of those listed)" if found.left_out.get("claims") else ""
     return f"{total} concerned: {counts_text}{cut}"
+
+
+def claim_deletion(claim: ClaimDeletion) -> str:
+    """What holds the claim, what becomes of its devices, and which pods cannot start."""
+    devices = _named(claim.devices, len(claim.devices))
+    verb = "comes" if len(claim.devices) == 1 else "come"
+    if claim.reserved_for:
+        pods = _named(claim.reserved_for, len(claim.reserved_for))
+        parts = [f"stays until the pods that reserve it have ended: {pods}"]
+    elif claim.is_held:
+        parts = [f"stays until its finalizers are removed: {', '.join(claim.finalizers)}"]
+    else:
+        parts = ["goes at once"]
+    if claim.devices:
+        parts.append(f"{devices} {verb} free {'only then' if claim.reserved_for else 'with that'}")
+    if claim.remade:
+        pods = _named(claim.remade, len(claim.remade))
+        parts.append(f"another is made from the template of {pods}")
+    if claim.blocked:
+        until = "while it is terminating" if claim.is_held else "until it is made again"
+        parts.append(f"{_named(claim.blocked, claim.blocked_count)} cannot start {until}")
+    return f"{claim.namespace}/{claim.name} {'; '.join(parts)}"
+
+
+def _named(names: Sequence[str], count: int) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(names[:NAMES_MAX])
+    return f"{shown} and {count - NAMES_MAX} more" if count > NAMES_MAX else shown
 
 
 def _waiting(found: BlastRadius) -> str:

@@ -42,6 +42,11 @@ def waiting(world: World, waiting_max: int) -> Waiting:
     )
 
 
+def places(*sides: Waiting) -> set[prospects.PodPlace]:
+    """The pods that were tried on some of the states."""
+    return {(pod.namespace, pod.name) for side in sides for pod in side.pods}
+
+
 def waiting_fates(
     world: World, before: Waiting, after: Waiting, ended: Waiting
 ) -> list[WaitingFate]:
@@ -49,9 +54,8 @@ def waiting_fates(
 
     `ended` is the state in which the evicted pods have ended.
     """
-    pods = {(pod.namespace, pod.name) for side in (before, after) for pod in side.pods}
     fates = []
-    for place in sorted(pods):
+    for place in sorted(places(before, after)):
         old, new = before.nodes.get(place, ""), after.nodes.get(place, "")
         later = ended.nodes.get(place, "")
         if bool(old) == bool(new) and (new or not later):

@@ -39,7 +39,7 @@ from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.fields.dra import PoolId
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 
@@ -96,12 +96,13 @@ class Side:
 @dataclass(slots=True, kw_only=True)
 class Touched:
     """Pools whose slices and classes whose selectors a change has touched; pods that it ends, with
-    what becomes of each.
+    what becomes of each; claims that it deletes, as they were.
     """
 
     pools: set[PoolId] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
     pods: dict[Place, str] = field(default_factory=dict)
+    claims: dict[ObjectKey, JsonView] = field(default_factory=dict)
 
 
 def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instant) -> Frozen:
@@ -198,6 +199,11 @@ class World:
                 revision=Revision(self.objects.revision + 1),
             )
         )
+
+    def free(self, claim: JsonView) -> None:
+        """Give back the devices of a claim."""
+        self.allocated = self.allocated.copy()
+        self.allocated.remove_claim(claim)
 
     def end(self, places: Iterable[Place]) -> None:
         """Show the state without these pods, and without what only they had reserved."""

@@ -259,6 +259,8 @@ class Blast(Model):
     pools: list[dict[str, Any]] = Field(description="State, counts, capacity and counters")
     classes: list[dict[str, Any]]
     left_out: dict[str, int]
+    waiting: list[dict[str, Any]] = Field(description="Waiting pods that it makes a difference to")
+    claim_deletions: list[dict[str, Any]] = Field(description="What becomes of deleted claims")
     certainty: str = Field(description="sure, or unsure where the recording lacks content")
     doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
 

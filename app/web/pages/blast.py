@@ -40,6 +40,7 @@ def page(
         rows_max=ROWS_MAX,
         pod_key=pod_key,
         claim_key=claim_key,
+        deletion=text.claim_deletion,
     )
 
 

@@ -1,0 +1,61 @@
+"""Sums over what becomes of pods, claims and devices."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from app.analysis.blast.claims import PoolSides
+from app.analysis.blast.radius import (
+    LOST,
+    ClaimFate,
+    DeviceFate,
+    Fate,
+    NamespaceFate,
+    OwnerFate,
+    PodFate,
+)
+
+
+def totals(
+    pods: Sequence[PodFate], devices: Sequence[DeviceFate], sides: PoolSides
+) -> dict[str, int]:
+    """Pods by fate and devices by what changes."""
+    fates = Counter(pod.fate for pod in pods)
+    changes = Counter(device.change for device in devices)
+    return {
+        **{f"pods_{fate.value}": fates[fate] for fate in Fate},
+        "pods_evicted": sum(fates[fate] for fate in LOST),
+        "devices_tainted": changes["tainted"],
+        "devices_untainted": changes["untainted"],
+        "devices_gone": changes["gone"],
+        "devices_new": changes["new"],
+        "devices_changed": changes["changed"],
+        "devices_unallocatable": sum(
+            device.allocatable_before and not device.allocatable_after for device in devices
+        ),
+        "devices_allocatable": sum(
+            device.allocatable_after and not device.allocatable_before for device in devices
+        ),
+        "pools_broken": sum(
+            old.state == "usable" and new.state in ("incomplete", "invalid")
+            for old, new in sides.values()
+        ),
+    }
+
+
+def namespaces(lost: Iterable[PodFate], claims: Iterable[ClaimFate]) -> list[NamespaceFate]:
+    """How many pods and claims of each namespace are concerned."""
+    pods = Counter(pod.namespace for pod in lost)
+    concerned = Counter(claim.namespace for claim in claims)
+    return [
+        NamespaceFate(namespace=name, pods=pods[name], claims=concerned[name])
+        for name in sorted(pods.keys() | concerned.keys())
+    ]
+
+
+def owners(lost: Iterable[PodFate]) -> list[OwnerFate]:
+    """How many pods each owner loses."""
+    pods = Counter((pod.namespace, pod.owner) for pod in lost if pod.owner)
+    return [
+        OwnerFate(namespace=namespace, owner=owner, pods=count)
+        for (namespace, owner), count in sorted(pods.items())
+    ]

@@ -1,0 +1,119 @@
+"""Claims that a change deletes: what holds them, whom they block, and what comes in their place.
+
+A claim that is reserved stays terminating with its devices, because delete-protection is a
+finalizer. Otherwise the claim controller takes the devices and the finalizer from it, and makes
+another for a pod that has it from a template. Pods that are not placed cannot use a claim that is
+terminating or gone. Parity: controllers.md 2.1 and 2.3.
+"""
+
+from collections.abc import Iterator
+
+from app.analysis.blast.radius import ClaimDeletion
+from app.analysis.blast.world import World
+from app.domain.controllers import pods
+from app.domain.controllers.claims import claim_sync, pod_sync
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.errors import Rejected
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import dra, meta
+from app.domain.values.json_tree import JsonView
+
+
+def settle(world: World, listed_max: int) -> list[ClaimDeletion]:
+    """Let the claim controller look at the deleted claims, and tell what has become of them."""
+    deleted = world.touched.claims
+    for key in sorted(deleted):
+        _release(world, key, deleted[key])
+    users = _users(world)
+    remade = {
+        pod.uid
+        for key in sorted(deleted)
+        for pod in users.get(key, ())
+        if world.objects.get(key) is None and _make_again(world, pod)
+    }
+    return [
+        _deletion(world, key, deleted[key], users.get(key, []), remade, listed_max)
+        for key in sorted(deleted)
+    ]
+
+
+def _release(world: World, key: ObjectKey, old: JsonView) -> None:
+    """What the claim controller does about a claim that is terminating."""
+    result = claim_sync.release(world.objects, key.namespace, key.name)
+    for command in () if result is None else result.commands:
+        world.apply(command, "update")
+    tree = world.objects.get(key)
+    if pods.is_allocated(old) and (tree is None or not pods.is_allocated(tree)):
+        world.free(old)
+
+
+def _users(world: World) -> dict[ObjectKey, list[PodFacts]]:
+    """The living pods that name deleted claims."""
+    users: dict[ObjectKey, list[PodFacts]] = {}
+    namespaces = {key.namespace for key in world.touched.claims}
+    for pod_key in list(world.objects.keys(*api_resources.PODS)) if namespaces else ():
+        tree = world.objects.get(pod_key) if pod_key.namespace in namespaces else None
+        if tree is None:
+            continue
+        pod = pods.facts(tree)
+        if pod.is_done or pod.is_deleting:
+            continue
+        for named in pods.named_claims(pod):
+            key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
+            if key in world.touched.claims:
+                users.setdefault(key, []).append(pod)
+    return users
+
+
+def _make_again(world: World, pod: PodFacts) -> bool:
+    """Make the claims of a pod from its templates as the claim controller does; whether it could
+    and the pod can still be placed with them.
+    """
+    scheduling = world.scheduling
+    quirks = ControllerQuirks() if scheduling is None else scheduling.quirks
+    is_made = False
+    while True:
+        step = pod_sync.next_step(world.objects, pod, world.profile, quirks)
+        if not isinstance(step, pod_sync.Write):
+            return is_made and step is None and not pod.node
+        try:
+            world.apply(step.command, "create")
+        except Rejected:
+            return False
+        is_made = True
+        tree = world.objects.get(ObjectKey(*api_resources.PODS, pod.namespace, pod.name))
+        assert tree is not None, "nobody deletes it"
+        pod = pods.facts(tree)
+
+
+def _deletion(
+    world: World,
+    key: ObjectKey,
+    old: JsonView,
+    users: list[PodFacts],
+    remade: set[str],
+    listed_max: int,
+) -> ClaimDeletion:
+    tree = world.objects.get(key)
+    reserved = () if tree is None else dra.consumers(tree)
+    uids = {consumer.uid for consumer in reserved}
+    blocked = sorted(pod.name for pod in users if pod.uid not in uids | remade)
+    return ClaimDeletion(
+        namespace=key.namespace,
+        name=key.name,
+        is_held=tree is not None,
+        finalizers=() if tree is None else tuple(meta.finalizers(tree)),
+        reserved_for=tuple(consumer.name for consumer in reserved),
+        devices=tuple(_devices(old)),
+        blocked=tuple(blocked[:listed_max]),
+        blocked_count=len(blocked),
+        remade=tuple(sorted(pod.name for pod in users if pod.uid in remade)),
+    )
+
+
+def _devices(claim: JsonView) -> Iterator[str]:
+    """The devices of an allocated claim, each once."""
+    results = dra.results(claim)
+    yield from dict.fromkeys("/".join((one.driver, one.pool, one.device)) for one in results)
