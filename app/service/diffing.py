@@ -64,8 +64,12 @@ async def compare_histories(
     log: EventLog, a: Ending, b: Ending, comparison: Comparison
 ) -> DiffReport | EndReport:
     """The differences of two histories. Raises InputError, RevisionTooLarge."""
-    is_timed = comparison.by is By.DECISIONS
+    are_recordings = a.history.is_recorded and b.history.is_recorded
+    is_timed = comparison.by is By.DECISIONS or are_recordings
     left, right = await read_sides(log, a, b, events_max=comparison.events_max, together=is_timed)
+    if are_recordings and not left.common:
+        left = await _beyond(log, a, left, comparison.events_max)
+        right = await _beyond(log, b, right, comparison.events_max)
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):
         return report
@@ -221,6 +225,23 @@ async def _together(
         else:
             common_ends.append(end)
     return common_ends
+
+
+async def _beyond(log: EventLog, ending: Ending, side: Side, events_max: int) -> Side:
+    """A side with what comes after the moment at which the other recording ends, if anything.
+
+    Where that is too much, it has the first of it.
+    """
+    if ending.moment or not side.left_out:
+        return side
+    events: list[Event] = []
+    after = side.revision
+    while len(events) < events_max and (
+        page := await log.read(ending.history.id, after=after, limit=_PAGE)
+    ):
+        events += page
+        after = page[-1].revision
+    return replace(side, beyond=events)
 
 
 async def _first(log: EventLog, info: HistoryInfo) -> Instant:

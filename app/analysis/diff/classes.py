@@ -1,10 +1,10 @@
 """The classes of differences, and where in time the two courses of a pod part."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.analysis.diff.courses import Course
+from app.analysis.diff.courses import Course, Refusal
 from app.analysis.diff.matching import Pair
 
 
@@ -56,7 +56,7 @@ def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
         if left != right and (left is None or right is None or abs(left - right) > within):
             is_later = right is None or (left is not None and right > left)
             classes.add(Class.LATER if is_later else Class.EARLIER)
-    if not classes and _said(a) != _said(b):
+    if not classes and said_of(a.refusals) != said_of(b.refusals):
         classes.add(Class.SAID)
     return tuple(each for each in Class if each in classes)
 
@@ -68,6 +68,15 @@ def parted(pair: Pair, within: int) -> Parted:
     # What was said differs wherever the state did; it counts where nothing else is different.
     acts = [each for each in partings if each.aspect is not Aspect.MESSAGES] or partings
     return min(acts, key=lambda each: (each.time, order.index(each.aspect)))
+
+
+def said_of(refusals: Iterable[Refusal]) -> list[str]:
+    """What failed attempts said, without repetition of the one before."""
+    said: list[str] = []
+    for refusal in refusals:
+        if not said or said[-1] != refusal.message:
+            said.append(refusal.message)
+    return said
 
 
 def _fates(a: Course, b: Course) -> Iterator[Class]:
@@ -96,15 +105,6 @@ def _instants(a: Course, b: Course) -> Iterator[tuple[int | None, int | None]]:
 
 def _end(course: Course) -> int | None:
     return None if course.ended is None else course.ended.time
-
-
-def _said(course: Course) -> list[str]:
-    """What failed attempts said, without repetition of the one before."""
-    said: list[str] = []
-    for refusal in course.refusals:
-        if not said or said[-1] != refusal.message:
-            said.append(refusal.message)
-    return said
 
 
 def _partings(pair: Pair, within: int) -> Iterator[Parted]:

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.analysis.diff import causes, classes, inputs, matching, partings, testimony
+from app.analysis.diff import causes, classes, endings, inputs, matching, partings, testimony
 from app.analysis.diff.causes import Difference, Known
 from app.analysis.diff.classes import Aspect
 from app.analysis.diff.courses import Course, Courses
+from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.partings import ByPod, Parting
 from app.analysis.diff.report import DiffReport
@@ -27,14 +28,21 @@ _BY_PREEMPTION = "PreemptionByScheduler"
 def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffReport]:
     """The differences of two sides, decision by decision."""
     sides = {"a": a, "b": b}
+    border = endings.border_of(a, b, bounds.within)
+    if border is not None:
+        sides[border.longer] = border.extended(sides[border.longer])
     courses = {}
     for name, side in sides.items():
         courses[name] = Courses(side)
         yield
     pairs = matching.pairs(courses["a"].all(), courses["b"].all())
-    changes = inputs.changes(a, b, within=bounds.within)
+    changes = inputs.changes(sides["a"], sides["b"], within=bounds.within)
     yield
     differences = _differences(pairs, bounds)
+    after: Sequence[str] = ()
+    if border is not None:
+        changes = [change for change in changes if not border.is_change_after(change)]
+        differences, after = _compared(differences, border)
     known = Known(
         changes={change.key: change for change in changes},
         switches=switched(a, b),
@@ -68,13 +76,14 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     return DiffReport(
         a=a,
         b=b,
-        same=len(pairs) - len(differences),
+        same=len(pairs) - len(differences) - len(after),
         counts=counts,
         switches=known.switches,
         changes=tuple(changes),
         differences=tuple(differences),
         unexplained=sum(each.root.kind is causes.RootKind.UNKNOWN for each in differences),
         listed_max=bounds.listed_max,
+        after_end=endings.after_end(a, b, border, after, is_about_pods=True),
     )
 
 
@@ -96,6 +105,19 @@ def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[Difference]:
             parted = classes.parted(pair, bounds.within)
             differences.append(Difference(pair=pair, classes=difference_classes, parted=parted))
     return sorted(differences, key=_order)
+
+
+def _compared(
+    differences: Sequence[Difference], border: Border
+) -> tuple[list[Difference], list[str]]:
+    """The differences up to the end of the shorter recording, and the pods of the others."""
+    kept, late = [], []
+    for each in differences:
+        if border.is_after(each.pair, each.classes, each.parted):
+            late.append(f"pods/{each.pair.name}")
+        else:
+            kept.append(each)
+    return kept, late
 
 
 def _order(difference: Difference) -> tuple[int, int, int]:

@@ -115,15 +115,16 @@ class Courses:
         self.preemptors: dict[tuple[str, str], tuple[str, str]] = {}
         starts = sorted(side.start, key=lambda event: event.key.resource == "pods")
         for event in starts:
-            self._take(event)
+            self.fold(event)
         for event in side.events:
-            self._take(event)
+            self.fold(event)
 
     def all(self) -> Sequence[Course]:
         """Every pod, in the order in which they came."""
         return list(self.by_uid.values())
 
-    def _take(self, event: Event) -> None:
+    def fold(self, event: Event) -> None:
+        """Take in the next event."""
         if event.type is EventType.DECISION_RECORDED:
             self._take_decision(event)
         elif not event.is_about_object:

@@ -1,13 +1,15 @@
 """Two histories compared by what is there at the end: pods and their places, or all objects."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.analysis import meanings
-from app.analysis.diff import matching
+from app.analysis.diff import endings, matching
 from app.analysis.diff.courses import Course, Courses
+from app.analysis.diff.endings import AfterEnd, Border
+from app.analysis.diff.matching import Pair
 from app.analysis.diff.report import head_json, place_text
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain.pods import Steps
@@ -33,7 +35,11 @@ class EndEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndReport:
-    """What differs at the end; `same` counts what does not."""
+    """What differs at the end; `same` counts what does not.
+
+    Of two recordings that is the end of the shorter one; `after_end` is what the longer one has
+    after it.
+    """
 
     a: Side
     b: Side
@@ -41,6 +47,7 @@ class EndReport:
     same: int
     entries: tuple[EndEntry, ...]
     listed_max: int
+    after_end: AfterEnd | None = None
 
     @property
     def is_same(self) -> bool:
@@ -50,7 +57,7 @@ class EndReport:
     def to_json(self) -> JsonObject:
         """The whole answer."""
         return {
-            **head_json(self.a, self.b),
+            **head_json(self.a, self.b, self.after_end, self.listed_max),
             "outcome": "same" if self.is_same else "different",
             "by": self.what,
             "same": self.same,
@@ -65,23 +72,38 @@ class EndReport:
 
 def pods(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[EndReport]:
     """The pods of which the outcome, the node or a device is another one."""
-    left = Courses(a)
+    border = endings.border_of(a, b, bounds.within)
+    sides = {"a": a, "b": b}
+    if border is not None:
+        sides[border.longer] = border.extended(sides[border.longer])
+    left = Courses(sides["a"])
     yield
-    right = Courses(b)
+    right = Courses(sides["b"])
     yield
     pairs = matching.pairs(left.all(), right.all())
+    differing = [pair for pair in pairs if _end(pair.a) != _end(pair.b)]
+    late: set[Pair] = set()
+    if border is not None and differing:
+        late = yield from _late_pods(sides[border.longer], border, differing)
     entries = [
         EndEntry(subject=f"pods/{pair.name}", a=place_text(pair.a), b=place_text(pair.b))
-        for pair in pairs
-        if _end(pair.a) != _end(pair.b)
+        for pair in differing
+        if pair not in late
     ]
     return EndReport(
         a=a,
         b=b,
         what="outcomes",
-        same=len(pairs) - len(entries),
+        same=len(pairs) - len(differing),
         entries=tuple(entries),
         listed_max=bounds.listed_max,
+        after_end=endings.after_end(
+            a,
+            b,
+            border,
+            (f"pods/{pair.name}" for pair in differing if pair in late),
+            is_about_pods=True,
+        ),
     )
 
 
@@ -92,10 +114,13 @@ def objects(
 
     Uids, times, versions and who owns which field make no difference; Events are left out.
     """
+    border = endings.border_of(a, b, bounds.within)
     left = _kept(a)
     yield
     right = _kept(b)
     yield
+    near = {} if border is None else _near(a if border.longer == "a" else b, border)
+    late: list[str] = []
     entries: list[EndEntry] = []
     same: Counter[bool] = Counter()
     for number, key in enumerate({**left, **right}):
@@ -103,8 +128,13 @@ def objects(
             yield
         node = meanings.node_of(schemas, key)
         mine, other = (_meaning(side.get(key), node) for side in (left, right))
-        same[mine == other] += 1
-        if mine != other:
+        if mine == other:
+            same[True] += 1
+            continue
+        shorter = other if border is not None and border.longer == "a" else mine
+        if any(_meaning(tree, node) == shorter for tree in near.get(key, ())):
+            late.append(str(key))
+        else:
             entries += _entries(key, mine, other)
     return EndReport(
         a=a,
@@ -113,7 +143,44 @@ def objects(
         same=same[True],
         entries=tuple(entries),
         listed_max=bounds.listed_max,
+        after_end=endings.after_end(a, b, border, late, is_about_pods=False),
     )
+
+
+def _late_pods(side: Side, border: Border, differing: Sequence[Pair]) -> Steps[set[Pair]]:
+    """The pods that fared on the longer side, at the end of the other one, as they did there."""
+    before, near = border.near(side)
+    courses = Courses(replace(side, events=before))
+    waiting = list(differing)
+    late: set[Pair] = set()
+    for event in (None, *near):
+        if event is not None:
+            courses.fold(event)
+        still: list[Pair] = []
+        for pair in waiting:
+            longer, shorter = (pair.a, pair.b) if border.longer == "a" else (pair.b, pair.a)
+            now = None if longer is None else courses.by_uid.get(longer.uid)
+            if _end(now) == _end(shorter):
+                late.add(pair)
+            else:
+                still.append(pair)
+        waiting = still
+        yield
+    return late
+
+
+def _near(side: Side, border: Border) -> Mapping[ObjectKey, Sequence[JsonObject | None]]:
+    """What objects of the longer side were at the end of the other one, where they changed then."""
+    before, near = border.near(side)
+    trees = _kept(replace(side, events=before))
+    states: dict[ObjectKey, list[JsonObject | None]] = {}
+    for event in near:
+        if event.is_about_object and event.key.resource != "events":
+            is_gone = event.type is EventType.OBJECT_DELETED
+            states.setdefault(event.key, [trees.get(event.key)]).append(
+                None if is_gone else event.object
+            )
+    return states
 
 
 def _end(course: Course | None) -> object:

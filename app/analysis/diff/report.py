@@ -8,6 +8,7 @@ import msgspec
 from app.analysis.diff.causes import Difference, Root
 from app.analysis.diff.classes import Class
 from app.analysis.diff.courses import Course
+from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.inputs import Change
 from app.analysis.diff.sides import Side
 from app.domain.log import doubts
@@ -24,7 +25,8 @@ class DiffReport:
     `same` counts the pods of which everything is the same, `counts` the others by their gravest
     class. `switches` and `changes` are what was given to the two histories differently;
     `unexplained` counts the differences for which no cause was found, `not_done` the inputs of A
-    that could not be done in B where it is A decided again.
+    that could not be done in B where it is A decided again, `after_end` what the longer of two
+    recordings has after the end of the other one.
     """
 
     a: Side
@@ -38,6 +40,7 @@ class DiffReport:
     listed_max: int
     not_done: Mapping[str, int] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
+    after_end: AfterEnd | None = None
 
     @property
     def is_same(self) -> bool:
@@ -63,7 +66,7 @@ class DiffReport:
     def to_json(self) -> JsonObject:
         """The whole answer; each difference names those that it follows from."""
         return {
-            **head_json(self.a, self.b),
+            **head_json(self.a, self.b, self.after_end, self.listed_max),
             "outcome": "same" if self.is_same else "different",
             "pods": {
                 "same": self.same,
@@ -83,13 +86,15 @@ class DiffReport:
         }
 
 
-def head_json(a: Side, b: Side) -> JsonObject:
-    """Which two histories, up to where, and from where on."""
+def head_json(a: Side, b: Side, after_end: AfterEnd | None, listed_max: int) -> JsonObject:
+    """Which two histories, up to where, from where on, and what only one of them lived through."""
+    after = {} if after_end is None else {"afterEnd": after_end.to_json(listed_max)}
     return {
         "a": _side(a),
         "b": _side(b),
         "common": a.common,
         "shiftSeconds": b.shift / 1_000_000,
+        **after,
     }
 
 

@@ -18,7 +18,8 @@ class Side:
 
     `start` are the last events of the objects that exist at `common`, `events` what came after, in
     order, up to `revision` and `until`; `left_out` counts those after that. `shift` is what has to
-    be taken from its instants so that they are those of the other side.
+    be taken from its instants so that they are those of the other side. `beyond` is what a
+    recording has after the end of the shorter one that it is compared with: that is its `until`.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Side:
     until: Instant = Instant(0)
     shift: int = 0
     left_out: int = 0
+    beyond: Sequence[Event] = ()
 
     @property
     def rules(self) -> SchedulerRules:

@@ -14,6 +14,9 @@ from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+NAMED_MAX = 3
+"""Objects that the line about what comes after an end names."""
+
 TEXT_MAX = 160
 """Characters of what was changed, of what each side says."""
 
@@ -59,15 +62,36 @@ def notes_of(report: DiffReport) -> list[str]:
         notes.append(
             f"B happened {seconds} {when} A: its times are shown as if they had begun as one"
         )
+    notes += after_end_notes(report)
     for letter, side in (("A", a), ("B", b)):
-        if side.left_out:
+        if side.left_out and not side.beyond:
             moment = timestamps.micro_text(side.until)
-            events = "1 more event" if side.left_out == 1 else f"{side.left_out} more events"
-            notes.append(f"{letter} has {events}, after {moment}: not compared")
+            notes.append(f"{letter} has {_more(side.left_out)}, after {moment}: not compared")
     notes += [f"not done in B, {count}: {why}" for why, count in sorted(report.not_done.items())]
     if report.unexplained:
         notes.append(f"no cause was found for {report.unexplained} of them")
     return [*notes, *uncertainty.lines(report.doubts)]
+
+
+def after_end_notes(report: DiffReport | EndReport) -> list[str]:
+    """What the longer of two recordings has after the end of the other one, in one line if any."""
+    after = report.after_end
+    if after is None:
+        return []
+    names = ", ".join(after.subjects[:NAMED_MAX])
+    more = len(after.subjects) - NAMED_MAX
+    names += f" and {more} more" if more > 0 else ""
+    about = f" ({names})" if names else ""
+    moment = timestamps.micro_text(after.time)
+    side, other = after.side.upper(), after.other.upper()
+    return [
+        f"after the end of {other}, at {moment}, {side} has {_more(after.events)}{about}: "
+        "not compared"
+    ]
+
+
+def _more(count: int) -> str:
+    return "1 more event" if count == 1 else f"{count} more events"
 
 
 def counts_text(report: DiffReport) -> str:
@@ -85,6 +109,7 @@ def end_page(report: EndReport) -> list[str]:
     lines = [
         head_of(report),
         f"{report.same} are the same, {len(report.entries)} differ",
+        *after_end_notes(report),
     ]
     most = pages.COMPARED_LINES_MAX
     for entry in report.entries[:most]:

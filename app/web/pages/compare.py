@@ -33,6 +33,7 @@ def page(
         notes = text.notes_of(report)
     elif report is not None:
         notes = [f"{report.same} are the same, {len(report.entries)} differ"]
+        notes += text.after_end_notes(report)
     return render(
         "compare.html",
         frame=frame,

@@ -1,0 +1,126 @@
+"""What the longer of two recordings shows after the end of the shorter one: no difference."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.diff.classes import Aspect, Class, Parted, said_of
+from app.analysis.diff.inputs import Change
+from app.analysis.diff.matching import Pair
+from app.analysis.diff.sides import Side
+from app.domain.log import Event
+from app.domain.values import api_resources, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterEnd:
+    """What was not compared: `side` goes on after the other one ended, at `time`.
+
+    `subjects` are what its events after that are about, `events` counts these.
+    """
+
+    side: str
+    time: Instant
+    events: int
+    subjects: tuple[str, ...]
+
+    @property
+    def other(self) -> str:
+        """The side that ended."""
+        return _other(self.side)
+
+    def to_json(self, listed_max: int) -> JsonObject:
+        """The part of the answer about it; times are those of the side that goes on."""
+        return {
+            "of": self.other,
+            "time": timestamps.micro_text(self.time),
+            "events": self.events,
+            "subjects": list(self.subjects[:listed_max]),
+            "leftOut": max(0, len(self.subjects) - listed_max),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Border:
+    """The end of the shorter recording, where `longer` goes on.
+
+    What counts as one instant may lie on both sides of it, so that what `longer` did `within` of
+    it may have come too late for the other recording.
+    """
+
+    longer: str
+    end: Instant
+    within: int
+
+    def extended(self, side: Side) -> Side:
+        """The longer side with what counts as the instant at which the other ended."""
+        more = [each for each in side.beyond if self._is_near(side, each)]
+        return replace(side, events=[*side.events, *more])
+
+    def near(self, side: Side) -> tuple[Sequence[Event], Sequence[Event]]:
+        """The events of the longer side before the instant of the end, and those that are at it."""
+        events = self.extended(side).events
+        first = next(
+            (
+                place
+                for place, event in enumerate(events)
+                if side.instant(event.stamp.time) >= self.end - self.within
+            ),
+            len(events),
+        )
+        return events[:first], events[first:]
+
+    def is_change_after(self, change: Change) -> bool:
+        """Whether a change is a write for which the shorter recording had no time."""
+        write = change.a if self.longer == "b" else change.b
+        return write is None and change.since >= self.end - self.within
+
+    def is_after(self, pair: Pair, classes: Iterable[Class], parted: Parted) -> bool:
+        """Whether a difference is that the longer side did what the other had no time for."""
+        if parted.aspect is Aspect.MESSAGES:
+            return self._is_said_after(pair)
+        since = self.end - self.within
+        is_first = parted.side == self.longer and parted.time >= since
+        return is_first and Class.MOVED not in classes
+
+    def _is_said_after(self, pair: Pair) -> bool:
+        longer, shorter = pair.side(self.longer), pair.side(_other(self.longer))
+        assert longer is not None, "only pods of both sides say something otherwise"
+        assert shorter is not None, "only pods of both sides say something otherwise"
+        early = [each for each in longer.refusals if each.at.time < self.end - self.within]
+        every, said = said_of(longer.refusals), said_of(shorter.refusals)
+        return every[: len(said)] == said and len(said) >= len(said_of(early))
+
+    def _is_near(self, side: Side, event: Event) -> bool:
+        return side.instant(event.stamp.time) <= self.end + self.within
+
+
+def border_of(a: Side, b: Side, within: int) -> Border | None:
+    """Where the shorter of two recordings ends; None where none goes on beyond the other."""
+    for name, side in (("a", a), ("b", b)):
+        if side.beyond:
+            return Border(longer=name, end=side.instant(side.until), within=within)
+    return None
+
+
+def after_end(
+    a: Side, b: Side, border: Border | None, also: Iterable[str] = (), *, is_about_pods: bool
+) -> AfterEnd | None:
+    """What lies beyond the border: the pods that it is about, or all objects; `also` these."""
+    if border is None:
+        return None
+    side = a if border.longer == "a" else b
+    subjects = dict.fromkeys(also)
+    for event in side.beyond:
+        key = event.key
+        is_pod = (key.group, key.resource) == api_resources.PODS
+        if event.is_about_object and (is_pod if is_about_pods else key.resource != "events"):
+            subjects[str(key)] = None
+    return AfterEnd(
+        side=border.longer, time=side.until, events=side.left_out, subjects=tuple(subjects)
+    )
+
+
+def _other(side: str) -> str:
+    return "b" if side == "a" else "a"
