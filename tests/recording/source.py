@@ -8,6 +8,7 @@ import random
 import socket
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
+from email.utils import formatdate
 
 import anyio
 import httpx
@@ -108,6 +109,7 @@ class Source:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
+            send = _dated(send)
             path = scope["path"]
             self.requests.append((scope["method"], path))
             if path.endswith(tuple(self.silent)):
@@ -136,6 +138,7 @@ class Source:
             ):
                 config = uvicorn.Config(
                     self._gate(app), http=connection_class(PATIENT), lifespan="off",
+                    date_header=False,
                     log_config=None, log_level="critical", timeout_graceful_shutdown=1,
                     timeout_keep_alive=int(PATIENCE_SECONDS),
                 )  # fmt: skip
@@ -156,6 +159,18 @@ class Source:
                     for connection in list(self._server.server_state.connections):
                         connection.transport.abort()
         self._ended.set()
+
+
+def _dated(send):
+    """A way to send that dates each answer when it is made, as the API server does."""
+
+    async def dated(message):
+        if message["type"] == "http.response.start":
+            date = (b"date", formatdate(usegmt=True).encode())
+            message = {**message, "headers": [*message.get("headers", ()), date]}
+        await send(message)
+
+    return dated
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """How far the server's clock is from ours, as the dates of its answers tell.
 
 A date has whole seconds and some servers refresh it once a second, so one answer bounds the offset
-to about two seconds; the answers together bound it closer.
+to two seconds and the time of its round trip; the answers together bound it closer. A busy server
+may refresh its date later. It never sends one that lies ahead, so that a later answer corrects it.
 """
 
 from email.utils import parsedate_to_datetime
@@ -33,11 +34,12 @@ class ServerClock:
         if self._low is not None:
             if max(low, self._low) <= min(high, self._high):
                 low, high = max(low, self._low), min(high, self._high)
-            elif self._contradictions < CONTRADICTIONS_MAX:
+            elif high < self._low and self._contradictions < CONTRADICTIONS_MAX:
                 # A busy server may be late with its date.
                 self._contradictions += 1
                 return
-            # Otherwise one of the clocks was set: what was known before holds no more.
+            # Otherwise the dates before were late or one of the clocks was set: what was known
+            # holds no more.
         self._low, self._high, self._contradictions = low, high, 0
 
     @property
@@ -52,5 +54,5 @@ class ServerClock:
 
     @property
     def spread(self) -> int:
-        """Microseconds that the offset may be off."""
+        """Microseconds that the offset may be off, where no date was older than a second."""
         return 0 if self._low is None else (self._high - self._low + 1) // 2

@@ -8,6 +8,7 @@ The followers know what is recorded of their kinds; the committer alone appends.
 lease on its history, so there is one at a time, and a second takes over when the first has died.
 """
 
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -366,9 +367,11 @@ def _clock_gap(source: ClusterSource, now: Instant) -> Record:
         text = "the clocks of the server and of this machine agree again"
     else:
         way = "ahead of" if offset > 0 else "behind"
+        # Rounded up, and half a digit more for the rounding of the offset.
+        exactness = math.ceil(source.clock_spread / SECOND * 10 + 0.5) / 10
         text = (
             f"the server's clock is {abs(offset):.1f} s {way} the clock of this machine (to within "
-            f"{source.clock_spread / SECOND:.1f} s); times are the server's from here on"
+            f"{exactness:.1f} s); times are the server's from here on"
         )
     return gap(source.name, CLOCKS, text, now)
 
