@@ -182,7 +182,7 @@ async def read_sides(
     if not common and is_apart:
         shift = firsts[1] - firsts[0]
     if together and not a.moment and not b.moment:
-        ends = await _together(log, (a, b), ends, shift)
+        ends = await _together(log, (a, b), ends, shift, common)
     left = await _read(log, a.history, common, *ends[0], events_max=events_max)
     right = await _read(log, b.history, common, *ends[1], events_max=events_max)
     return left, replace(right, shift=shift)
@@ -214,9 +214,16 @@ async def _together(
     sides: tuple[Ending, Ending],
     ends: list[tuple[Revision, Instant]],
     shift: int,
+    common: Revision,
 ) -> list[tuple[Revision, Instant]]:
-    """The ends brought to the earlier instant of the two."""
+    """The ends brought to the earlier instant of the two.
+
+    What was recorded at one instant goes on in a fork one after the other, a microsecond apart: so
+    much later it may end there.
+    """
     until = min(ends[0][1], ends[1][1] - shift)
+    if common:
+        until += min(revision for revision, time in ends if time == until) - common
     common_ends: list[tuple[Revision, Instant]] = []
     for side, end, moved in zip(sides, ends, (0, shift), strict=True):
         instant = Instant(until + moved)

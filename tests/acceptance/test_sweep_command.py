@@ -110,7 +110,7 @@ def test_failing_run_stops_no_other_and_is_tried_again(folder: Path, tmp_path: P
     for _ in range(2):
         code, text, error = redra("sweep", plan, "-o", tmp_path / "out")
         assert code == 1
-        assert "1 runs failed" in error
+        assert "1 run failed" in error
         assert "there is no profile '1.2'" in text
     report = sweep(plan, tmp_path / "out")
     assert [bool(row["problem"]) for row in report["rows"]] == [False, True]
