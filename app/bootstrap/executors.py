@@ -22,6 +22,9 @@ LOST_MAX = 3
 """How often bundles are sent anew because all workers that held them died."""
 
 _TOPIC = "redra"
+_WITHOUT_PAGES: dict[str, list[str]] = {
+    f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +193,8 @@ def check_installed(option: str) -> None:
 def opened(workers: int, scheduler: str) -> Iterator[Executor]:
     """This process, `workers` local processes, or the scheduler at an address. Raises InputError.
 
-    Local workers listen on the loopback interface only.
+    Local workers listen on the loopback interface only, and to this process alone: whoever may
+    connect runs code as its user, so that connections need a certificate made for this cluster.
     """
     if not workers and not scheduler:
         yield InlineExecutor()
@@ -199,20 +203,26 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
         raise InputError("a cluster is made or used, not both", place="--scheduler")
     check_installed("--scheduler" if scheduler else "--workers")
     import distributed
+    from dask import config
 
     # Its classes have no types.
     dask: Any = distributed
+    configuration: Any = config
     if scheduler:
         with closing(_connected(dask.Client, scheduler)) as client:
             _wait_for_worker(client, scheduler)
             yield DaskExecutor(client)
         return
     with (
+        # Pages about the work would be open to every user of the machine.
+        configuration.set(_WITHOUT_PAGES),
         dask.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            protocol="tls://",
+            security=dask.Security.temporary(),
             # Any free port: two clusters may run at once, each serves HTTP.
             dashboard_address="127.0.0.1:0",
             silence_logs=50,

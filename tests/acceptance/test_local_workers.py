@@ -1,0 +1,44 @@
+"""Local worker processes serve the process that started them, and nobody else on the machine."""
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from distributed import Security
+from distributed.comm import connect
+
+from app.bootstrap import executors
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """What a command with `--workers 1` starts."""
+    with executors.opened(1, "") as executor:
+        yield executor._client.cluster  # type: ignore[attr-defined]  # the port of Dask's own is no part of the protocol
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+async def test_client_without_the_certificate_of_the_cluster_is_not_let_in(
+    cluster: Any, scheme: str
+) -> None:
+    address = f"{scheme}://{cluster.scheduler_address.rpartition('/')[2]}"
+    stranger = Security.temporary().get_connection_args("client") if scheme == "tls" else {}
+    with pytest.raises(OSError):
+        await connect(address, timeout=3, **stranger)
+
+
+def test_every_process_wants_a_certificate(cluster: Any) -> None:
+    nannies = cluster.workers.values()
+    addresses = [cluster.scheduler_address]
+    addresses += [place for nanny in nannies for place in (nanny.address, nanny.worker_address)]
+    assert len(addresses) == 3
+    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+
+
+def test_pages_about_the_work_are_not_served(cluster: Any) -> None:
+    port = cluster.scheduler.http_server.port
+    for path in ("/json/identity.json", "/info/main/workers.html", "/metrics"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10)
