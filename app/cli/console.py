@@ -138,8 +138,15 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     """Run async work to its end on the fast event loop; of a group with one problem, raise that."""
     import anyio
 
+    answers: list[Answer] = []
+
+    async def answer() -> None:
+        # When a run ends, asyncio spells out the task with its result, which may be a whole report.
+        answers.append(await work())
+
     try:
-        return anyio.run(work, backend_options={"use_uvloop": sys.platform != "win32"})
+        anyio.run(answer, backend_options={"use_uvloop": sys.platform != "win32"})
+        return answers[0]
     except BaseExceptionGroup as group:
         problem: BaseException = group
         while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:

@@ -50,8 +50,8 @@ class Difference:
     parted: Parted
     parting: Parting | None = None
     roots: list[Root] = field(default_factory=list)
-    parents: list["Difference"] = field(default_factory=list)
-    below: list["Difference"] = field(default_factory=list)
+    parents: list["Difference"] = field(default_factory=list, repr=False)
+    below: list["Difference"] = field(default_factory=list, repr=False)
 
     @property
     def chain(self) -> list["Difference"]:
