@@ -62,7 +62,8 @@ class Rejected(RedraError):
     for `Invalid`), `group` the API group, `name` the object's name; all may be empty. A generic
     error is one that the HTTP code alone explains: its Status has details even if they are empty.
     `undecodable` says why a body cannot be read as an object of its kind; empty for other errors.
-    `warnings` are told beside the refusal.
+    `warnings` are told beside the refusal. `by_policy` says that the words are those of an
+    admission policy, which may quote any object.
     """
 
     code: int = 500
@@ -92,6 +93,7 @@ class Rejected(RedraError):
         self.is_generic = is_generic
         self.undecodable = undecodable
         self.warnings: tuple[str, ...] = ()
+        self.by_policy = False
 
 
 class BadRequest(Rejected):

@@ -8,6 +8,7 @@ import base64
 import json
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -362,6 +363,108 @@ async def test_history_that_is_not_there_is_told_to_those_of_the_default_history
 async def test_blast_of_a_proposal_needs_the_whole_cluster(reader, code):
     async with filled() as server:
         await server.call("POST", f"{ONE}/blast", BLAST, code, **headers(reader))
+
+
+FITTING = {
+    "apiGroups": ["", "resource.k8s.io"],
+    "resources": ["resourcequotas", "resourceclaimtemplates"],
+    "verbs": ["list"],
+}
+HIDDEN = {"k": "quoted-by-a-policy"}
+QUOTING = {
+    "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+    "matchConstraints": {
+        "resourceRules": [
+            {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"],
+             "resources": ["pods", "deviceclasses"]},
+        ]
+    },
+    "validations": [
+        {"expression": "false", "reason": "Forbidden",
+         "messageExpression": "string(params.data.k)"},
+    ],
+}  # fmt: skip
+ADMISSION = "admissionregistration.k8s.io/v1"
+POLICY = {
+    "apiVersion": ADMISSION, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "quoting"},
+    "spec": QUOTING,
+}  # fmt: skip
+BINDING = {
+    "apiVersion": ADMISSION, "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "quoting"},
+    "spec": {
+        "policyName": "quoting", "validationActions": ["Deny"],
+        "paramRef": {"name": "hidden", "namespace": "other", "parameterNotFoundAction": "Deny"},
+    },
+}  # fmt: skip
+CLASS = {
+    "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "c"},
+    "spec": {},
+}  # fmt: skip
+
+
+@asynccontextmanager
+async def quoted():
+    """Histories where cat may ask what fits, and an object that only a policy could tell of."""
+    async with filled() as server:
+        await server.post(
+            f"/h/one{RBAC}/clusterroles", {"metadata": {"name": "fit"}, "rules": [FITTING]},
+            **headers("root"),
+        )  # fmt: skip
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "fit"}
+        cat = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "cat"}
+        bound = {"metadata": {"name": "fit"}, "roleRef": reference, "subjects": [cat]}
+        await server.post(f"/h/one{RBAC}/clusterrolebindings", bound, **headers("root"))
+        place = "/h/one/api/v1/namespaces/other/configmaps"
+        hidden = {"metadata": {"name": "hidden"}, "data": HIDDEN}
+        await server.post(place, hidden, **headers("root"))
+        await server.get(f"{place}/hidden", 403, **headers("cat"))
+        yield server
+
+
+def form_of(*trees):
+    return urlencode({"manifest": yaml.safe_dump_all(trees)}).encode()
+
+
+FORM = {"content_type": "application/x-www-form-urlencoded"}
+
+
+async def test_policy_that_a_reader_posts_quotes_no_object():
+    async with quoted() as server:
+        trees = [POLICY, BINDING, pod("wanted")]
+        refused = await server.call("POST", f"{ONE}/fit", {"objects": trees}, 400, **headers("cat"))
+        assert "ValidatingAdmissionPolicy of admissionregistration.k8s.io" in refused["message"]
+        page = await server.raw(
+            "POST", "/ui/h/one/capacity", form_of(*trees), **FORM, **headers("cat")
+        )
+        assert "ValidatingAdmissionPolicy of admissionregistration.k8s.io" in page.text
+        assert HIDDEN["k"] not in page.text
+
+
+@pytest.mark.parametrize("actions", [["Deny"], ["Warn"]])
+async def test_policy_that_is_there_is_quoted_to_readers_of_everything_alone(actions):
+    async with quoted() as server:
+        root, group = headers("root"), f"/h/one/apis/{ADMISSION}"
+        await server.post(f"{group}/validatingadmissionpolicies", POLICY, **root)
+        bound = {**BINDING, "spec": {**BINDING["spec"], "validationActions": actions}}
+        await server.post(f"{group}/validatingadmissionpolicybindings", bound, **root)
+        texts = {}
+        for reader in ("cat", "root"):
+            own = headers(reader)
+            answers = [
+                await server.raw("POST", f"{ONE}/fit", {"objects": [pod("w")]}, **own),
+                await server.raw("POST", f"{ONE}/blast", {"objects": [CLASS]}, **own),
+                await server.raw("POST", "/ui/h/one/capacity", form_of(pod("w")), **FORM, **own),
+                await server.raw("POST", "/ui/h/one/blast", form_of(CLASS), **FORM, **own),
+            ]
+            assert all(answer.status_code in (200, 403) for answer in answers)
+            texts[reader] = [answer.text for answer in answers]
+        quoting = [HIDDEN["k"] in text for text in texts["root"]]
+        # What fits tells no warnings, and the page of a change tells those of no policy.
+        assert quoting[:2] == ([True, True] if actions == ["Deny"] else [False, True])
+        assert not any(HIDDEN["k"] in text for text in texts["cat"])
+        said = ["an admission policy" in text for text in texts["cat"]]
+        assert said == quoting
 
 
 async def test_reason_is_refused_in_the_words_of_the_real_server():

@@ -28,9 +28,11 @@ from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.patches import ClassFilter
+from app.domain.errors import Rejected
 from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects.profile import Profile
+from app.domain.objects.review import policies
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.decided import Decided
@@ -44,6 +46,10 @@ from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
+POLICY_REFUSES = "an admission policy refuses it"
+POLICY_WARNS = "an admission policy warns of it"
+"""In the place of words that may quote any object."""
+
 _LEFT_OUT = frozenset(
     (
         api_resources.EVENTS,
@@ -67,7 +73,8 @@ class Frozen:
     """The state of one moment. `events` are the last ones of the objects that take part.
 
     Without `rules` nothing can be proposed; what is there can be asked about. `scheduling` are the
-    rules of the scheduler, None when it does not run.
+    rules of the scheduler, None when it does not run. `quotes_policies` says that who asks may read
+    the words of admission policies, which can quote any object.
     """
 
     profile: Profile
@@ -80,6 +87,7 @@ class Frozen:
     inventory: Inventory
     allocated: AllocatedState
     events: tuple[Event, ...]
+    quotes_policies: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +113,15 @@ class Touched:
     claims: dict[ObjectKey, JsonView] = field(default_factory=dict)
 
 
-def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instant) -> Frozen:
-    """The state that the views show now."""
+def freeze(
+    views: LiveViews,
+    info: HistoryInfo,
+    rules: Rules | None,
+    now: Instant,
+    *,
+    quotes_policies: bool = False,
+) -> Frozen:
+    """The state that the views show now, for who may read what admission policies say or not."""
     options = controllers.options_from(info.settings)
     running = controllers.running(views.profile, options)
     objects = views.objects
@@ -122,6 +137,7 @@ def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instan
         inventory=views.inventory.copy(),
         allocated=views.allocated.copy(),
         events=tuple(event for place in places for event in objects.events(*place)),
+        quotes_policies=quotes_policies,
     )
 
 
@@ -179,9 +195,16 @@ class World:
         assert rules is not None, "proposals need the rules of the history"
         staged = StagedObjects(self.objects, rules.secrets)
         stamp = Stamp(time=self.now, actor=_ASKER, verb=verb)
-        decided, events = decide_and_seal(command, staged, stamp, rules, new_uid=self._new_uid)
+        try:
+            decided, events = decide_and_seal(command, staged, stamp, rules, new_uid=self._new_uid)
+        except Rejected as refusal:
+            if refusal.by_policy and not self._frozen.quotes_policies:
+                raise _without_words(refusal) from None
+            raise
         for event in events:
             self.fold(event)
+        if decided.warnings and not self._frozen.quotes_policies:
+            return msgspec.structs.replace(decided, warnings=_without_policies(decided.warnings))
         return decided
 
     def _new_uid(self) -> str:
@@ -322,6 +345,17 @@ class World:
                     return inventory.remove_class(name)
                 return inventory.put_class(event.object)
         return ()
+
+
+def _without_words(refusal: Rejected) -> Rejected:
+    """The refusal of a policy in words of our own: its own can quote what nobody may read."""
+    about = f'{refusal.resource} "{refusal.name}": {POLICY_REFUSES}'
+    return type(refusal)(about, group=refusal.group, resource=refusal.resource, name=refusal.name)
+
+
+def _without_policies(warnings: Iterable[str]) -> tuple[str, ...]:
+    shown = (POLICY_WARNS if one.startswith(policies.WARNING) else one for one in warnings)
+    return tuple(dict.fromkeys(shown))
 
 
 def _reading_order(event: Event) -> int:

@@ -11,8 +11,9 @@ from app.analysis import edits
 from app.analysis.edits import Apply
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
+from app.domain.objects import registry
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources
+from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, meta, paths
 from app.domain.values.json_tree import JsonObject
 
@@ -22,6 +23,15 @@ NAME = "redra-fit"
 _DRA = "resource.k8s.io/v1"
 _CLAIM, _TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
 _DEFAULT = "default"
+_BESIDE = {
+    (api_groups.RESOURCE, _CLAIM),
+    (api_groups.RESOURCE, _TEMPLATE),
+    (api_groups.RESOURCE, "DeviceClass"),
+    (api_groups.RESOURCE, "ResourceSlice"),
+    (api_groups.SCHEDULING, "PriorityClass"),
+}
+"""What may be put upon the cluster: no kind that acts on other objects, or tells of them."""
+
 _OF_ONE_POD = ("metadata", "status")
 _GIVEN = ("name", "namespace", "labels", "annotations")
 
@@ -53,6 +63,9 @@ def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> lis
     """
     applied = [_placed(one, namespace) for one in edits.read_manifests(documents)]
     pods = [(one, pod) for one in applied if (pod := _pod_of(one)) is not None]
+    for one in applied:
+        if _pod_of(one) is None:
+            _check_beside(one)
     if pods:
         puts = tuple(one for one in applied if _pod_of(one) is None)
         return [_of_pod(one, pod, puts) for one, pod in pods]
@@ -96,6 +109,19 @@ def _placed(one: Apply, namespace: str) -> Apply:
         tree={**one.tree, "metadata": {**one.tree["metadata"], "namespace": namespace}},
         place=one.place,
     )
+
+
+def _check_beside(one: Apply) -> None:
+    group, _ = registry.split_api_version(str(one.tree.get("apiVersion", "")))
+    kind = str(one.tree.get("kind", ""))
+    if (group, kind) not in _BESIDE:
+        name = f"{kind or 'an object without kind'}{f' of {group}' if group else ''}"
+        raise InputError(
+            f"there is nothing to fit in {name}, nor may it stand beside what is to fit",
+            place=one.place,
+            cure="give pods, or what makes them, ResourceClaims, ResourceClaimTemplates, "
+            "DeviceClasses, ResourceSlices or PriorityClasses",
+        )
 
 
 def _pod_of(one: Apply) -> JsonObject | None:

@@ -4,6 +4,7 @@ The state is frozen on the event loop, which is quick; the answer is computed in
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 import anyio
@@ -14,6 +15,7 @@ from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
+from app.api.access.readers import EVERYTHING, Reader
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
 from app.api.server.limits import ApiLimits
@@ -44,7 +46,9 @@ class BlastApi:
             lambda frozen: compare.blast_of_rule(frozen, name, bounds),
         )
 
-    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> BlastRadius:
+    async def of_proposal(
+        self, request: Request, runtime: HistoryRuntime, reader: Reader
+    ) -> BlastRadius:
         """What the changes in the body would do together. Raises Rejected as their write would."""
         limits = self._limits
         text = await request.body(
@@ -56,16 +60,22 @@ class BlastApi:
             raise BadRequest(models.problem_text(problem)) from problem
         placed = zip_longest(wanted.places[: len(wanted.objects)], wanted.objects, fillvalue="")
         changes = compare.read_changes(list(placed), wanted.delete, wanted.cordon)
-        return await self.of_changes(runtime, request.parameter("at"), changes)
+        return await self.of_changes(runtime, request.parameter("at"), changes, reader)
 
     async def of_changes(
-        self, runtime: HistoryRuntime, moment: str, changes: Sequence[Change]
+        self, runtime: HistoryRuntime, moment: str, changes: Sequence[Change], reader: Reader
     ) -> BlastRadius:
-        """What changes would do together as of a moment. Raises Rejected as their write would."""
+        """What changes would do together as of a moment. Raises Rejected as their write would.
+
+        What admission policies say is quoted to readers of everything alone.
+        """
         bounds = self._limits.blast
-        return await self._answer(
-            runtime, moment, lambda frozen: compare.blast(frozen, changes, bounds)
-        )
+        quotes = reader.sees_all(EVERYTHING)
+
+        def answer(frozen: Frozen) -> BlastRadius:
+            return compare.blast(replace(frozen, quotes_policies=quotes), changes, bounds)
+
+        return await self._answer(runtime, moment, answer)
 
     async def _frozen(self, runtime: HistoryRuntime, moment: str) -> Frozen:
         if not moment:

@@ -15,7 +15,7 @@ from app.analysis.capacity import fitting, largest, moments, subjects
 from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, FitAnswer
 from app.analysis.capacity.subjects import Subject
 from app.analysis.views import compiler_of
-from app.api.access.readers import WORKED_OUT_FROM
+from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.redra import models
 from app.api.redra.answers import Answers, Asked, integer
 from app.api.server.limits import ApiLimits
@@ -118,7 +118,8 @@ class CapacityApi:
         async with self._turns:
             views = await self._answers.views(asked)
             now = await self._answers.time(asked, views)
-            frozen = world.freeze(views, runtime.info, runtime.rules, now)
+            quotes = asked.reader().sees_all(EVERYTHING)
+            frozen = world.freeze(views, runtime.info, runtime.rules, now, quotes_policies=quotes)
             fits = await anyio.to_thread.run_sync(answer, frozen)
         return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
 

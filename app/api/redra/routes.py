@@ -119,8 +119,9 @@ class RedraApi:
                 return _answer(await self._replays.state(runtime, own))
             case "POST", ["histories", name, "blast"]:
                 runtime = await self._histories.open(name)
-                self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
-                return _encoded(await self.blasts.of_proposal(request, runtime))
+                reader = self._authorizer.reader(runtime, actor)
+                reader.check_all(WORKED_OUT_FROM)
+                return _encoded(await self.blasts.of_proposal(request, runtime, reader))
             case "POST", ["histories", name, "fit"]:
                 asked = await self._asked(request, name, actor)
                 return _encoded(await self.capacities.fit_of_documents(asked))

@@ -248,7 +248,8 @@ class Pages:
         answer, problem = None, ""
         try:
             changes = forms.changes(manifest, deletions, self._limits)
-            answer = await self._api.blasts.of_changes(asked.runtime, asked.moment, changes)
+            blasts, reader = self._api.blasts, asked.reader()
+            answer = await blasts.of_changes(asked.runtime, asked.moment, changes, reader)
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
         frame = await framing.frame(self.answers, asked, PROPOSAL)

@@ -26,6 +26,9 @@ MESSAGE_BYTES_MAX = 5 * 1024
 _BINDINGS = "validatingadmissionpolicybindings"
 _POLICIES = "validatingadmissionpolicies"
 
+WARNING = "Validation failed for ValidatingAdmissionPolicy "
+"""Begins each warning of a policy."""
+
 _REFUSALS: dict[str, type[Rejected]] = {
     "Forbidden": Forbidden,
     "Invalid": Invalid,
@@ -71,8 +74,7 @@ def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> 
         actions = json_tree.texts(binding, "spec", "validationActions")
         for failure in _failures(policy, binding, attributes, reader, rules):
             if "Warn" in actions:
-                text = f"Validation failed for ValidatingAdmissionPolicy {names}: {failure.message}"
-                warnings.append(text)
+                warnings.append(f"{WARNING}{names}: {failure.message}")
             if "Deny" in actions and denial is None:
                 denial = _denial(attributes, names, failure)
     if denial is not None:
@@ -242,10 +244,12 @@ def _denial(attributes: Attributes, names: str, failure: Failure) -> Rejected:
     kind = attributes.kind
     place = f"{kind.plural}.{attributes.group}" if attributes.group else kind.plural
     name = attributes.key.name or "Unknown"
-    return _REFUSALS.get(failure.reason, Invalid)(
+    refusal = _REFUSALS.get(failure.reason, Invalid)(
         f'{place} "{name}" is forbidden: {message}',
         group=attributes.group,
         resource=kind.plural,
         name=name,
         causes=(StatusCause(reason="", message=message),),
     )
+    refusal.by_policy = True
+    return refusal
