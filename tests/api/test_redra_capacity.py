@@ -1,7 +1,9 @@
 """What fits: one answer as JSON, as text and as a page, within its bounds and never written."""
 
+import threading
 from urllib.parse import urlencode
 
+import anyio
 import msgspec
 import pytest
 import yaml
@@ -10,8 +12,11 @@ from app.analysis.capacity import text
 from app.analysis.capacity.answers import CapacityCourse, FitAnswer
 from app.analysis.capacity.fitting import FitBounds
 from app.analysis.capacity.moments import CapacityBounds
+from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
+from app.api.server.messages import ClientGone
 from tests.api.serving import claim, serving
+from tests.patience import PATIENCE_SECONDS
 from tests.web.planted import SLICES, slice_of
 from tests.web.reading import read
 
@@ -60,8 +65,10 @@ async def test_classes_templates_and_documents_are_counted_and_nothing_is_writte
             {"node": "node-1", "count": 2}, {"node": "node-2", "count": 1},
         ]  # fmt: skip
         assert posted["at_most"] == 3
-        (past,) = (await server.get(f"{JSON}/fit?class=gpu.example.com&at={4}"))["items"]
+        past_fit = f"{JSON}/fit?at={4}"
+        (past,) = (await server.post(past_fit, {"objects": [wanted(2)]}, code=200))["items"]
         assert past["count"] == 0
+        await server.get(f"{past_fit}&class=gpu.example.com", code=400)
         assert (await server.get(JSON))["revision"] == before
 
 
@@ -79,6 +86,42 @@ async def test_question_that_cannot_be_asked_is_refused(query, code):
     async with serving() as server:
         await fill(server, 1)
         await server.get(f"{JSON}/fit?{query}", code=code)
+
+
+async def test_class_that_is_not_there_is_refused_with_those_that_are():
+    async with serving() as server:
+        await fill(server, 1)
+        refused = await server.get(f"{JSON}/fit?class=nope", code=400)
+        assert refused["message"] == "there is no DeviceClass nope; there is gpu.example.com"
+
+
+async def test_work_ends_when_its_client_has_gone():
+    begun, ended = threading.Event(), threading.Event()
+
+    class Leaving:
+        async def receive(self):
+            await anyio.to_thread.run_sync(begun.wait, PATIENCE_SECONDS)
+            return {"type": "http.disconnect"}
+
+    def work(_, goes_on):
+        begun.set()
+        while goes_on():
+            ended.wait(0.001)
+        ended.set()
+
+    with pytest.raises(ClientGone):
+        await abandoning.in_thread(Leaving(), work, None)
+    assert await anyio.to_thread.run_sync(ended.wait, PATIENCE_SECONDS)
+
+
+async def test_work_that_is_waited_for_gives_its_answer_or_its_problem():
+    class Staying:
+        async def receive(self):
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+    assert await abandoning.in_thread(Staying(), lambda given, _: given + 1, 1) == 2
+    with pytest.raises(ZeroDivisionError):
+        await abandoning.in_thread(Staying(), lambda given, _: 1 // given, 0)
 
 
 @pytest.mark.parametrize("objects", [[], [{"kind": "Nonsense"}], [{"apiVersion": "v1"}], "x"])

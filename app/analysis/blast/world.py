@@ -7,7 +7,7 @@ eviction controller's own state, devices those of the inventory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -74,7 +74,8 @@ class Frozen:
 
     Without `rules` nothing can be proposed; what is there can be asked about. `scheduling` are the
     rules of the scheduler, None when it does not run. `quotes_policies` says that who asks may read
-    the words of admission policies, which can quote any object.
+    the words of admission policies, which can quote any object. `uids` were given to imagined
+    objects that are there.
     """
 
     profile: Profile
@@ -88,6 +89,7 @@ class Frozen:
     allocated: AllocatedState
     events: tuple[Event, ...]
     quotes_policies: bool = False
+    uids: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,7 @@ def freeze(
         revision=views.revision,
         inventory=views.inventory.copy(),
         allocated=views.allocated.copy(),
-        events=tuple(event for place in places for event in objects.events(*place)),
+        events=_events(objects, places),
         quotes_policies=quotes_policies,
     )
 
@@ -159,7 +161,7 @@ class World:
     def __init__(self, frozen: Frozen) -> None:
         self._frozen = frozen
         self._compiler: SelectorCompiler = compiler_of(frozen.profile)
-        self._count = 0
+        self._count = frozen.uids
         self.objects = ObjectsProjection(tells_changes=False)
         self.inventory = frozen.inventory.copy()
         self.allocated = frozen.allocated
@@ -210,6 +212,17 @@ class World:
     def _new_uid(self) -> str:
         self._count += 1
         return f"00000000-0000-0000-0000-{self._count:012}"
+
+    def frozen(self) -> Frozen:
+        """The state as it is shown now, to begin other worlds with."""
+        return replace(
+            self._frozen,
+            revision=self.objects.revision,
+            inventory=self.inventory.copy(),
+            allocated=self.allocated.copy(),
+            events=_events(self.objects, self.objects.resources()),
+            uids=self._count,
+        )
 
     def remove(self, key: ObjectKey) -> None:
         """Show the state without an object."""
@@ -323,6 +336,11 @@ class World:
             for event in self.objects.events(*api_resources.DEVICE_CLASSES)
         }
 
+    def class_filter(self, name: str) -> ClassFilter | None:
+        """The selectors of one class as they are shown now; None without it."""
+        tree = self.objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
+        return None if tree is None else patches.class_filter_of(tree, self._compiler)
+
     def selectors_of(self, request: JsonObject) -> ClassFilter:
         """The selectors of a request, which stand in the same form as those of a class."""
         return patches.class_filter_of({"spec": request}, self._compiler)
@@ -345,6 +363,10 @@ class World:
                     return inventory.remove_class(name)
                 return inventory.put_class(event.object)
         return ()
+
+
+def _events(objects: ObjectsProjection, places: Iterable[tuple[str, str]]) -> tuple[Event, ...]:
+    return tuple(event for place in places for event in objects.events(*place))
 
 
 def _without_words(refusal: Rejected) -> Rejected:

@@ -33,8 +33,9 @@ class DeviceCause(msgspec.Struct, frozen=True, kw_only=True):
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no further copy.
 
-    `kind` is `unschedulable` (no node takes it), `refused` (the API refuses it, as for a quota), or
-    `bound` (no more were tried). `text` is upstream's message. `nodes` counts nodes by what they
+    `kind` is `unschedulable` (no node takes it), `refused` (the API refuses it, as for a quota),
+    `left` (the scheduler leaves it alone: it is gated, or for another one), `error`, or `bound` (no
+    more were tried). `text` is upstream's message. `nodes` counts nodes by what they
     say, `causes` the devices of those that refuse it for devices. `victims` are pods that the
     scheduler would evict for it.
     """

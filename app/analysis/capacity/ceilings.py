@@ -70,7 +70,7 @@ def _of_request(
     ask = request.exactly
     if ask is None or ask.admin_access or ask.allocation_mode not in ("", EXACT):
         return None
-    of_class = world.classes().get(ask.device_class_name)
+    of_class = world.class_filter(ask.device_class_name)
     if of_class is None:
         return 0
     own = world.selectors_of(tree["exactly"])

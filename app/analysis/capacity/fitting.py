@@ -8,10 +8,11 @@ nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import count as numbers
 
 import msgspec
 
@@ -20,7 +21,7 @@ from app.analysis.blast import prospects
 from app.analysis.blast.world import Frozen, World
 from app.analysis.capacity import ceilings
 from app.analysis.capacity.answers import DeviceCause, Fit, Limit, NodeCount
-from app.analysis.capacity.subjects import Subject
+from app.analysis.capacity.subjects import Subject, Words
 from app.analysis.edits import Apply
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import pods
@@ -42,6 +43,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import first_objects
 from app.domain.objects.write.commands import CreateObject, FieldValidation, WriteOptions
 from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 MANAGER = "redra-fit"
@@ -50,69 +52,172 @@ _OPTIONS = WriteOptions(field_manager=MANAGER, field_validation=FieldValidation.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitBounds:
-    """`copies_max` copies of a subject are tried, `subjects_max` subjects in one answer.
+    """`copies_max` copies of a subject are tried, `subjects_max` subjects in one answer, and
+    `attempts_max` copies of all of them together. `puts_max` objects may stand beside them.
 
     The causes of a refusal are counted within `summary`.
     """
 
     copies_max: int = 1_000
     subjects_max: int = 50
+    attempts_max: int = 5_000
+    puts_max: int = 1_000
     summary: SummaryBounds = SummaryBounds()
 
 
+GoesOn = Callable[[], bool]
+"""Whether somebody waits for the answer still. It is asked before each copy and each put."""
+
+
+def _always() -> bool:
+    return True
+
+
 def fit_all(
-    frozen: Frozen, wanted: Sequence[Subject], bounds: FitBounds = FitBounds()
+    frozen: Frozen,
+    wanted: Sequence[Subject],
+    bounds: FitBounds = FitBounds(),
+    goes_on: GoesOn = _always,
 ) -> tuple[Fit, ...]:
-    """How many copies fit of each of the subjects; one that is refused does not keep the others
-    from being tried.
+    """How many copies fit of each of the subjects, of fewer when the bounds are met before.
+
+    One that is refused does not keep the others from being tried. Raises InputError when what
+    stands beside them is refused, where no scheduler runs, and when nobody waits any more.
     """
-    return tuple(_fit_or_refusal(frozen, one, bounds) for one in wanted[: bounds.subjects_max])
+    question = _Question(frozen, bounds, goes_on)
+    fits: list[Fit] = []
+    for subject in wanted[: bounds.subjects_max]:
+        if question.is_spent:
+            break
+        state = question.state_for(subject)
+        try:
+            fits.append(question.fit(state, subject))
+        except (Rejected, InputError) as refusal:
+            _check_goes_on(goes_on)
+            text = refusal.message if isinstance(refusal, Rejected) else _sentence(refusal)
+            limit = Limit(kind="refused", text=text)
+            fits.append(Fit(subject=subject.text, count=0, nodes=(), limit=limit))
+    return tuple(fits)
 
 
-def fit(frozen: Frozen, subject: Subject, bounds: FitBounds = FitBounds()) -> Fit:
+def fit(
+    frozen: Frozen,
+    subject: Subject,
+    bounds: FitBounds = FitBounds(),
+    goes_on: GoesOn = _always,
+) -> Fit:
     """How many copies fit on the state, and what limits them.
 
     Raises InputError or Rejected for a subject that the API refuses whatever fits, and where no
     scheduler runs.
     """
-    if frozen.scheduling is None:
-        raise InputError("no scheduler runs in this history: nothing can be placed")
-    if frozen.rules is None:
-        raise InputError("this history has no rules: nothing can be created")
-    world = World(frozen)
-    _make_namespace(world, subject.namespace)
-    for put in subject.puts:
-        _put(world, put)
-    at_most = ceilings.of(world, subject.pod)
-    with _Placing(world, frozen.scheduling) as placing:
+    question = _Question(frozen, bounds, goes_on)
+    return question.fit(question.state_for(subject), subject)
+
+
+class _Question:
+    """What all subjects of one question share: the objects beside them, and what may be tried."""
+
+    def __init__(self, frozen: Frozen, bounds: FitBounds, goes_on: GoesOn) -> None:
+        if frozen.scheduling is None:
+            raise InputError("no scheduler runs in this history: nothing can be placed")
+        if frozen.rules is None:
+            raise InputError("this history has no rules: nothing can be created")
+        self._rules = frozen.scheduling
+        self._frozen = self._state = frozen
+        self._beside: tuple[Apply, ...] = ()
+        self._bounds = bounds
+        self._goes_on = goes_on
+        self._attempts = 0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further copy may be tried."""
+        return self._attempts >= self._bounds.attempts_max
+
+    def state_for(self, subject: Subject) -> Frozen:
+        """The state with what stands beside the subject, which is put there once for all."""
+        beside, most = subject.beside, self._bounds.puts_max
+        if beside is self._beside or not beside:
+            return self._state if beside else self._frozen
+        if len(beside) > most:
+            raise InputError(
+                f"{len(beside)} objects beside what is to fit are more than {most}",
+                cure="leave out what it does not name, or raise REDRA_FIT_PUTS_MAX",
+            )
+        world = World(self._frozen)
+        for put in beside:
+            _check_goes_on(self._goes_on)
+            _make_namespace(world, meta.namespace(put.tree))
+            _put(world, put)
+        self._beside, self._state = beside, world.frozen()
+        return self._state
+
+    def fit(self, state: Frozen, subject: Subject) -> Fit:
+        """How many copies fit on the state. Raises InputError, Rejected."""
+        if subject.problem is not None:
+            raise subject.problem
+        world, bounds = World(state), self._bounds
+        _make_namespace(world, subject.namespace)
+        for put in subject.puts:
+            _put(world, put, subject.words)
+        at_most = ceilings.of(world, subject.pod)
         nodes: Counter[str] = Counter()
-        limit = Limit(kind="bound", text=f"no more than {bounds.copies_max} copies were tried")
-        for number in range(bounds.copies_max):
-            stop = placing.place(_copy(subject.pod, number), nodes, bounds)
-            if stop is not None:
-                limit = stop
-                break
-    count = sum(nodes.values())
-    return Fit(
-        subject=subject.text,
-        count=count,
-        nodes=tuple(NodeCount(node=name, count=nodes[name]) for name in sorted(nodes)),
-        limit=limit,
-        at_most=at_most,
-    )
+        names = _free_names(world, subject)
+        with _Placing(world, self._rules) as placing:
+            limit = None
+            while limit is None:
+                _check_goes_on(self._goes_on)
+                limit = self._bound(sum(nodes.values()))
+                if limit is None:
+                    self._attempts += 1
+                    limit = placing.place(_copy(subject.pod, next(names)), nodes, bounds)
+        return Fit(
+            subject=subject.text,
+            count=sum(nodes.values()),
+            nodes=tuple(NodeCount(node=name, count=nodes[name]) for name in sorted(nodes)),
+            limit=limit,
+            at_most=at_most,
+        )
+
+    def _bound(self, copies: int) -> Limit | None:
+        """The bound that is met after so many copies of a subject, if one is."""
+        most, of_all = self._bounds.copies_max, self._bounds.attempts_max
+        if copies >= most:
+            text = f"no more than {most} copies were tried; raise REDRA_FIT_COPIES_MAX for more"
+            return Limit(kind="bound", text=text)
+        if self.is_spent:
+            text = (
+                f"no more than {of_all} copies of all that was named were tried; name less, or "
+                "raise REDRA_FIT_ATTEMPTS_MAX for more"
+            )
+            return Limit(kind="bound", text=text)
+        return None
 
 
-def _fit_or_refusal(frozen: Frozen, subject: Subject, bounds: FitBounds) -> Fit:
-    try:
-        return fit(frozen, subject, bounds)
-    except Rejected as refusal:
-        limit = Limit(kind="refused", text=refusal.message)
-        return Fit(subject=subject.text, count=0, nodes=(), limit=limit)
+def _check_goes_on(goes_on: GoesOn) -> None:
+    if not goes_on():
+        raise InputError("nobody waits for the answer any more")
+
+
+def _sentence(problem: InputError) -> str:
+    return f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem
+
+
+def _free_names(world: World, subject: Subject) -> Iterator[str]:
+    """Names for copies that no pod has: those of a StatefulSet that runs are like them."""
+    base = subject.pod["metadata"]["name"]
+    for number in numbers():
+        name = f"{base}-{number}"
+        if world.objects.get(pod_key(subject.namespace, name)) is None:
+            yield name
 
 
 def _make_namespace(world: World, name: str) -> None:
     """Show a namespace that every cluster has, or any where a recording has none."""
     key = ObjectKey(*api_resources.NAMESPACES, "", name)
+    if not name:
+        return
     is_known = name not in first_objects.NAMESPACES and any(
         world.objects.keys(*api_resources.NAMESPACES)
     )
@@ -122,20 +227,33 @@ def _make_namespace(world: World, name: str) -> None:
     world.apply(CreateObject(key=key, version="v1", tree=tree, options=_OPTIONS), "create")
 
 
-def _put(world: World, put: Apply) -> None:
-    """Show an object; what refuses one that was read at a place names that place."""
-    (command,) = edits.commands_of((put,), world.objects, world.profile, manager=MANAGER)
+def _put(world: World, put: Apply, words: Words = ()) -> None:
+    """Show an object; what refuses one that was read at a place names that place.
+
+    `words` are those of the object that is put, each with that of the object which a person wrote.
+    """
     try:
+        (command,) = edits.commands_of((put,), world.objects, world.profile, manager=MANAGER)
         world.apply(command, "apply")
+    except InputError as problem:
+        raise InputError(
+            _said(problem.problem, words), place=problem.place, cure=_said(problem.cure, words)
+        ) from problem
     except Rejected as problem:
         if not put.place:
             raise
-        raise InputError(problem.message, place=put.place) from problem
+        raise InputError(_said(problem.message, words), place=put.place) from problem
 
 
-def _copy(pod: JsonObject, number: int) -> JsonObject:
+def _said(text: str, words: Words) -> str:
+    for ours, theirs in words:
+        text = text.replace(ours, theirs)
+    return text
+
+
+def _copy(pod: JsonObject, name: str) -> JsonObject:
     tree = deepcopy(pod)
-    tree["metadata"]["name"] = f"{tree['metadata']['name']}-{number}"
+    tree["metadata"]["name"] = name
     return tree
 
 
@@ -167,6 +285,14 @@ class _Placing:
         except Forbidden as refusal:
             return Limit(kind="refused", text=refusal.message)
         spec = pod_spec.read(tree)
+        if not pod_spec.is_ours(tree):
+            name = core.scheduler_name(tree)
+            return Limit(kind="left", text=f"it is for another scheduler, {name}")
+        if spec.is_gated:
+            text = (
+                "it is gated: no scheduler looks for its node before spec.schedulingGates is empty"
+            )
+            return Limit(kind="left", text=text)
         with self._assumed.in_force(world.allocated):
             result = attempt(
                 self._rules,

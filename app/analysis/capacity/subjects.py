@@ -6,6 +6,7 @@ the subject, such as a template that its pod names, is put upon the hypothetical
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from app.analysis import edits
 from app.analysis.edits import Apply
@@ -22,7 +23,19 @@ NAME = "redra-fit"
 
 _DRA = "resource.k8s.io/v1"
 _CLAIM, _TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
+Words: TypeAlias = tuple[tuple[str, str], ...]
+"""Words of our own, each with that of a person to be said in its place."""
+
 _DEFAULT = "default"
+_NAMES_MAX = 10
+_OF_CLAIMS: Words = (
+    (_TEMPLATE, _CLAIM),
+    ("resourceclaimtemplate", "resourceclaim"),
+    ("spec.spec", "spec"),
+)
+"""What is said of a claim, which is put in a template."""
+
+_FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec", "status"))
 _BESIDE = {
     (api_groups.RESOURCE, _CLAIM),
     (api_groups.RESOURCE, _TEMPLATE),
@@ -44,11 +57,18 @@ _job_template = paths.get("spec", "jobTemplate", "spec", "template")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Something to be copied: `text` names it, `puts` come first, each copy is made as `pod`."""
+    """Something to be copied: `text` names it, each copy is made as `pod`.
+
+    `beside` and then `puts` come first; `beside` is shared by the subjects of one question. `words`
+    say how what is put is called where the person wrote it. With a `problem` it cannot be copied.
+    """
 
     text: str
     pod: JsonObject
     puts: tuple[Apply, ...] = ()
+    beside: tuple[Apply, ...] = ()
+    words: Words = ()
+    problem: InputError | None = None
 
     @property
     def namespace(self) -> str:
@@ -67,8 +87,8 @@ def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> lis
         if _pod_of(one) is None:
             _check_beside(one)
     if pods:
-        puts = tuple(one for one in applied if _pod_of(one) is None)
-        return [_of_pod(one, pod, puts) for one, pod in pods]
+        beside = tuple(one for one in applied if _pod_of(one) is None)
+        return [_of_pod(one, pod, beside) for one, pod in pods]
     claims = [one for one in applied if _kind(one.tree) in (_CLAIM, _TEMPLATE)]
     if not claims:
         raise InputError(
@@ -76,7 +96,7 @@ def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> lis
             place=applied[0].place if applied else "",
             cure="give a ResourceClaim, a ResourceClaimTemplate, a Pod, or what makes pods",
         )
-    others = tuple(one for one in applied if one not in claims)
+    others = tuple(one for one in applied if _kind(one.tree) not in (_CLAIM, _TEMPLATE))
     return [_of_claim(one, others) for one in claims]
 
 
@@ -85,7 +105,20 @@ def of_class(name: str, namespace: str = _DEFAULT, count: int = 1) -> Subject:
     exactly: JsonObject = {"deviceClassName": name, "count": count}
     spec: JsonObject = {"devices": {"requests": [{"name": "devices", "exactly": exactly}]}}
     text = f"DeviceClass {name}" + (f", {count} devices each" if count > 1 else "")
-    return _of_spec(text, {"spec": spec}, _DRA, namespace or _DEFAULT, ())
+    namespace = namespace or _DEFAULT
+    put = Apply(tree=_template_with({"spec": spec}, _DRA, namespace))
+    return Subject(text=text, pod=_pod_with(NAME, namespace), puts=(put,))
+
+
+def check_class(objects: ObjectsReader, name: str) -> None:
+    """Raise InputError, which names the classes that are there, unless there is this one."""
+    if objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) is not None:
+        return
+    names = sorted(key.name for key in objects.keys(*api_resources.DEVICE_CLASSES))
+    shown = ", ".join(names[:_NAMES_MAX])
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    cure = f"there are {shown}{more}" if len(names) > 1 else f"there is {shown or 'none'}"
+    raise InputError(f"there is no DeviceClass {name}", cure=cure)
 
 
 def of_template(key: ObjectKey) -> Subject:
@@ -136,15 +169,17 @@ def _pod_of(one: Apply) -> JsonObject | None:
     return None
 
 
-def _of_pod(one: Apply, pod: JsonObject, puts: tuple[Apply, ...]) -> Subject:
+def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> Subject:
     kind, name = _kind(one.tree), meta.name(one.tree) or NAME
+    namespace = meta.namespace(one.tree) or _DEFAULT
+    text = f"{kind} {namespace}/{name}"
+    problem = None
     if core.node_name(pod):
-        raise InputError(
+        problem = InputError(
             "the pod has spec.nodeName: no scheduler looks for its node",
             place=one.place,
             cure="take it out, or use a node selector",
         )
-    namespace = meta.namespace(one.tree) or _DEFAULT
     metadata = {field: value for field, value in meta.metadata(pod).items() if field in _GIVEN}
     tree: JsonObject = {
         "apiVersion": "v1",
@@ -152,37 +187,42 @@ def _of_pod(one: Apply, pod: JsonObject, puts: tuple[Apply, ...]) -> Subject:
         **{field: value for field, value in pod.items() if field not in _OF_ONE_POD},
         "metadata": {**metadata, "name": name, "namespace": namespace},
     }
-    return Subject(text=f"{kind} {namespace}/{name}", pod=tree, puts=puts)
+    return Subject(text=text, pod=tree, beside=beside, problem=problem)
 
 
-def _of_claim(one: Apply, puts: tuple[Apply, ...]) -> Subject:
+def _of_claim(one: Apply, beside: tuple[Apply, ...]) -> Subject:
     kind, name = _kind(one.tree), meta.name(one.tree) or NAME
     namespace = meta.namespace(one.tree) or _DEFAULT
-    spec = _spec(one.tree)
-    if not isinstance(spec, dict):
-        raise InputError("it has no spec", place=one.place)
+    text, spec = f"{kind} {namespace}/{name}", _spec(one.tree)
+    problem = None
+    if unknown := sorted(set(map(str, one.tree)) - _FIELDS):
+        problem = InputError(f'{text} has an unknown field "{unknown[0]}"', place=one.place)
+    elif not isinstance(spec, dict):
+        problem = InputError(f"{text} has no spec", place=one.place)
+    if problem is not None or not isinstance(spec, dict):
+        return Subject(text=text, pod={}, beside=beside, problem=problem)
     of_template = dict(spec) if kind == _TEMPLATE else {"spec": spec}
-    version = _version(one.tree)
-    text = f"{kind} {namespace}/{name}"
-    return _of_spec(text, of_template, version, namespace, puts, one.place)
+    tree = _template_with(of_template, _version(one.tree), namespace)
+    return Subject(
+        text=text,
+        pod=_pod_with(NAME, namespace),
+        puts=(Apply(tree=tree, place=one.place),),
+        beside=beside,
+        words=(
+            (f'"{NAME}"', f'"{name}"'),
+            (f"/{NAME};", f"/{name};"),
+            *(() if kind == _TEMPLATE else _OF_CLAIMS),
+        ),
+    )
 
 
-def _of_spec(
-    text: str,
-    spec: JsonObject,
-    version: str,
-    namespace: str,
-    puts: tuple[Apply, ...],
-    place: str = "",
-) -> Subject:
-    tree: JsonObject = {
+def _template_with(spec: JsonObject, version: str, namespace: str) -> JsonObject:
+    return {
         "apiVersion": version,
         "kind": _TEMPLATE,
         "metadata": {"name": NAME, "namespace": namespace},
         "spec": spec,
     }
-    pod = _pod_with(NAME, namespace)
-    return Subject(text=text, pod=pod, puts=(*puts, Apply(tree=tree, place=place)))
 
 
 def _pod_with(template: str, namespace: str) -> JsonObject:

@@ -83,7 +83,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
     limit = one.limit
     match limit.kind:
         case "bound":
-            yield f"{limit.text}; raise REDRA_FIT_COPIES_MAX for more"
+            yield limit.text
             return
         case "refused":
             yield f"the API refuses the next one: {limit.text}"

@@ -18,6 +18,7 @@ from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.redra import models
 from app.api.redra.answers import Answers, Asked, integer
+from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
 from app.domain.errors import BadRequest
@@ -64,6 +65,7 @@ class CapacityApi:
 
         def chosen(frozen: Frozen) -> Sequence[Subject]:
             if class_name:
+                subjects.check_class(world.World(frozen).objects, class_name)
                 return [subjects.of_class(class_name, namespace, count)]
             if template:
                 place = api_resources.RESOURCE_CLAIM_TEMPLATES
@@ -98,19 +100,20 @@ class CapacityApi:
         """How many copies fit of the subjects that are chosen on the state of the moment."""
         bounds = self._limits.fit
 
-        def answer(frozen: Frozen) -> FitAnswer:
+        def answer(frozen: Frozen, goes_on: Callable[[], bool]) -> FitAnswer:
             wanted = chosen(frozen)
+            fits = (
+                (fitting.fit(frozen, wanted[0], bounds, goes_on),)
+                if len(wanted) == 1
+                else fitting.fit_all(frozen, wanted, bounds, goes_on)
+            )
             return FitAnswer(
                 history=runtime.info.name,
                 revision=frozen.revision,
                 time=timestamps.micro_text(frozen.now),
-                items=(
-                    (fitting.fit(frozen, wanted[0], bounds),)
-                    if len(wanted) == 1
-                    else fitting.fit_all(frozen, wanted, bounds)
-                ),
+                items=fits,
                 waiting=len(prospects.waiting_pods(world.World(frozen).objects)),
-                omitted=max(0, len(wanted) - bounds.subjects_max),
+                omitted=len(wanted) - len(fits),
             )
 
         runtime = asked.runtime
@@ -120,7 +123,7 @@ class CapacityApi:
             now = await self._answers.time(asked, views)
             quotes = asked.reader().sees_all(EVERYTHING)
             frozen = world.freeze(views, runtime.info, runtime.rules, now, quotes_policies=quotes)
-            fits = await anyio.to_thread.run_sync(answer, frozen)
+            fits = await abandoning.in_thread(asked.request, answer, frozen)
         return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
 
     async def capacity(self, asked: Asked) -> CapacityCourse:

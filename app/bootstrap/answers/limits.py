@@ -36,7 +36,12 @@ def api_limits(settings: Settings) -> ApiLimits:
         send_seconds_max=settings.send_seconds_max,
         blasts_at_once_max=settings.blasts_at_once_max,
         blast=blast_bounds(settings),
-        fit=FitBounds(copies_max=settings.fit_copies_max),
+        fit=FitBounds(
+            copies_max=settings.fit_copies_max,
+            subjects_max=settings.fit_subjects_max,
+            attempts_max=settings.fit_attempts_max,
+            puts_max=settings.fit_puts_max,
+        ),
         capacity=CapacityBounds(
             moments_max=settings.capacity_moments_max,
             at_once_max=settings.capacity_at_once_max,

@@ -210,6 +210,130 @@ def test_victims_of_a_copy_are_named_and_stay():
     assert (answer.count, answer.limit.victims) == (0, ("default/low",))
 
 
+def pod_for(template: str, name: str = "web", **spec: object) -> dict:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "containers": [{"name": "main", "image": "x"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": template}],
+            **spec,
+        },
+    }
+
+
+def template(name: str = "gpu") -> dict:
+    return {**claim(name), "kind": "ResourceClaimTemplate", "spec": {"spec": claim_spec()}}
+
+
+def ask_all(cluster: Cluster, *documents: dict, goes_on=lambda: True, **bounds: int):
+    line = cluster.line
+    frozen = hypothetical.freeze(line.views, INFO, line.rules, line.now)
+    named = [(f"document {n}", tree) for n, tree in enumerate(documents)]
+    wanted = subjects.of_documents(named, "")
+    return fitting.fit_all(frozen, wanted, FitBounds(**bounds), goes_on)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"schedulerName": "other"}, "another scheduler, other"),
+        ({"schedulingGates": [{"name": "example.com/quota"}]}, "gated"),
+    ],
+)
+def test_pods_that_the_scheduler_leaves_alone_do_not_fit(spec, reason):
+    answer = ask(cluster_of(3), pod_for("gpu", **spec), template())
+    assert (answer.count, answer.limit.kind) == (0, "left")
+    assert reason in answer.limit.text
+
+
+def test_copies_have_names_that_no_pod_has():
+    cluster = cluster_of(3)
+    cluster.pod("web-0")
+    cluster.pod("web-2")
+    cluster.settle()
+    stateful = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": pod_for("gpu")["spec"]}},
+    }
+    assert ask(cluster, stateful, template()).count == 3
+
+
+def test_one_that_cannot_be_copied_leaves_the_others_their_answers():
+    bad = [
+        pod_for("gpu", "placed", nodeName="n0"),
+        pod_for("none", "lacking"),
+        pod_for("gpu", "empty", containers=[]),
+    ]
+    fits = ask_all(cluster_of(2), *bad, pod_for("gpu", "good"), template())
+    assert [one.count for one in fits] == [0, 0, 0, 2]
+    assert [one.limit.kind for one in fits[:3]] == ["refused"] * 3
+    assert "spec.nodeName" in fits[0].limit.text
+    claims = [{**claim("one"), "spec": {"devicess": {}}}, {**claim("two"), "spce": {}}, claim("ok")]
+    fits = ask_all(cluster_of(2), *claims)
+    assert [one.count for one in fits] == [0, 0, 2]
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_refusal_of_a_claim_is_about_what_was_written(kind):
+    spec = {"devices": {"requests": [{"name": "x", "exactlyy": {}}]}}
+    whole = {"spec": spec} if kind == "ResourceClaimTemplate" else spec
+    for tree in (
+        {**claim("mine"), "kind": kind, "spec": whole},
+        {**claim("mine"), "kind": kind, "apiVersion": "resource.k8s.io/v9"},
+        {**claim("mine"), "kind": kind, "spce": {}},
+    ):
+        with pytest.raises(InputError) as refused:
+            ask(cluster_of(1), tree)
+        text = str(refused.value)
+        assert text.startswith("document 0: ")
+        assert kind in text
+        assert "redra-fit" not in text
+        if kind == "ResourceClaim":
+            assert "Template" not in text
+            assert "spec.spec" not in text
+    spec["devices"]["requests"] = [{"name": "x", "exactly": {"deviceClassName": "no such"}}]
+    path = "spec.spec.devices" if kind == "ResourceClaimTemplate" else "spec.devices"
+    with pytest.raises(InputError, match=f'"mine" is invalid: {path}'):
+        ask(cluster_of(1), {**claim("mine"), "kind": kind, "spec": whole})
+
+
+def test_question_has_one_budget_for_all_that_it_names():
+    pods = [pod_for("gpu", f"web-{number}") for number in range(3)]
+    fits = ask_all(cluster_of(3), *pods, template(), attempts_max=6)
+    # Three copies and the refusal of a fourth; two more; the third is not tried.
+    assert [one.count for one in fits] == [3, 2]
+    assert fits[1].limit.kind == "bound"
+    assert "REDRA_FIT_ATTEMPTS_MAX" in fits[1].limit.text
+    with pytest.raises(InputError, match="REDRA_FIT_PUTS_MAX"):
+        ask_all(cluster_of(3), *pods, template(), template("second"), puts_max=1)
+
+
+def test_objects_beside_are_put_once(monkeypatch):
+    puts = []
+    put = fitting._put
+    monkeypatch.setattr(fitting, "_put", lambda *given: (puts.append(given[1]), put(*given)))
+    pods = [pod_for("gpu", f"web-{number}") for number in range(3)]
+    assert [one.count for one in ask_all(cluster_of(3), *pods, template())] == [3, 3, 3]
+    assert len(puts) == 1
+
+
+def test_question_that_nobody_waits_for_ends_at_the_next_copy():
+    left = 3
+
+    def goes_on():
+        nonlocal left
+        left -= 1
+        return left >= 0
+
+    with pytest.raises(InputError, match="nobody waits"):
+        ask_all(cluster_of(9), claim(), claim("other"), goes_on=goes_on)
+    assert left == -2
+
+
 @pytest.mark.parametrize(
     ("document", "error"),
     [

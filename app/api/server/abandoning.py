@@ -1,0 +1,53 @@
+"""Work in a thread that ends when nobody waits for its answer: the client goes, or the server."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from app.api.server.messages import ClientGone, Request
+
+_Given = TypeVar("_Given")
+_Answer = TypeVar("_Answer")
+_MESSAGES_MAX = 2
+"""An empty body may be announced before the end of the connection is."""
+
+
+async def in_thread(
+    request: Request, work: Callable[[_Given, Callable[[], bool]], _Answer], given: _Given
+) -> _Answer:
+    """What the work makes of what is given. Raises ClientGone.
+
+    The work asks its second argument now and then whether to go on, and raises when it is not to.
+    """
+    is_over = False
+    answers: list[_Answer] = []
+    problems: list[Exception] = []
+
+    def goes_on() -> bool:
+        return not is_over
+
+    async def watch(scope: anyio.CancelScope) -> None:
+        for _ in range(_MESSAGES_MAX):
+            if (await request.receive())["type"] == "http.disconnect":
+                scope.cancel()
+                return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch, tasks.cancel_scope)
+        try:
+            answers.append(
+                await anyio.to_thread.run_sync(work, given, goes_on, abandon_on_cancel=True)
+            )
+        except Exception as problem:
+            # Outside of the group it is what it was, not one of several.
+            problems.append(problem)
+        finally:
+            is_over = True
+        tasks.cancel_scope.cancel()
+    if problems:
+        raise problems[0]
+    if not answers:
+        raise ClientGone
+    return answers[0]
