@@ -237,7 +237,8 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
 def _connected(client: Any, address: str) -> Any:
     try:
         return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as problem:
+    # A TypeError says that there is no certificate for an address with TLS.
+    except (OSError, TimeoutError, ValueError, TypeError) as problem:
         raise InputError(
             f"no scheduler answers at {address!r}",
             place="--scheduler",

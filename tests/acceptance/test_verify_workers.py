@@ -14,7 +14,7 @@ from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.verify.parts import Division
 from app.bootstrap import executors, verifying_workers
 from app.bootstrap.deciders import deciders_of
-from app.bootstrap.executors import DaskExecutor, Task
+from app.bootstrap.executors import Task
 from app.bootstrap.verifying_workers import PartWorkers
 from app.domain.errors import InputError
 from app.domain.log import Event
@@ -77,10 +77,22 @@ def workers_of_ours() -> list[int]:
 
 @pytest.fixture
 def local_cluster() -> Iterator[Any]:
-    """Two worker processes on the loopback interface."""
-    with executors.opened(2, "") as executor:
-        assert isinstance(executor, DaskExecutor)
-        yield executor._client
+    """Two worker processes of a scheduler that a command may be given the address of."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
 
 async def test_several_processes_find_what_one_finds(events: list[Event]) -> None:
