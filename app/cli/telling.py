@@ -1,5 +1,6 @@
 """`redra timeline`: what happened, one line per event that a person would want to know of."""
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -10,7 +11,7 @@ from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
-from app.domain.errors import InputError
+from app.domain.errors import InputError, ServerUnreachable
 from app.domain.log.doubts import Doubt
 
 if TYPE_CHECKING:
@@ -139,9 +140,15 @@ def _tell(
     if lines is None:
         _tell_here(source, source.history(named), wanted, last, telling)
         return
-    head = msgspec.json.decode(next(lines))
+    first = [msgspec.json.decode(line) for line in islice(lines, 1)]
+    if not first:
+        raise ServerUnreachable("the server's answer is empty")
+    head = first[0]
     telling.begin(msgspec.convert(head["doubts"], tuple[Doubt, ...]))
-    telling.tell([msgspec.json.decode(next(lines)) for _ in range(head["count"])])
+    rows = [msgspec.json.decode(line) for line in islice(lines, head["count"])]
+    if len(rows) < head["count"]:
+        raise ServerUnreachable("the server's answer breaks off")
+    telling.tell(rows)
     for line in lines:
         telling.tell([msgspec.json.decode(line)])
     telling.end()

@@ -3,16 +3,37 @@
 import ssl
 
 from app.adapters.cluster.credentials import open_credentials
-from app.adapters.running.credentials import ServerLogin, of_address
+from app.adapters.running.credentials import (
+    ServerLogin,
+    may_have_credentials,
+    of_address,
+    origin,
+)
 from app.domain.errors import InputError
 
 
 async def login_of(kubeconfig: str, context: str, *, address: str = "") -> ServerLogin:
-    """Address, headers and TLS of a context; `address` in place of its own. Raises InputError."""
+    """Address, headers and TLS of a context; `address` in place of its own. Raises InputError.
+
+    Credentials are for the server of the context: none other gets them, and none without TLS that
+    is not on this machine.
+    """
     async with open_credentials(kubeconfig, context) as source:
         login = await source.login()
         chosen = login.configuration
         url = address.rstrip("/") or login.server
+        if origin(url) != origin(login.server):
+            raise InputError(
+                f"the credentials of the context are for {login.server} and are not sent to {url}",
+                place="--server",
+                cure="leave out the context, or the address",
+            )
+        if login.headers and not may_have_credentials(url):
+            raise InputError(
+                f"the credentials of the context are not sent to {url}, where all can read them",
+                place=source.place,
+                cure="use an address with https",
+            )
         if chosen.proxy:
             raise InputError(
                 "the context reaches its server through a proxy, which is not done here",

@@ -34,6 +34,7 @@ _JSON = "application/json"
 _AGENT = "redra"
 _STATUS_BYTES_MAX = 64 * 1024
 _MESSAGE_MAX = 2_000
+_PART_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,7 @@ class ServerConnection:
         """The lines of an answer, each as soon as it has come."""
         seconds = None if "follow" in parameters else self._bounds.answer_seconds
         with self._answer("GET", path, parameters, None, seconds=seconds) as answer:
-            while line := answer.readline():
-                yield line.rstrip(b"\n")
+            yield from _lines(answer, self.url, self._bounds.answer_bytes_max)
 
     def _whole(
         self, method: str, path: str, parameters: Mapping[str, str], body: bytes | None
@@ -87,6 +87,7 @@ class ServerConnection:
             text = answer.read(most + 1)
             if len(text) > most:
                 raise ServerUnreachable(f"{self.url}: an answer of more than {most} bytes")
+            _check_whole(answer, self.url)
             return text
 
     @contextmanager
@@ -110,7 +111,7 @@ class ServerConnection:
             connection.sock.settimeout(seconds)
             connection.request(method, f"{self._front}{path}{query}", body, headers)
             answer = connection.getresponse()
-            if answer.status >= 400:
+            if answer.status != 200:
                 raise _refusal(answer.status, answer.read(_STATUS_BYTES_MAX), self.url)
             yield answer
         except ssl.SSLError as problem:
@@ -131,6 +132,27 @@ class ServerConnection:
         if tls is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=seconds)
         return http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=tls)
+
+
+def _lines(answer: http.client.HTTPResponse, url: str, most: int) -> Iterator[bytes]:
+    """The lines of an answer; `most` bounds a line. Raises when it breaks off."""
+    if answer.length is None and not answer.chunked:
+        raise ServerUnreachable(f"{url}: an answer that does not say where it ends")
+    rest = b""
+    # Other ways to read take the end of a connection between two chunks for that of the answer.
+    while part := answer.read1(_PART_BYTES):
+        *lines, rest = (rest + part).split(b"\n")
+        if len(rest) > most:
+            raise ServerUnreachable(f"{url}: a line of more than {most} bytes")
+        yield from lines
+    _check_whole(answer, url)
+    if rest:
+        yield rest
+
+
+def _check_whole(answer: http.client.HTTPResponse, url: str) -> None:
+    if answer.length:
+        raise ServerUnreachable(f"{url}: the answer breaks off")
 
 
 def _refusal(code: int, body: bytes, url: str) -> Exception:

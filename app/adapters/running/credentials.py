@@ -6,6 +6,7 @@ here. Contexts of other files may name exec plug-ins and much else, which the cl
 
 import base64
 import binascii
+import ipaddress
 import ssl
 import tempfile
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.adapters.running import notice
 from app.domain.errors import InputError
 
 
@@ -25,20 +27,41 @@ class ServerLogin:
     tls: ssl.SSLContext | None = None
 
 
-def of_address(url: str, *, token: str, authority: Path | None) -> ServerLogin:
-    """ServerLogin for an address: perhaps a token; `authority` is a file instead of the system's.
-
-    Raises InputError.
-    """
-    place = urlsplit(url)
-    if place.scheme not in ("http", "https") or not place.hostname:
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of an address. Raises InputError for what is no address of a server."""
+    try:
+        place = urlsplit(url)
+        host, port = place.hostname or "", place.port
+    except ValueError:
+        host, port = "", None
+    if not host or place.scheme not in ("http", "https"):
         raise InputError(
             f"{url!r} is not the address of a server",
             place="--server",
             cure="write it as https://HOST:PORT, or auto, or none",
         )
-    headers = {"authorization": f"Bearer {token}"} if token else {}
-    if place.scheme == "http":
+    return place.scheme, host, port or (443 if place.scheme == "https" else 80)
+
+
+def may_have_credentials(url: str) -> bool:
+    """Whether nobody between here and the server reads what is sent: TLS, or this machine."""
+    scheme, host, _ = origin(url)
+    if scheme == "https" or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def of_address(url: str, *, token: str, authority: Path | None) -> ServerLogin:
+    """ServerLogin for an address: perhaps a token; `authority` is a file instead of the system's.
+
+    The token is left out where others could read it on its way. Raises InputError.
+    """
+    scheme, _, _ = origin(url)
+    headers = {"authorization": f"Bearer {token}"} if token and may_have_credentials(url) else {}
+    if scheme == "http":
         return ServerLogin(url=url.rstrip("/"), headers=headers)
     try:
         tls = ssl.create_default_context(cafile=None if authority is None else str(authority))
@@ -50,17 +73,23 @@ def of_address(url: str, *, token: str, authority: Path | None) -> ServerLogin:
     return ServerLogin(url=url.rstrip("/"), headers=headers, tls=tls)
 
 
-def of_own_kubeconfig(path: Path) -> ServerLogin:
-    """The credentials of a kubeconfig that a server of redra wrote. Raises InputError."""
+def of_own_kubeconfig(path: Path, address: str) -> ServerLogin:
+    """The credentials of a kubeconfig that the server at an address wrote. Raises InputError."""
     import yaml
 
     try:
-        tree: Any = yaml.safe_load(path.read_bytes())
+        tree: Any = yaml.safe_load(notice.read_own(path))
         cluster, user = tree["clusters"][0]["cluster"], tree["users"][0]["user"]
         url = str(cluster["server"]).rstrip("/")
         token = user.get("token", "")
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        return ServerLogin(url=url, headers=headers, tls=_tls_of(url, cluster, user))
+        if origin(url) != origin(address):
+            raise InputError(f"it is for {url}, and the server is {address}", place=str(path))
+        headers = {"authorization": f"Bearer {token}"} if may_have_credentials(url) else {}
+        return ServerLogin(
+            url=address.rstrip("/"),
+            headers=headers if token else {},
+            tls=_tls_of(url, cluster, user),
+        )
     except (OSError, yaml.YAMLError, LookupError, TypeError, AttributeError, ValueError) as problem:
         raise InputError("this is not a kubeconfig that redra wrote", place=str(path)) from problem
 

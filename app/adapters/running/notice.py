@@ -3,7 +3,8 @@
     folder/serving.json   address, kubeconfig and database of the server; locked while it runs
 
 The lock is the truth: it ends with the process, however that ends, and what stands in the file of a
-server that is gone counts for nothing.
+server that is gone counts for nothing. A folder may belong to others than those who work in it, so
+files of other users, or that other users may write, are not believed.
 """
 
 import contextlib
@@ -11,11 +12,15 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.domain.errors import InputError
+
 FILE = "serving.json"
+_BYTES_MAX = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +65,14 @@ def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
 
 
 def read(folder: Path, *, database: str) -> Notice | None:
-    """The server that runs on the folder with this database; None when there is none."""
+    """The server that runs on the folder with this database; None when there is none.
+
+    Raises InputError for a notice that another user may have written.
+    """
+    place = folder / FILE
     try:
-        file = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
+        # Whatever stands there, opening it waits for nobody.
+        file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:
@@ -72,11 +82,35 @@ def read(folder: Path, *, database: str) -> Notice | None:
         tree = json.loads(os.pread(file, 65_536, 0))
         if tree["database"] != _mark(database):
             return None
-        return Notice(url=str(tree["url"]), kubeconfig=Path(tree["kubeconfig"]))
+        _check_owner(file, place)
+        kubeconfig = Path(tree["kubeconfig"]).resolve()
+        if not kubeconfig.is_relative_to(folder.resolve()):
+            raise InputError("it names a kubeconfig outside the folder", place=str(place))
+        return Notice(url=str(tree["url"]), kubeconfig=kubeconfig)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     finally:
         os.close(file)
+
+
+def read_own(path: Path) -> bytes:
+    """The content of a file that no other user can have written. Raises InputError, OSError."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        _check_owner(file, path)
+        return os.pread(file, _BYTES_MAX, 0)
+    finally:
+        os.close(file)
+
+
+def _check_owner(file: int, place: Path) -> None:
+    about = os.fstat(file)
+    if not stat.S_ISREG(about.st_mode):
+        raise InputError("it is not a file", place=str(place))
+    if about.st_uid not in (os.geteuid(), 0):
+        raise InputError("it belongs to another user and is not believed", place=str(place))
+    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InputError("other users may write it, so it is not believed", place=str(place))
 
 
 def _mark(database: str) -> str:

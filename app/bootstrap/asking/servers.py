@@ -4,14 +4,17 @@ A command that has a server need not load, open or fold anything itself.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
+import msgspec
+
 from app.adapters.running import notice
 from app.bootstrap.asking.queries import ServedQuery, no_history, refusal
-from app.domain.errors import InputError, NotFound, Rejected
+from app.domain.errors import InputError, NotFound, Rejected, ServerUnreachable
 
 if TYPE_CHECKING:  # a command that asks no server loads nothing that asks
     from app.adapters.running.connection import ServerConnection
@@ -51,31 +54,46 @@ class Server:
         path, parameters = query.path(at), query.query(at)
         try:
             if query.body is not None:
-                return self.connection.post(path, parameters, query.body)
-            return self.connection.get(path, parameters)
+                answer = self.connection.post(path, parameters, query.body)
+            else:
+                answer = self.connection.get(path, parameters)
         except Rejected as problem:
             raise self._meaning(problem, query) from problem
+        return answer if query.is_page else self._checked(answer)
 
     def lines(self, query: ServedQuery) -> Iterator[bytes]:
         """The lines of the answer, as they come."""
         try:
-            yield from self.connection.lines(query.path(query.at), query.query(query.at))
+            for line in self.connection.lines(query.path(query.at), query.query(query.at)):
+                yield self._checked(line)
         except Rejected as problem:
             raise self._meaning(problem, query) from problem
 
     def histories(self) -> list[dict[str, Any]]:
         """What the server says of each history."""
-        tree = json.loads(self.connection.get("/redra/v1/histories", {}))
-        items: list[dict[str, Any]] = tree["items"]
+        items: list[dict[str, Any]] = self._tree("/redra/v1/histories").get("items", [])
         return items
 
     def _history(self, name: str) -> Mapping[str, Any]:
         path = f"/redra/v1/histories/{quote(name)}"
         try:
-            tree: dict[str, Any] = json.loads(self.connection.get(path, {}))
+            return self._tree(path)
         except Rejected as problem:
             raise self._meaning(problem, ServedQuery(history=name, part="")) from problem
+
+    def _tree(self, path: str) -> dict[str, Any]:
+        tree: dict[str, Any] = json.loads(self._checked(self.connection.get(path, {})))
         return tree
+
+    def _checked(self, text: bytes) -> bytes:
+        """The text of a JSON object: other servers answer with pages and lists, say."""
+        try:
+            msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, ValueError) as problem:
+            raise ServerUnreachable(
+                f"{self.connection.url}: the server answers not as redra does"
+            ) from problem
+        return text
 
     def _meaning(self, problem: Rejected, query: ServedQuery) -> Exception:
         if isinstance(problem, NotFound) and problem.resource == "histories":
@@ -85,28 +103,60 @@ class Server:
         return refusal(problem, query.at)
 
 
-def find(settings: "Settings", aim: Aim = Aim()) -> Server | None:
-    """The server that a command asks; None when it opens the data itself. Raises InputError."""
+def find(
+    settings: "Settings", aim: Aim = Aim(), *, note: Callable[[str], None] = lambda _: None
+) -> Server | None:
+    """The server that a command asks; None when it opens the data itself. Raises InputError.
+
+    `note` hears of a server of the data folder that is not believed, and of a token that is kept.
+    """
     if aim.context or aim.kubeconfig:
         return _of_context(settings, aim)
     wanted = aim.server or settings.server
     if wanted == NONE:
         return None
+    if wanted == AUTO:
+        try:
+            own = _of_folder(settings)
+        except InputError as problem:
+            note(f"the server of the data folder is not asked: {problem}")
+            return None
+        return (
+            None if own is None else Server(connection=_connection(own, settings), is_named=False)
+        )
+    from app.adapters.running import credentials
+
+    if not settings.server_token:
+        with suppress(InputError):
+            own = _of_folder(settings)
+            if own is not None and own.url == wanted.rstrip("/"):
+                return _placed(own, settings)
+    token = settings.server_token
+    if token and not _has_token(settings, wanted):
+        token = ""
+        note(f"REDRA_SERVER_TOKEN is not sent to {wanted}: that is another server, or without TLS")
+    login = credentials.of_address(wanted, token=token, authority=settings.server_authority_file)
+    return _placed(login, settings)
+
+
+def _of_folder(settings: "Settings") -> "ServerLogin | None":
+    """The login at the server that runs on the data folder. Raises InputError."""
     known = notice.read(settings.data, database=settings.database_url)
-    if wanted == AUTO and known is None:
+    if known is None:
         return None
     from app.adapters.running import credentials
 
-    if known is not None and wanted == AUTO:
-        login = credentials.of_own_kubeconfig(known.kubeconfig)
-        return Server(connection=_connection(login, settings), is_named=False)
-    if known is not None and known.url == wanted.rstrip("/") and not settings.server_token:
-        login = credentials.of_own_kubeconfig(known.kubeconfig)
-    else:
-        login = credentials.of_address(
-            wanted, token=settings.server_token, authority=settings.server_authority_file
-        )
-    return _placed(login, settings)
+    return credentials.of_own_kubeconfig(known.kubeconfig, known.url)
+
+
+def _has_token(settings: "Settings", wanted: str) -> bool:
+    """Whether the token of the settings is for an address, and unreadable on its way there."""
+    from app.adapters.running import credentials
+
+    of_settings = settings.server
+    return credentials.may_have_credentials(wanted) and (
+        of_settings in (AUTO, NONE) or credentials.origin(of_settings) == credentials.origin(wanted)
+    )
 
 
 def _of_context(settings: "Settings", aim: Aim) -> Server:

@@ -30,7 +30,7 @@ class AnswerSource:
         # A folder that is named on the command line wins over a server of the environment.
         local = servers.AUTO if data is not None and not aim.server else None
         self.settings: Settings = process_settings.settings(data=data, server=local)
-        self.server: Server | None = servers.find(self.settings, aim)
+        self.server: Server | None = servers.find(self.settings, aim, note=console.note)
 
     def history(self, name: str) -> str:
         """The history that is meant: the one that is named, that of the context, or the default."""
