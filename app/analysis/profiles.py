@@ -14,6 +14,51 @@ from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 
+WORDS = {
+    "c1": "A rule without a selector keeps new pods away everywhere and evicts nobody",
+    "c2": "A toleration with an empty effect lets a pod onto the device, and it is evicted at once",
+    "c3": "Pods whose devices came through an extended resource are not evicted",
+    "c4": "A finished pod that still holds a reservation is deleted too",
+    "c5": "A pod that its owner has deleted counts as evicted",
+    "c7": "A restart forgets how many pods each rule has evicted",
+    "c8": "A finished pod of a shared claim is reserved and released again, repeatedly",
+    "c9": "The apply of a new claim's name drops the pod's other names for a moment",
+    "c12": "A misplaced claim is forgotten when the pod's other claims do not fit either",
+    "c15": "Deleting a claim wakes no pod",
+    "c16": "An error of the allocator on one node ends the attempt for all",
+    "c17": "Of equally good nodes always the same one is taken",
+    "c22": "A finished pod gets a second claim, which is deleted at once",
+    "c24": "The schedulers of 1.36.0 to 1.36.2 do not see rules",
+    "r1": "DynamicResources does not score nodes",
+    "r2": "Scoring fails for a pod with allocated and unallocated claims",
+    "r3": "A search that takes too long rejects its node instead of ending the attempt",
+    "r4": "Image volumes count for the score of images but not for its upper bound",
+    "r5": "NodeResourcesBalancedAllocation scores the balance that a pod leaves, not its change",
+    "r6": "A topology spread constraint with an empty selector ({}) counts no pods",
+    "r7": "The message of a pod for which others are evicted has no word about it",
+    "r8": "The message of a pod without a node also says what was not done for its claims",
+    "q1": "Counters stay booked when a device is refused for a taint or a constraint",
+    "q2": "A shared device that is tried in vain does not give its counters back",
+    "q3": "Counters are booked by the name of the pool, whatever its driver",
+    "q4": "One counter below zero refuses every device of its pool that draws on counters",
+    "q5": "Backtracking does not widen the common values of a matchAttribute again",
+    "q6": "distinctAttribute remembers one value per request, the last",
+    "q7": "A shared device without capacity that was tried in vain is no longer booked",
+    "q8": "A device that fails the last check of its capacity stays booked",
+    "q9": "A device taken with admin access is in use for later requests of the same pod",
+    "q10": "A constraint that refuses a device in mode All ends the attempt for all nodes",
+    "q11": "An alternative in mode All raises its errors even if it is never reached",
+    "q12": "A newer generation of a pool goes unnoticed where the old one is complete",
+    "q13": "A pool of which a newer generation exists elsewhere disappears",
+    "q14": "A DeviceTaintRule without a selector taints every device",
+    "q15": "One device with binding conditions moves its pool behind all pools without",
+    "q16": "A selector that fails on a device ends the attempt though it could not be taken",
+    "q17": "A share without capacity books its counters although an earlier share holds them",
+    "q18": "Alternatives that failed leave traces (Q1, Q2, Q5 to Q8) for later ones",
+    "q20": "Looking at a device may enlarge the capacity that is asked for",
+}
+"""What each quirk is, in a line; docs/reference/behaviours.md tells more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileFacts:

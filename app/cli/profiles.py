@@ -17,17 +17,29 @@ def register(root: typer.Typer) -> None:
 
 
 def profiles(
-    name: Annotated[str, typer.Argument(help="Just this profile, such as 1.36.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="Just this profile, such as 1.36, or quirk, such as c15.")
+    ] = "",
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Show what each profile stands for: its quirks, its feature gates, the versions it serves.
 
     A profile is the Kubernetes release that a history imitates. Patch releases have the gates and
-    versions of their minor release. The default is marked with a star. The page of behaviours tells
-    what each quirk is.
+    versions of their minor release. The default is marked with a star. With the number of a
+    quirk it tells what that is, and which releases have it.
     """
     from app.analysis import profiles as profile_facts
 
+    quirk = name.lower()
+    if quirk in profile_facts.WORDS:
+        states = {one: profile_facts.facts_of(one).quirks[quirk] for one in profile_facts.names()}
+        if output is Output.JSON:
+            console.say_json({"quirk": quirk, "text": profile_facts.WORDS[quirk], "on": states})
+            return
+        console.say(f"{quirk}: {profile_facts.WORDS[quirk]}")
+        having = [one for one, state in states.items() if state]
+        console.say(f"on in: {', '.join(having) or 'no release unless switched on'}")
+        return
     listed = [profile_facts.facts_of(one) for one in ([name] if name else profile_facts.names())]
     if output is Output.JSON:
         console.say_json(listed)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from app.analysis.diff import outcomes, text
-from app.analysis.diff.classes import Aspect
+from app.analysis.diff.classes import Aspect, Class
 from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side
@@ -155,6 +155,21 @@ async def test_recording_that_is_decided_again_is_the_same(
     report = await again(name, quirks=quirks)
     assert [each.pair.name for each in report.differences] == []
     assert report.same > 2
+
+
+async def test_where_only_words_differ_nothing_parts() -> None:
+    report = await again("b-mig-partitions", profile="1.37")
+    assert not report.is_same
+    assert {each.classes for each in report.differences} == {(Class.SAID,)}
+    assert [each.pair.name for each in report.differences if each.parting is not None] == []
+    assert report.roots() == []
+    ((root, entries),) = report.texts()
+    assert root.name == "settings"
+    # What 1.36 adds to a refusal and 1.37 does not (r8).
+    words = {"still not schedulable,", "no new claims to deallocate,"}
+    assert {(each.before in words, each.after) for each in entries} == {(True, "")}
+    assert text.counts_text(report).startswith("no pod fares otherwise; only texts change")
+    assert "they part" not in "\n".join(pages.of_json(text.page_json(report), 200))
 
 
 async def test_next_release_makes_none_of_the_seven_placements_against_rules() -> None:

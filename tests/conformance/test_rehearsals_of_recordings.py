@@ -1,8 +1,11 @@
 """Rehearsals of recordings: nothing changes under their own release; what is known under 1.37."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.diff.classes import Class
+from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap import replays
 from app.bootstrap.answers import rehearsals
@@ -38,6 +41,10 @@ async def test_nothing_changes_under_the_release_of_the_recording(name: str) -> 
     assert list(report.unlike) == []
     assert report.compared["nodes"] >= 5
     assert report.compared["devices"] >= 5
+    assert report.compared["nodes"] == report.decided["nodes"]
+    # What the other release alone could not do, or does to a pod unsurely, is not nothing.
+    assert not replace(report, unapplied=["an input"]).is_quiet
+    assert not replace(report, aside=["a difference"]).is_quiet
 
 
 @pytest.mark.parametrize("name", CALM)
@@ -54,6 +61,9 @@ async def test_next_release_changes_no_decision_of_calm_recordings(name: str) ->
     config = "resourceclaims status.allocation.devices.config"
     assert {each.what for each in report.contents.fields} <= {config}
     assert (name == "j-api-versions") is bool(report.contents.fields)
+    if report.contents.texts and not report.contents.fields:
+        assert text.head_of(report).endswith("no pod fares otherwise; only texts change")
+        assert not report.is_quiet
 
 
 async def test_seven_placements_against_rules_are_named() -> None:

@@ -54,6 +54,11 @@ class Difference:
     below: list["Difference"] = field(default_factory=list, repr=False)
 
     @property
+    def is_about_words(self) -> bool:
+        """Whether the pod fares the same and only what is said of it differs."""
+        return self.classes == (Class.SAID,)
+
+    @property
     def chain(self) -> list["Difference"]:
         """The differences from which it follows, the nearest first."""
         links: list[Difference] = []
@@ -132,6 +137,11 @@ class _Linking:
                 case Root():
                     if not difference.parents:
                         difference.roots.append(cause)
+                        break
+                case Difference(is_about_words=True) if not difference.is_about_words:
+                    # Words move no pod; what is behind them may.
+                    if cause in self._linked and not difference.parents:
+                        difference.roots.append(cause.root)
                         break
                 case Difference():
                     is_new = cause in self._linked and cause not in difference.parents

@@ -72,6 +72,10 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
             heard = {name: testimonies[name].get(late, testimonies[name][early]) for name in sides}
             difference.parting = _parting(difference, heard, courses)
     causes.link(differences, known)
+    for difference in differences:
+        if difference.is_about_words:
+            # Both sides did the same: they do not part, whatever the moments tell apart.
+            difference.parting = None
     counts = Counter(each.value for difference in differences for each in difference.classes[:1])
     return DiffReport(
         a=a,

@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import msgspec
 
+from app.analysis.diff import words
 from app.analysis.diff.causes import Difference, Root
-from app.analysis.diff.classes import Class
+from app.analysis.diff.classes import Class, said_of
 from app.analysis.diff.courses import Course
 from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.inputs import Change
 from app.analysis.diff.sides import Side
+from app.analysis.diff.words import Rewritten
 from app.domain.log import doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+
+_SAID = "conditions and Events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +55,33 @@ class DiffReport:
     def roots(self) -> list[tuple[Root, list[Difference]]]:
         """The roots with the differences right below each, in the order of time.
 
-        Changes and switches from which nothing follows are not among them.
+        Changes and switches from which nothing follows are not among them, nor those from which
+        only texts follow (`texts`).
         """
         by_root: dict[Root, list[Difference]] = {}
         for difference in self.differences:
-            if difference.roots:
+            if difference.roots and not difference.is_about_words:
                 by_root.setdefault(difference.roots[0], []).append(difference)
         return sorted(by_root.items(), key=lambda item: item[1][0].parted.time)
+
+    def texts(self) -> list[tuple[Root, list[Rewritten]]]:
+        """What is said otherwise of pods that fare the same, by root and the words that change."""
+        by_root: dict[Root, dict[tuple[str, ...], Rewritten]] = {}
+        for each in self.differences:
+            if not each.is_about_words or each.pair.a is None or each.pair.b is None:
+                continue
+            entries = by_root.setdefault(each.root, {})
+            mine, other = said_of(each.pair.a.refusals), said_of(each.pair.b.refusals)
+            left = [text for text in mine if text not in other]
+            right = [text for text in other if text not in mine]
+            changes = {
+                words.parts(before, after): after or before
+                for before, after in zip_longest(left, right, fillvalue="")
+            }
+            # The same texts in another order, or again after another one.
+            for (before, after), whole in (changes or {("", ""): ""}).items():
+                words.add(entries, _SAID, before, after, each.pair.a.key, whole)
+        return [(root, list(entries.values())) for root, entries in by_root.items()]
 
     def idle(self) -> list[Change]:
         """The changes from which nothing follows."""
@@ -81,6 +106,11 @@ class DiffReport:
                 _difference(each, self.a) for each in self.differences[: self.listed_max]
             ],
             "leftOut": max(0, len(self.differences) - self.listed_max),
+            "texts": [
+                {**rewritten_json(each), "root": root.name}
+                for root, entries in self.texts()
+                for each in entries[: self.listed_max]
+            ],
             "certainty": doubts.certainty(self.doubts),
             "doubts": msgspec.to_builtins(self.doubts),
         }
@@ -104,6 +134,18 @@ def _side(side: Side) -> JsonObject:
         "revision": side.revision,
         "time": _time(side.until),
         "eventsAfter": side.left_out,
+    }
+
+
+def rewritten_json(change: Rewritten) -> JsonObject:
+    """A change of what is written."""
+    return {
+        "what": change.what,
+        "before": change.before,
+        "after": change.after,
+        "whole": change.whole,
+        "count": change.count,
+        "examples": [str(key) for key in change.examples],
     }
 
 

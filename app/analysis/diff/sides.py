@@ -67,16 +67,16 @@ class DiffBounds:
 
 
 def switches_of(side: Side) -> Mapping[str, str]:
-    """The release, gates and quirks that apply, as options of the command line name them."""
+    """The release, quirks and gates that apply, as options of the command line name them."""
     profile = side.profile
     quirks = registry.quirks_of(profile, side.options)
     allocator = registry.allocator_quirks_of(profile, side.options)
     return {
         "profile": profile.patch or profile.version,
-        **{f"gate {gate}": str(profile.enabled(gate)).lower() for gate in GATES},
         **{
             f"quirk {each.name}": "on" if getattr(values, each.name) else "off"
             for values in (quirks, allocator)
             for each in fields(values)
         },
+        **{f"gate {gate}": str(profile.enabled(gate)).lower() for gate in GATES},
     }

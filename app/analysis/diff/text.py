@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from app.analysis.diff import words
 from app.analysis.diff.causes import Difference, Root, RootKind
-from app.analysis.diff.classes import Aspect
+from app.analysis.diff.classes import Aspect, Class
 from app.analysis.diff.inputs import Change
+from app.analysis.diff.matching import Pair
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport, place_text
 from app.analysis.explain import pages
@@ -19,6 +21,9 @@ NAMED_MAX = 3
 
 TEXT_MAX = 160
 """Characters of what was changed, of what each side says."""
+
+SETTINGS_MAX = 480
+"""Characters of the settings that differ, quirks before gates."""
 
 
 def page_json(report: DiffReport | EndReport) -> JsonObject:
@@ -46,7 +51,17 @@ def head_of(report: DiffReport | EndReport) -> str:
 def reasons_of(report: DiffReport) -> list[Reason]:
     """Root causes, below each what follows from it; then what nothing follows from."""
     reasons = [_root(root, below, report) for root, below in report.roots()]
-    if report.switches and not any(root.kind is RootKind.SETTINGS for root, _ in report.roots()):
+    texts = [
+        Reason(
+            text=_root(root, (), report).text,
+            children=tuple(words.reason_of(each) for each in entries),
+        )
+        for root, entries in report.texts()
+    ]
+    if texts:
+        reasons.append(Reason(text="only the text changes", children=tuple(texts), is_kept=True))
+    roots = [root for root, _ in (*report.roots(), *report.texts())]
+    if report.switches and not any(root.kind is RootKind.SETTINGS for root in roots):
         reasons.append(Reason(text=f"settings, without a consequence: {_switches(report)}"))
     reasons += [Reason(text=f"{_changed(change)}: nothing follows") for change in report.idle()]
     return reasons
@@ -98,7 +113,14 @@ def counts_text(report: DiffReport) -> str:
     """How many pods are the same, and how the others differ."""
     if report.is_same:
         return f"every decision is the same: {counts.of(report.same, 'pod')}"
-    classes = ", ".join(f"{count} {name}" for name, count in report.counts.items() if count)
+    said = sum(each.is_about_words for each in report.differences)
+    if said == len(report.differences):
+        pods = counts.of(report.same + said, "pod")
+        return f"no pod fares otherwise; only texts change, of {said} of {pods}"
+    in_words = {Class.SAID.value: "in text only"}
+    classes = ", ".join(
+        f"{count} {in_words.get(name, name)}" for name, count in report.counts.items() if count
+    )
     same, different = counts.of(report.same, "pod"), len(report.differences)
     differ = "differs" if different == 1 else "differ"
     return f"{same} {counts.plural(report.same, 'is')} the same, {different} {differ}: {classes}"
@@ -136,19 +158,27 @@ def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason
 
 def _difference(difference: Difference) -> Reason:
     pair, parting = difference.pair, difference.parting
-    classes = ", ".join(each.value for each in difference.classes)
+    classes = ", ".join(_class_text(each, pair) for each in difference.classes)
     when = timestamps.micro_text(Instant(difference.parted.time))
     text = f"pod {pair.name}: {classes}, from {when} on"
     children: list[Reason] = []
     if pair.a is not None and pair.b is not None:
         children.append(Reason(text=f"A: {_place(difference, 'a')}"))
         children.append(Reason(text=f"B: {_place(difference, 'b')}"))
-    if parting is not None and (parting.a or parting.b):
+    # Where both say the same nothing is known that tells them apart.
+    if parting is not None and parting.a != parting.b:
         place = parting.device or parting.node or "the pod"
         a, b = (pages.shortened(said, TEXT_MAX) for said in (parting.a, parting.b))
         children.append(Reason(text=f"they part at {place}: in A {a}; in B {b}"))
     children += [_difference(each) for each in difference.below]
     return Reason(text=text, children=tuple(children))
+
+
+def _class_text(found: Class, pair: Pair) -> str:
+    if found is not Class.MOVED or pair.a is None or pair.b is None:
+        return found.value
+    nodes = {course.placed.node for course in (pair.a, pair.b) if course.placed is not None}
+    return "moved to another device of its node" if len(nodes) == 1 else found.value
 
 
 def _place(difference: Difference, side: str) -> str:
@@ -161,7 +191,7 @@ def _place(difference: Difference, side: str) -> str:
 
 
 def _switches(report: DiffReport) -> str:
-    return pages.shortened("; ".join(report.switches), TEXT_MAX)
+    return pages.shortened("; ".join(report.switches), SETTINGS_MAX)
 
 
 def _changed(change: Change) -> str:

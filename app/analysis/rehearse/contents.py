@@ -5,9 +5,12 @@ and is counted, not listed. What both say in another order, or more often, is no
 that change by the same words are one entry.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from app.analysis.diff import words
+from app.analysis.diff.words import Rewritten
 from app.analysis.replay import differences, facts
 from app.analysis.replay.differences import Aspect, Compared, Sides
 from app.analysis.replay.traces import Trace
@@ -16,30 +19,10 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 
-EXAMPLES_MAX = 5
-"""Objects that are named of one change; all are counted."""
-
 TEXTS = frozenset((Aspect.CONDITIONS, Aspect.RULES, Aspect.SAID))
 
 _SAID_ELSEWHERE = ("status.conditions",)
 """Fields of objects that are compared as texts."""
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Rewritten:
-    """One change of what is written, and the objects that show it.
-
-    `what` is a condition, an Event, or the path of a field with its kind; `before` and `after` are
-    the words or values that differ, empty where there are none. `whole` is the first text as it
-    would be, or as it was where it is not written any more.
-    """
-
-    what: str
-    before: str
-    after: str
-    whole: str = ""
-    count: int = 0
-    examples: list[ObjectKey] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,19 +64,23 @@ def changed(
             consequences.add(sides.uid)
         elif sides.aspect in TEXTS and not sides.is_order:
             for what, left, right in _texts(sides):
-                _add(texts, what, *_parts(left, right), key, whole=right or left)
+                words.add(texts, what, *words.parts(left, right), key, whole=right or left)
         elif sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
             for what, left, right in _fields(sides, key):
-                _add(fields, what, left, right, key)
+                words.add(fields, what, left, right, key)
     return Contents(
         texts=tuple(texts.values()), fields=tuple(fields.values()), following=len(consequences)
     )
 
 
-def counted(compared: Compared) -> dict[str, int]:
-    """How many decisions are the same, by aspect."""
+def counted(compared: Compared) -> tuple[dict[str, int], dict[str, int]]:
+    """How many decisions are the same, and how many there are, by aspect."""
+    different = Counter(sides.aspect for sides in compared.different.values())
     aspects = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.CONDITIONS, Aspect.SAID)
-    return {aspect.value: compared.same[aspect] for aspect in aspects if compared.same[aspect]}
+    same = {aspect.value: compared.same[aspect] for aspect in aspects}
+    every = {aspect.value: compared.same[aspect] + different[aspect] for aspect in aspects}
+    present = [name for name, count in every.items() if count]
+    return {name: same[name] for name in present}, {name: every[name] for name in present}
 
 
 def _concerns(uid: str, pods: frozenset[str], before: Trace, after: Trace) -> bool:
@@ -109,18 +96,6 @@ def _counts_pods(key: ObjectKey) -> bool:
     """Whether the status of an object counts pods: a workload, a rule, a budget."""
     is_workload = key.group in (api_groups.APPS, api_groups.BATCH, api_groups.POLICY)
     return is_workload or (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
-
-
-def _parts(left: str, right: str) -> tuple[str, str]:
-    """The words in which two texts differ; whole texts where one is not written."""
-    old, new = left.split(" "), right.split(" ")
-    if not left or not right:
-        return left, right
-    while old and new and old[0] == new[0]:
-        old, new = old[1:], new[1:]
-    while old and new and old[-1] == new[-1]:
-        old, new = old[:-1], new[:-1]
-    return " ".join(old), " ".join(new)
 
 
 def _texts(sides: Sides) -> Iterator[tuple[str, str, str]]:
@@ -160,18 +135,3 @@ def _fields(sides: Sides, key: ObjectKey) -> Iterator[tuple[str, str, str]]:
 
 def _shown(value: object) -> str:
     return "" if value is None else canonical_json(value).decode()
-
-
-def _add(
-    listed: dict[tuple[str, ...], Rewritten],
-    what: str,
-    before: str,
-    after: str,
-    key: ObjectKey,
-    whole: str = "",
-) -> None:
-    place = (what, before, after)
-    change = listed.setdefault(place, Rewritten(what=what, before=before, after=after, whole=whole))
-    change.count += 1
-    if len(change.examples) < EXAMPLES_MAX and key not in change.examples:
-        change.examples.append(key)

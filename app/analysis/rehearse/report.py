@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import msgspec
 
 from app.analysis.diff.causes import Difference
-from app.analysis.diff.report import DiffReport
+from app.analysis.diff.report import DiffReport, rewritten_json
 from app.analysis.rehearse.admission import FieldsKept, RefusedWrite
-from app.analysis.rehearse.contents import Contents, Rewritten
+from app.analysis.rehearse.contents import Contents
 from app.analysis.rehearse.defects import Defects, Incidence
 from app.analysis.rehearse.versions import VersionUse
 from app.analysis.replay.unapplied import Unapplied
@@ -27,7 +27,8 @@ class Rehearsal:
     In `diff` A is the world as it was, and B as it would be; it holds what is decided otherwise
     because of the release. `aside` are differences that follow from pods which are decided
     otherwise than recorded without any change, `unlike` those pods and claims: whatever they do
-    says nothing. `compared` counts what is the same in the recording and in A, by aspect.
+    says nothing. `compared` counts what is the same in the recording and in A, by aspect, of
+    as many as `decided` says.
     `recorded_with` are switches that the recorded control plane was found to have had, which the
     cluster keeps. `unapplied` are inputs that do not apply in B and did in A, but for those that
     are `refused`. `doubtful` are objects that both APIs refuse here though they were recorded.
@@ -41,6 +42,7 @@ class Rehearsal:
     aside: Sequence[Difference]
     unlike: Sequence[ObjectKey]
     compared: Mapping[str, int]
+    decided: Mapping[str, int]
     recorded_with: Sequence[str]
     refused: Sequence[RefusedWrite]
     dropped: Sequence[FieldsKept]
@@ -54,16 +56,35 @@ class Rehearsal:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing changes with the release."""
+        """Whether nothing changes with the release, as far as can be told."""
+        return self.changes_texts_only and not self.contents.texts
+
+    @property
+    def changes_texts_only(self) -> bool:
+        """Whether at most texts change: every pod fares the same, every write is taken as it was.
+
+        An input that does not apply in B alone is a change, and so is a pod that fares otherwise
+        there, though that is unsure.
+        """
         return self.diff.is_same and not (
             self.refused
             or self.dropped
             or self.begins
             or self.versions
-            or self.contents.texts
             or self.contents.fields
             or self.defects.changing
+            or self.unapplied
+            or self.aside
         )
+
+    @property
+    def outcome(self) -> str:
+        """What changes, in a few words."""
+        if self.is_quiet:
+            return "nothing changes"
+        if self.changes_texts_only:
+            return "no pod fares otherwise; only texts change"
+        return "something changes"
 
     @property
     def over_limit(self) -> list[RefusedWrite]:
@@ -77,7 +98,7 @@ class Rehearsal:
             "revision": self.revision,
             "from": self.source,
             "to": self.target,
-            "outcome": "nothing changes" if self.is_quiet else "something changes",
+            "outcome": self.outcome,
             "settings": list(self.diff.switches),
             "refused": [
                 {**_write(each), "text": each.text, "version": each.version}
@@ -88,8 +109,8 @@ class Rehearsal:
             "fieldsBeginToBeKept": [_kept(each) for each in self.begins[:LISTED_MAX]],
             "versions": [msgspec.to_builtins(each) for each in self.versions],
             "decisions": self.diff.to_json(),
-            "texts": [_rewritten(each) for each in self.contents.texts[:LISTED_MAX]],
-            "fields": [_rewritten(each) for each in self.contents.fields[:LISTED_MAX]],
+            "texts": [rewritten_json(each) for each in self.contents.texts[:LISTED_MAX]],
+            "fields": [rewritten_json(each) for each in self.contents.fields[:LISTED_MAX]],
             "followFromDecisions": self.contents.following,
             "defects": {
                 "repaired": list(self.defects.repaired),
@@ -97,6 +118,7 @@ class Rehearsal:
                 "shown": [_incidence(each) for each in self.defects.incidents],
             },
             "compared": dict(self.compared),
+            "decided": dict(self.decided),
             "recordedWith": list(self.recorded_with),
             "unsure": {
                 "unlikeWithoutChange": [str(key) for key in self.unlike],
@@ -124,17 +146,6 @@ def _kept(entry: FieldsKept) -> JsonObject:
         "revision": entry.revision,
         "author": entry.author,
         "texts": list(entry.texts),
-    }
-
-
-def _rewritten(change: Rewritten) -> JsonObject:
-    return {
-        "what": change.what,
-        "before": change.before,
-        "after": change.after,
-        "whole": change.whole,
-        "count": change.count,
-        "examples": [str(key) for key in change.examples],
     }
 
 

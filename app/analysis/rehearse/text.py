@@ -3,21 +3,19 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from app.analysis import profiles
 from app.analysis.diff import text as diff_text
+from app.analysis.diff import words
 from app.analysis.diff.causes import RootKind
 from app.analysis.explain import pages
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.recordings import uncertainty
 from app.analysis.rehearse.admission import FieldsKept
-from app.analysis.rehearse.contents import Rewritten
 from app.analysis.rehearse.defects import Incidence, Shows
 from app.analysis.rehearse.report import Rehearsal
 
 LINES_MAX = 120
 """Lines of a page; the JSON has everything."""
-
-TEXT_MAX = 200
-"""Characters of a text or a value."""
 
 _IN_WORDS = {
     "nodes": "placements",
@@ -41,7 +39,7 @@ def page(report: Rehearsal, width: int) -> list[str]:
 
 def head_of(report: Rehearsal) -> str:
     """What is rehearsed, and whether anything changes."""
-    return f"{subject_of(report)}: {'nothing' if report.is_quiet else 'something'} changes"
+    return f"{subject_of(report)}: {report.outcome}"
 
 
 def subject_of(report: Rehearsal) -> str:
@@ -54,23 +52,28 @@ def subject_of(report: Rehearsal) -> str:
 
 def notes_of(report: Rehearsal) -> list[str]:
     """What was compared, with which settings, and how sure it is."""
-    counts = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in report.compared.items()]
-    notes = [
-        f"compared: {', '.join(counts) or 'no decision'} that are decided again as they were; "
-        "A is the history as it was, B as it would be"
+    counts = [
+        f"{report.compared[name]} of {count} {_IN_WORDS.get(name, name)}"
+        for name, count in report.decided.items()
     ]
+    compared = f"{', '.join(counts)} are decided again as they were" if counts else "no decision"
+    notes = [f"compared: {compared}; A is the history as it was, B as it would be"]
     if report.recorded_with:
         shown = ", ".join(report.recorded_with)
         notes.append(f"the recording shows these switches, and they are kept: {shown}")
     gates = [each.removeprefix("gate ") for each in report.diff.switches if "gate " in each[:5]]
     if gates:
         notes.append(f"gates: {', '.join(gates)}")
-    for numbers, words in (
+    for numbers, word in (
         (report.defects.repaired, "repaired"),
         (report.defects.introduced, "introduced"),
     ):
-        if numbers:
-            notes.append(f"known defects {words}: {', '.join(numbers)} (`redra profiles`)")
+        if numbers and report.is_quiet:
+            listing = ", ".join(numbers)
+            notes.append(f"known defects {word}: {listing} (`redra profiles {numbers[0]}`)")
+        elif numbers:
+            notes.append(f"known defects {word}:")
+            notes += [f"  {number}: {profiles.WORDS[number]}" for number in numbers]
     return [*notes, *_unsure(report)]
 
 
@@ -86,8 +89,8 @@ def reasons_of(report: Rehearsal) -> list[Reason]:
         ),
         _branch(_decisions_text(report), _decisions(report)),
         _branch("known defects that show", _incidents(report.defects.changing)),
-        _branch("texts", [_rewritten(each) for each in report.contents.texts]),
-        _branch("contents", [_rewritten(each) for each in report.contents.fields]),
+        _branch("texts", [words.reason_of(each) for each in report.contents.texts]),
+        _branch("contents", [words.reason_of(each) for each in report.contents.fields]),
     )
     reasons = [reason for branch in branches for reason in branch]
     if reasons and report.contents.following:
@@ -175,25 +178,6 @@ def _incidents(incidents: Sequence[Incidence]) -> Iterator[Reason]:
                 ),
             ),
         )
-
-
-def _rewritten(change: Rewritten) -> Reason:
-    before, after = (pages.shortened(text, TEXT_MAX) for text in (change.before, change.after))
-    match bool(change.before), bool(change.after):
-        case True, True:
-            text = f'"{before}" becomes "{after}"'
-        case True, False:
-            text = f'no longer "{before}"'
-        case False, True:
-            text = f'now also "{after}"'
-        case _:
-            text = "in other words"
-    names = listed([str(key) for key in change.examples], len(change.examples))
-    rest = ""
-    if change.whole and change.whole not in (change.before, change.after):
-        rest = f"; such as: {pages.shortened(change.whole, TEXT_MAX)}"
-    times = "once" if change.count == 1 else f"{change.count} times"
-    return Reason(text=f"{change.what}, {times}: {text} ({names}){rest}")
 
 
 def _unsure(report: Rehearsal) -> Iterator[str]:

@@ -315,7 +315,7 @@ class Rehearsal(Model):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    outcome: str = Field(description="nothing changes or something changes")
+    outcome: str = Field(description="Nothing changes, only texts, or something")
     refused: list[dict[str, Any]] = Field(description="Recorded writes that its API refuses")
     versions: list[dict[str, Any]] = Field(description="API versions gone or newly deprecated")
     decisions: dict[str, Any] = Field(description="A comparison: A as it was, B as it would be")

@@ -144,6 +144,7 @@ async def _report(
     diff = await diffing.drive(comparing.compare(*sides, wanted.bounds))
     compared = differences.compare(recording.trace, worlds.before.trace, source.schemas)
     unlike = worlds.unlike(compared)
+    same, decided = contents.counted(compared)
     diff, aside = _sorted(diff, set(unlike.values()))
     changed = {
         course.uid
@@ -160,7 +161,8 @@ async def _report(
         diff=diff,
         aside=aside,
         unlike=sorted(unlike.values()),
-        compared=contents.counted(compared),
+        compared=same,
+        decided=decided,
         recorded_with=list(control.switches.words()),
         refused=admission.refused,
         dropped=admission.dropped,

@@ -18,6 +18,15 @@ def test_profiles_stand_in_the_order_of_their_releases() -> None:
     assert profiles.names() == ("1.34", "1.35", "1.36", "1.36.0", "1.36.1", "1.36.2", "1.37")
 
 
+def test_each_quirk_has_words() -> None:
+    assert profiles.WORDS.keys() == profiles.facts_of("1.36").quirks.keys()
+    said = CliRunner().invoke(root, ["profiles", "C15"]).output
+    assert said.splitlines() == [
+        "c15: Deleting a claim wakes no pod",
+        "on in: 1.34, 1.35, 1.36, 1.36.0, 1.36.1, 1.36.2",
+    ]
+
+
 def test_patch_release_has_gates_and_versions_of_its_minor_release_and_quirks_of_its_own() -> None:
     minor, patch = profiles.facts_of("1.36"), profiles.facts_of("1.36.2")
     assert (patch.release, patch.gates, patch.versions) == ("1.36", minor.gates, minor.versions)

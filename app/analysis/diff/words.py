@@ -1,0 +1,80 @@
+"""Texts that differ, by the words that do: those that change by the same words are one entry."""
+
+from dataclasses import dataclass, field
+
+from app.analysis.explain import pages
+from app.analysis.explain.reasons import Reason, listed
+from app.domain.log import ObjectKey
+
+EXAMPLES_MAX = 5
+"""Objects that are named of one change; all are counted."""
+
+TEXT_MAX = 200
+"""Characters of a text or a value."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Rewritten:
+    """One change of what is written, and the objects that show it.
+
+    `what` is a condition, an Event, or the path of a field with its kind; `before` and `after` are
+    the words or values that differ, empty where there are none. `whole` is the first text as it
+    would be, or as it was where it is not written any more.
+    """
+
+    what: str
+    before: str
+    after: str
+    whole: str = ""
+    count: int = 0
+    examples: list[ObjectKey] = field(default_factory=list)
+
+
+def parts(left: str, right: str) -> tuple[str, str]:
+    """The words in which two texts differ; whole texts where one is not written."""
+    old, new = left.split(" "), right.split(" ")
+    if not left or not right:
+        return left, right
+    while old and new and old[0] == new[0]:
+        old, new = old[1:], new[1:]
+    while old and new and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    return " ".join(old), " ".join(new)
+
+
+def add(
+    entries: dict[tuple[str, ...], Rewritten],
+    what: str,
+    before: str,
+    after: str,
+    key: ObjectKey,
+    whole: str = "",
+) -> None:
+    """Count a change of an object with those of the same words."""
+    place = (what, before, after)
+    change = entries.setdefault(
+        place, Rewritten(what=what, before=before, after=after, whole=whole)
+    )
+    change.count += 1
+    if len(change.examples) < EXAMPLES_MAX and key not in change.examples:
+        change.examples.append(key)
+
+
+def reason_of(change: Rewritten) -> Reason:
+    """A change in words."""
+    before, after = (pages.shortened(text, TEXT_MAX) for text in (change.before, change.after))
+    match bool(change.before), bool(change.after):
+        case True, True:
+            text = f'"{before}" becomes "{after}"'
+        case True, False:
+            text = f'no longer "{before}"'
+        case False, True:
+            text = f'now also "{after}"'
+        case _:
+            text = "in other words"
+    names = listed([str(key) for key in change.examples], len(change.examples))
+    rest = ""
+    if change.whole and change.whole not in (change.before, change.after):
+        rest = f"; such as: {pages.shortened(change.whole, TEXT_MAX)}"
+    times = "once" if change.count == 1 else f"{change.count} times"
+    return Reason(text=f"{change.what}, {times}: {text} ({names}){rest}")
