@@ -186,9 +186,8 @@ def _run(arguments: Sequence[str]) -> int:
         root(args=list(arguments), prog_name="redra")
     except SystemExit as done:
         if isinstance(done.__context__, BrokenPipeError):
-            # Typer has met it and ends with 1; the reader of our output has what it wants.
-            console.silence()
-            return 0
+            # Typer has met it and ends with 1.
+            return _end_broken()
         return done.code if isinstance(done.code, int) else 1
     except (InputError, LogError, Rejected, ServerUnreachable) as problem:
         return _report(problem)
@@ -197,11 +196,19 @@ def _run(arguments: Sequence[str]) -> int:
         if known is None:
             raise
         if isinstance(known, BrokenPipeError):
-            console.silence()
-            return 0
+            return _end_broken()
         return _report(known)
     except KeyboardInterrupt:
         return 130
+    return 0
+
+
+def _end_broken() -> int:
+    """The exit code after a broken pipe: 0 where the reader of our output has what it wants."""
+    if not console.is_unread():
+        console.complain("a connection broke while it was written to")
+        return 1
+    console.silence()
     return 0
 
 

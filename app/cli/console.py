@@ -2,11 +2,12 @@
 
 import io
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TextIO, TypeVar
 
 import msgspec
 import typer
@@ -28,6 +29,9 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of th
 Answer = TypeVar("Answer")
 
 _UNICODE = ("utf-8", "utf8")
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal obeys instead of showing it, but for line ends and tabs."""
 
 
 def prepare() -> None:
@@ -53,9 +57,18 @@ def check_free(path: Path, *, force: bool) -> None:
         )
 
 
-def say(text: str = "") -> None:
-    """One line of the answer."""
-    sys.stdout.write(text + "\n")
+def visible(text: str) -> str:
+    """The text with its control characters spelt out, as in `\\x1b[2J`; line ends and tabs stay.
+
+    What histories hold was written by anyone: nothing of it is a command to the terminal.
+    """
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def say(text: str = "", style: str = "") -> None:
+    """One line of the answer, its control characters spelt out; `style` is one of terminals."""
+    line = visible(text)
+    sys.stdout.write((styled(line, style) if style else line) + "\n")
 
 
 def flush() -> None:
@@ -66,7 +79,7 @@ def flush() -> None:
 def say_json(value: Any) -> None:
     """The answer as JSON, indented, keys sorted."""
     text = msgspec.json.encode(value, order="sorted")
-    say(msgspec.json.format(text, indent=2).decode())
+    say_encoded(msgspec.json.format(text, indent=2))
 
 
 def say_yaml(value: Any) -> None:
@@ -78,23 +91,38 @@ def say_yaml(value: Any) -> None:
 
 def say_json_line(value: Any) -> None:
     """One JSON document on one line."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    say_encoded(msgspec.json.encode(value))
+
+
+def say_encoded(document: bytes) -> None:
+    """A JSON document as it is; controls that JSON allows in strings are escaped as JSON has it."""
+    text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", document.decode())
+    sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
     """Something about the work rather than its answer."""
-    sys.stderr.write(text + "\n")
+    _tell(visible(text))
 
 
 def complain(text: str) -> None:
     """Why the command ends without its answer: one sentence."""
-    sys.stderr.write(f"redra: {text}\n")
+    _tell(f"redra: {visible(text)}")
+
+
+def _tell(line: str) -> None:
+    """The work goes on, and its exit code stays, when nobody reads what is said about it."""
+    try:
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+    except BrokenPipeError:
+        silence(sys.stderr)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns as kubectl prints them: upper-case headings, three blanks between."""
     lines = [[str(heading).upper() for heading in headings]]
-    lines += [["" if cell is None else str(cell) for cell in row] for row in rows]
+    lines += [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     for line in lines:
         say(columns(line, widths))
@@ -128,10 +156,20 @@ def width() -> int:
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 
-def silence() -> None:
-    """Stop writing to a standard output that nobody reads any more."""
+def is_unread() -> bool:
+    """Whether standard output is a pipe whose reader is gone."""
+    import select
+
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), select.POLLOUT)
+    return any(state & (select.POLLERR | select.POLLHUP) for _, state in poll.poll(0))
+
+
+def silence(stream: TextIO | None = None) -> None:
+    """Stop writing to a stream that nobody reads any more; standard output when none is given."""
     devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, sys.stdout.fileno())
+    os.dup2(devnull, (stream or sys.stdout).fileno())
+    os.close(devnull)
 
 
 def run(work: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -58,7 +58,7 @@ def why(
         console.say_json(answer)
         return
     for number, line in enumerate(page(answer, console.width())):
-        console.say(console.styled(line, console.HEAD) if number == 0 else line)
+        console.say(line, console.HEAD if number == 0 else "")
 
 
 def _subject(words: list[str]) -> tuple[str, str]:

@@ -149,7 +149,7 @@ def log(
         _print_log(source, source.history(name), after, limit, follow=follow)
         return
     for line in lines:
-        console.say(line.decode())
+        console.say_encoded(line)
         if follow:
             console.flush()
 

@@ -9,7 +9,7 @@ import typer
 from app.cli import console, replaying
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
-from app.cli.console import Output, OutputOption
+from app.cli.console import ForceOption, Output, OutputOption
 from app.cli.pacing import watching
 from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption, SchedulerOption
 from app.cli.serving import DataOption
@@ -32,6 +32,7 @@ def head(
     file: Annotated[
         Path | None, typer.Option("--output-file", "-o", help="Write it to this file.")
     ] = None,
+    force: ForceOption = False,
     public_key: Annotated[
         bool, typer.Option("--public-key", help="Print the public key as PEM instead.")
     ] = False,
@@ -42,6 +43,8 @@ def head(
     Keep it where nobody who can write the database can write. `redra verify --head FILE` then
     notices a log that was cut short or written anew.
     """
+    from app.adapters import whole_files
+
     source = AnswerSource(data)
     if public_key:
         from app.bootstrap import heads
@@ -49,12 +52,14 @@ def head(
         source.refuse_server("the public key")
         console.say(heads.own_key(source.settings).public_pem.rstrip())
         return
+    if file is not None:
+        console.check_free(file, force=force)
     signed = _signed(source, console.named_history(named, history), to)
     if file is None:
         console.say_json(signed.to_json())
         return
     try:
-        file.write_bytes(signed.covered_and_signed())
+        whole_files.write(file, signed.covered_and_signed())
     except OSError as problem:
         raise InputError(f"it cannot be written: {problem.strerror}", place=str(file)) from problem
     console.say(f"{file}: head of {signed.history} at revision {signed.revision}")

@@ -1,12 +1,17 @@
 """Outputs that are there stay as they are, unless --force is given; wrong options are named."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
+from app.bootstrap.sweeping import running
 from tests.cluster import Cluster
-from tests.command_line import redra
+from tests.command_line import ROOT, redra
 from tests.simulation import planted_soak
 
 
@@ -53,10 +58,42 @@ def test_file_that_is_there_is_overwritten_only_by_force(
 def test_report_and_bundle_are_refused_before_any_history_is_opened(tmp_path: Path) -> None:
     file = tmp_path / "out"
     file.write_text("mine")
-    for command in ("report", "export"):
+    for command in ("report", "export", "head"):
         code, _, error = redra(command, "default", "-o", file)
         assert (code, "overwrite it: --force" in error) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_file_is_written_though_nobody_reads_what_is_said(bundle: Path, closed: str) -> None:
+    file = bundle.parent / "small.zip"
+    reading, writing = os.pipe()
+    os.close(reading)
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, closed: writing}
+    words = ["minimise", bundle, "--keep", "unschedulable", "-o", file]
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", *words],
+        cwd=ROOT, timeout=120, check=False, **streams,
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, file.exists()) == (0, True)
+
+
+def test_sweeps_of_one_folder_do_not_take_each_others_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, write = tmp_path / "cell.json", Path.write_bytes
+
+    def write_twice(path: Path, content: bytes) -> int:
+        monkeypatch.setattr(Path, "write_bytes", write)
+        size = write(path, content)
+        running._keep(file, {"of": "another sweep"})
+        return size
+
+    monkeypatch.setattr(Path, "write_bytes", write_twice)
+    running._keep(file, {"of": "this sweep"})
+    assert msgspec.json.decode(file.read_bytes()) == {"of": "this sweep"}
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_tables_of_other_runs_are_overwritten_only_by_force(bundle: Path) -> None:

@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 import msgspec
 import yaml
 
+from app.adapters import whole_files
 from app.analysis.handover import cases, manifests, redaction, stories
 from app.analysis.minimise.material import Material
 from app.analysis.verify.invariants import InvariantWatch
@@ -188,12 +189,9 @@ def _broken(ran: Ran) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        whole_files.write(path, text.encode())
     except OSError as problem:
-        partial.unlink(missing_ok=True)
         raise InputError(f"it cannot be written: {problem.strerror}", place=str(path)) from problem
 
 

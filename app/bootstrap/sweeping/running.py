@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.adapters import whole_files
 from app.analysis.sweep import measures, plans
 from app.analysis.sweep.plans import Cell, Plan
 from app.bootstrap.executors import Executor, Task
@@ -106,9 +107,7 @@ def _names(plan: Plan, digests: dict[str, str]) -> dict[int, str]:
 
 def _keep(path: Path, result: object) -> None:
     """A file that is there is whole."""
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(msgspec.json.encode(result, order="sorted"))
-    partial.replace(path)
+    whole_files.write(path, msgspec.json.encode(result, order="sorted"))
 
 
 def _row(cell: Cell, results: dict[int, JsonObject], problem: str) -> JsonObject:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.adapters import whole_files
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 from app.web import sweeps
@@ -48,8 +49,8 @@ def write(rows: Sequence[JsonObject], folder: Path, title: str) -> list[str]:
     writer.writeheader()
     writer.writerows(flat)
     try:
-        _replace(folder / "table.csv", text.getvalue().encode())
-        _replace(folder / "index.html", sweeps.page(flat, columns, title).encode())
+        whole_files.write(folder / "table.csv", text.getvalue().encode())
+        whole_files.write(folder / "index.html", sweeps.page(flat, columns, title).encode())
         names = ["table.csv", "index.html"]
         return [*names, *_parquet(flat, columns, folder)]
     except OSError as problem:
@@ -65,9 +66,9 @@ def _parquet(rows: Sequence[JsonObject], columns: Sequence[str], folder: Path) -
     except ImportError:
         return []
     table = pyarrow.table({name: [row[name] for row in rows] for name in columns})
-    partial = folder / ".table.parquet.partial"
-    parquet.write_table(table, partial)
-    partial.replace(folder / "table.parquet")
+    content = io.BytesIO()
+    parquet.write_table(table, content)
+    whole_files.write(folder / "table.parquet", content.getvalue())
     return ["table.parquet"]
 
 
@@ -79,9 +80,3 @@ def _flat(row: JsonObject, columns: Sequence[str]) -> JsonObject:
         else row.get(name)
         for name in columns
     }
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)

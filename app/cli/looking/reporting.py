@@ -55,6 +55,8 @@ def report(
     """
     import sys
 
+    from app.adapters import whole_files
+
     source, named = AnswerSource(data), console.named_history(named, history)
     place = source.history(named)
     suffix = "html" if format is Format.HTML else "json"
@@ -68,7 +70,7 @@ def report(
         sys.stdout.buffer.write(answer)
         return
     try:
-        target.write_bytes(answer)
+        whole_files.write(target, answer)
     except OSError as problem:
         raise InputError(
             f"the file cannot be written: {problem.strerror}", place=str(target)
