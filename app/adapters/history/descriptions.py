@@ -23,7 +23,7 @@ from typing import Any
 from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values.json_tree import JsonObject
 
-_LINE = re.compile(r"^(?P<blank> *)(?P<label>\S.*?):(?:[ \t]+(?P<value>.*?))?[ \t]*$")
+_LINE = re.compile(r"(?P<blank> *)(?P<label>\S.*?):(?:[ \t]+(?P<value>.*))?")
 _OPEN = ("&&", "||", "(", ",", "?", "+", "[", " in")
 """What a line of an expression ends with that goes on in the next one."""
 
@@ -72,7 +72,7 @@ class _Page:
         """The present line when it has a name at the level."""
         if self._at >= len(self._lines):
             return None
-        match = _LINE.match(self._lines[self._at])
+        match = _LINE.fullmatch(self._lines[self._at].rstrip(" \t"))
         return match if match is not None and len(match["blank"]) == indent else None
 
     def _rest(self, text: str) -> str:

@@ -21,7 +21,8 @@ _TITLES = re.compile(
     r"^(?:NAMESPACE\s+)?(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
-_COMMAND = re.compile(r"\b(?:kubectl|oc|k)\b.*?\bget\s+(?:-\S+\s+)*(?P<name>[a-z][\w.,-]*)")
+_PROGRAM = re.compile(r"\b(?:kubectl|oc|k)\b")
+_GET = re.compile(r"(?<![\w-])get\s+(?:-\S+\s+)*+(?P<name>[a-z][\w.,-]*)")
 _COMMAND_NAMESPACE = re.compile(r"(?:\s-n[ =]?|--namespace[ =])(?P<name>[a-z0-9-]+)")
 _ROW_NAME = re.compile(r"[a-z0-9][a-z0-9.:/_-]*")
 _NONE = ("<none>", "<unset>", "<unknown>", "")
@@ -53,7 +54,9 @@ _BY_TITLES = (
 
 _EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
-_TAINT = re.compile(r"(?P<key>[^=:\s]+)(?:=(?P<value>[^:]*))?:(?P<effect>No\w+|Prefer\w+)")
+_TAINT = re.compile(
+    r"(?<![^=:\s])(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?:(?P<effect>No\w+|Prefer\w+)"
+)
 
 
 def parse(
@@ -99,7 +102,8 @@ def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
 def _asked(lines: Sequence[str], at: int) -> tuple[str, Kind | None]:
     """The namespace and the kind that the command above a table names."""
     for line in reversed(lines[max(0, at - 2) : at]):
-        command = _COMMAND.search(line)
+        program = _PROGRAM.search(line)
+        command = None if program is None else _GET.search(line, program.end())
         if command is not None:
             namespace = _COMMAND_NAMESPACE.search(line)
             kinds = registry.find_name(command["name"].partition("/")[0])

@@ -22,7 +22,8 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
-_TITLE = re.compile(r'^"?[\w@$.\[\] /-]+"?(,"?[\w@$.\[\] /-]*"?)+$')
+_NAME = r"[\w@$.\[\] /-]"
+_TITLE = re.compile(rf'(?:"{_NAME}+"|{_NAME}+)(?:,(?:"{_NAME}*"|{_NAME}*))+')
 _UTC = " [UTC]"
 _PORTAL_TIME = "%m/%d/%Y, %I:%M:%S.%f %p"
 _PATHS = ("protoPayload.", "resource.")
@@ -31,7 +32,7 @@ _PATHS = ("protoPayload.", "resource.")
 def is_table(source: ByteSource) -> bool:
     """True for a table in whose first rows an audit event stands."""
     first = next(source.lines(), None)
-    if first is None or not _TITLE.match(_text(first[1]).strip()):
+    if first is None or not _TITLE.fullmatch(_text(first[1]).strip()):
         return False
     try:
         rows = _rows(source)

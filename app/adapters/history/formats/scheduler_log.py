@@ -27,7 +27,7 @@ _LINE = re.compile(
 )
 _STAMPED = re.compile(r"(?P<stamp>\d{4}-\d\d-\d\dT\S+)\s+(?:std(?:out|err) [FP] )?(?=[IWEF]\d{4} )")
 _MESSAGE = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"')
-_FIELD = re.compile(r'(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S+))')
+_FIELD = re.compile(r'\b(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S+))')
 _HEAD = re.compile(
     rb"^(?:\S+ (?:std(?:out|err) [FP] )?)?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ ", re.M
 )

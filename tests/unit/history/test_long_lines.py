@@ -1,0 +1,86 @@
+"""Lines of foreign files that a pattern would try in so many ways that it never ended."""
+
+import io
+import re
+
+import pytest
+
+from app.adapters.history import descriptions, printed
+from app.adapters.history.audit import tables
+from app.adapters.history.formats import scheduler_log
+from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.unpacking import ByteSource
+
+MANY = 1_000_000
+
+
+def table(text):
+    return ByteSource("a.csv", lambda: io.BytesIO(text.encode()), DEFAULT_LIMITS)
+
+
+@pytest.mark.parametrize("cell", [',"', ',""', ",a", ',"a'])
+def test_line_of_many_cells_that_is_no_title_is_refused(cell):
+    assert not tables.is_table(table("a" + cell * 5_000 + "!"))
+
+
+@pytest.mark.parametrize(
+    ("title", "is_title"),
+    [
+        ("TimeGenerated [UTC],log_s", True),
+        ('"TimeGenerated [UTC]","log_s",', True),
+        ('"a",b,"",c d', True),
+        ("protoPayload.methodName,timestamp", True),
+        ("alone", False),
+        (",a", False),
+        ("a,b!", False),
+        ('{"a": 1, "b": 2}', False),
+    ],
+)
+def test_titles_of_tables(title, is_title):
+    assert (tables._TITLE.fullmatch(title) is not None) == is_title
+
+
+def test_long_line_of_a_description_is_read():
+    blank = " " * MANY
+    match = descriptions._Page([f"a:  x{blank}y \t"])._line(0)
+    assert (match["label"], match["value"]) == ("a", f"x{blank}y")
+
+
+def test_fields_after_a_long_word_of_a_scheduler_log_are_read():
+    rest = f'"Successfully bound pod to node" {"x" * MANY} pod="a/b" node="n1"'
+    assert scheduler_log._attempt(rest)[1:] == (
+        "a",
+        "b",
+        "Successfully bound pod to node: node n1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("$ kubectl -n a get -o wide pods", "wide"),
+        ("root@host # k get --all-namespaces pods,nodes", "pods,nodes"),
+        ("kubectl describe pod; oc get nodes", "nodes"),
+        ("k " * MANY, None),
+        ("k get " + "-get " * 20_000, None),
+    ],
+)
+def test_command_above_a_table(monkeypatch, line, name):
+    asked = []
+    monkeypatch.setattr(printed.registry, "find_name", lambda text: asked.append(text) or [None])
+    printed._asked([line], 1)
+    assert asked == ([] if name is None else [name])
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("gpu=yes:NoSchedule", ("gpu", "yes", "NoSchedule")),
+        ("example.com/gpu:NoExecute", ("example.com/gpu", None, "NoExecute")),
+        ("x" * MANY, None),
+        ("a=" * MANY, None),
+    ],
+)
+def test_taint_of_a_description(line, parts):
+    match: re.Match | None = printed._TAINT.search(line)
+    assert (match and match.group("key", "value", "effect")) == parts
