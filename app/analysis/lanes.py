@@ -34,7 +34,7 @@ class LanesRequest:
     """Which lanes are wanted: of one namespace, of objects whose name holds `name`; empty: all.
 
     Only what lasted at some time from `since` to `until` is shown; None: from the first to the
-    last.
+    last. Nothing is after the moment that is shown.
     """
 
     namespace: str = ""
@@ -134,6 +134,8 @@ def of(
         wanted.since if wanted.since is not None else Instant(0),
         now if wanted.until is None else min(now, wanted.until),
     )
+    if window.begin > window.end:
+        return _nothing(history, chronicle, until, window.end)
     lanes: list[Lane] = []
     shapes = visited = 0
     shown: set[ObjectKey] = set()
@@ -187,6 +189,14 @@ def of(
             if gap.end[0] <= until and window.begin <= gap.end[1] and gap.begin[1] <= window.end
         ),
         omitted=omitted,
+    )
+
+
+def _nothing(history: str, chronicle: Chronicle, until: Revision, now: Instant) -> Lanes:
+    text = timestamps.micro_text(now)
+    examined = Revision(min(chronicle.revision, until))
+    return Lanes(
+        history=history, revision=until, examined=examined, begin=text, end=text, lanes=(), gaps=()
     )
 
 

@@ -24,7 +24,7 @@ async def rehearse(
     history = await find_history(store, name)
     wanted = Wanted(
         release=release,
-        until=await find_revision(store, history, moment, option="--at"),
+        until=await find_revision(store, history, moment, option=f"{name}@{moment}"),
         gates=switches(settings.gates, place="--gate"),
         quirks=switches(settings.quirks.lower(), place="--quirk"),
         exhibits=titles(),

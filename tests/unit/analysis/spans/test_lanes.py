@@ -92,6 +92,16 @@ def test_stretch_of_time_shows_the_states_that_objects_had_in_it(seed):
         )
 
 
+@pytest.mark.parametrize("later", [None, 2])
+def test_nothing_is_after_the_moment_that_is_shown(later):
+    log, moments = random_log(1)
+    last = len(moments)
+    assert asked(log, since=at(last)).lanes
+    answer = asked(log, since=at(last + 1), until=later and at(last + later))
+    assert (answer.lanes, answer.gaps, answer.omitted) == ((), (), 0)
+    assert answer.begin == answer.end == timestamps.micro_text(at(last))
+
+
 @pytest.mark.parametrize("states_max", [3, 4, 7])
 @pytest.mark.parametrize("seed", range(8))
 def test_short_states_between_long_ones_are_shown_as_one(seed, states_max):
