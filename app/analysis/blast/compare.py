@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from app.analysis.blast import access, counting, protection, remarks, removals
 from app.analysis.blast import claims as blasting_claims
-from app.analysis.blast import counting, protection, removals
 from app.analysis.blast import devices as blasting_devices
 from app.analysis.blast import pods as blasting_pods
 from app.analysis.blast import waiting as blasting_waiting
@@ -256,7 +256,8 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
         removals.note_node(world, key.name, meta.uid(old))
     is_gone = any(draft.type is EventType.OBJECT_DELETED for draft in decided.drafts)
     action = "deleted" if is_gone else "terminating"
-    return key, Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
+    effect = Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
+    return key, msgspec.structs.replace(effect, grace_seconds=removals.grace(world, key))
 
 
 def _cordon(world: World, change: ProposedCordon) -> tuple[ObjectKey, Effect]:
@@ -296,7 +297,9 @@ def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
 
 
 def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
-    """The effect with what the status of a rule would say. Parity: controllers.md 1.6."""
+    """The effect with remarks and what a rule's status would say. Parity: controllers.md 1.6."""
+    warnings = (*effect.warnings, *remarks.on(world, key))
+    effect = msgspec.structs.replace(effect, warnings=warnings)
     rule = (
         world.taints.rules.get(key.name)
         if (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
@@ -344,13 +347,7 @@ def _compare(
         for old, new in sides.values()
         for fate in blasting_devices.device_fates(old, new, world.allocated)
     ]
-    pool_fates = [
-        fate
-        for pool, (old, new) in sides.items()
-        if blasting_devices.is_changed(
-            fate := blasting_devices.pool_fate(pool, old, new, world.allocated)
-        )
-    ]
+    pool_fates = blasting_devices.pool_fates(before, after, sides, world.allocated)
     classes = blasting_devices.class_fates(
         before, after, pools, world.touched.classes, world.allocated
     )
@@ -359,6 +356,7 @@ def _compare(
     pods = [pod for pod in evicted if (pod.namespace, pod.name) not in world.touched.pods]
     pods = sorted((*pods, *ending), key=lambda pod: (pod.namespace, pod.name))
     claims = blasting_claims.claim_fates(world, before, after, sides)
+    releases = list(removals.releases(world))
     lost = [pod for pod in pods if pod.fate in LOST]
     namespaces = counting.namespaces(lost, claims)
     owners = counting.owners(lost)
@@ -370,10 +368,12 @@ def _compare(
         preview=is_preview,
         notes=_notes(frozen),
         totals=counting.totals(pods, devices, sides)
+        | access.totals(before, after, world.touched.classes, world.allocated)
         | {
             "effects": len(effects),
             "pods": len(pods),
             "claims": len(claims),
+            "claim_releases": len(releases),
             "namespaces": sum(item.pods > 0 for item in namespaces),
             "owners": len(owners),
             "devices": len(devices),
@@ -382,6 +382,7 @@ def _compare(
         },
         pods=cut("pods", pods),
         claims=cut("claims", claims),
+        claim_releases=cut("claim_releases", releases),
         namespaces=cut("namespaces", namespaces),
         owners=cut("owners", owners),
         devices=cut("devices", devices),
@@ -448,7 +449,7 @@ def _with_waiting(
         found,
         notes=notes,
         totals=found.totals
-        | {"waiting": len(blasting_waiting.places(tries.before, after))}
+        | {"waiting": len(blasting_waiting.places(tries.before, after) - world.touched.pods.keys())}
         | {f"waiting_{prospect.value}": counts[prospect] for prospect in Prospect},
         waiting=tuple(fates[: bounds.listed_max]),
         left_out=left_out,

@@ -7,6 +7,7 @@ what blocks by the allocator's own taint rule.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from app.analysis.blast.radius import Amount, ClassFate, Counts, DeviceFate, PoolFate
 from app.analysis.blast.world import Side
@@ -21,6 +22,9 @@ from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.quantity import Quantity
 
 ABSENT = "absent"
+
+Reach: TypeAlias = frozenset[DeviceId] | None
+"""Devices that new pods can get to; None for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +87,34 @@ def device_fates(
         )
 
 
+def pool_fates(
+    before: Side,
+    after: Side,
+    sides: Mapping[PoolId, tuple[PoolSide, PoolSide]],
+    allocated: AllocatedState,
+) -> list[PoolFate]:
+    """The pools of which anything is different afterwards."""
+    reach = (before.reach, after.reach)
+    fates = [pool_fate(pool, *pair, allocated, reach) for pool, pair in sides.items()]
+    return [fate for fate in fates if is_changed(fate)]
+
+
 def pool_fate(
-    pool: PoolId, before: PoolSide, after: PoolSide, allocated: AllocatedState
+    pool: PoolId,
+    before: PoolSide,
+    after: PoolSide,
+    allocated: AllocatedState,
+    reach: tuple[Reach, Reach] = (None, None),
 ) -> PoolFate:
-    """The pool's numbers on both sides."""
+    """The pool's numbers on both sides; `reach` are the devices that new pods get to on each."""
     return PoolFate(
         driver=pool[0],
         pool=pool[1],
         state_before=before.state,
         state_after=after.state,
         problem=after.problem,
-        before=_counts(before.devices.values(), allocated),
-        after=_counts(after.devices.values(), allocated),
+        before=_counts(before.devices.values(), allocated, reach[0]),
+        after=_counts(after.devices.values(), allocated, reach[1]),
         capacity=_amounts(_capacity(before), _capacity(after)),
         counters=_amounts(_counters(before), _counters(after)),
     )
@@ -122,10 +142,10 @@ def class_fates(
     left, right = usable(before.inventory), usable(after.inventory)
     fates = []
     for name in sorted(before.classes.keys() | after.classes.keys()):
-        if name not in asked and not touched:
+        if name not in asked and not touched and before.reach == after.reach:
             continue
-        old, _ = class_counts(before.classes.get(name), left, allocated)
-        new, problem = class_counts(after.classes.get(name), right, allocated)
+        old, _ = class_counts(before.classes.get(name), left, allocated, before.reach)
+        new, problem = class_counts(after.classes.get(name), right, allocated, after.reach)
         if old != new or name in asked:
             fates.append(ClassFate(name=name, before=old, after=new, problem=problem))
     return fates
@@ -153,13 +173,22 @@ def usable(inventory: Inventory) -> list[Device]:
 
 
 def class_counts(
-    chosen: ClassFilter | None, devices: Sequence[Device], allocated: AllocatedState
+    chosen: ClassFilter | None,
+    devices: Sequence[Device],
+    allocated: AllocatedState,
+    reach: Reach = None,
 ) -> tuple[Counts, str]:
     """How many devices a class selects, and the first error of a selector."""
     if chosen is None:
         return Counts(), ""
+    left, problem = selected(chosen, devices)
+    return _counts(left, allocated, reach), problem
+
+
+def selected(chosen: ClassFilter, devices: Sequence[Device]) -> tuple[list[Device], str]:
+    """The devices that a class selects, and the first error of a selector."""
     if chosen.problem:
-        return Counts(), chosen.problem
+        return [], chosen.problem
     problem = ""
     left = list(devices)
     for selector in chosen.selectors:
@@ -170,7 +199,7 @@ def class_counts(
             elif verdict.match:
                 kept.append(device)
         left = kept
-    return _counts(left, allocated), problem
+    return left, problem
 
 
 def _taint_text(taint: Taint) -> str:
@@ -199,17 +228,19 @@ def _change(
     return "" if same else "changed"
 
 
-def _counts(devices: Iterable[Device], allocated: AllocatedState) -> Counts:
+def _counts(devices: Iterable[Device], allocated: AllocatedState, reach: Reach = None) -> Counts:
     total = allocatable = free = 0
     for device in devices:
         total += 1
         if is_allocatable(device):
             allocatable += 1
-            free += _is_free(device, allocated)
+            is_near = reach is None or device.id in reach
+            free += is_near and is_free(device, allocated)
     return Counts(devices=total, allocatable=allocatable, free=free)
 
 
-def _is_free(device: Device, allocated: AllocatedState) -> bool:
+def is_free(device: Device, allocated: AllocatedState) -> bool:
+    """Whether nobody holds the device; of a shared one something of each capacity is left."""
     if not device.allow_multiple:
         return not allocated.is_allocated(device.id)
     if allocated.is_dedicated(device.id):

@@ -47,13 +47,17 @@ class Prospect(StrEnum):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """One change as the object rules take it: created, replaced, deleted or unchanged."""
+    """One change as the object rules take it: created, replaced, deleted or unchanged.
+
+    `grace_seconds` is what a terminating pod has left when nothing but that keeps it.
+    """
 
     action: str
     kind: str
     name: str
     warnings: tuple[str, ...] = ()
     status: str = ""
+    grace_seconds: int | None = None
 
 
 class PodFate(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +129,15 @@ class ClaimDeletion(msgspec.Struct, frozen=True, kw_only=True):
     remade: tuple[str, ...] = ()
 
 
+class ClaimRelease(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim whose `pods` all end by the change: it gives back its devices once they have."""
+
+    namespace: str
+    name: str
+    pods: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
 class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
     """A device that changes: `gone`, `new`, `tainted`, `untainted`, `changed` or `pool`.
 
@@ -141,8 +154,8 @@ class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Devices of a usable pool or of a class; allocatable: without a taint that must be tolerated;
-    free: allocatable, and not given to a claim; of a shared device something of each capacity is
-    left."""
+    free: allocatable, of a node that takes pods, and not given to a claim; of a shared device
+    something of each capacity is left."""
 
     devices: int = 0
     allocatable: int = 0
@@ -228,5 +241,6 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     waiting: tuple[WaitingFate, ...] = ()
     claim_deletions: tuple[ClaimDeletion, ...] = ()
+    claim_releases: tuple[ClaimRelease, ...] = ()
     certainty: str = "sure"
     doubts: tuple[Doubt, ...] = ()

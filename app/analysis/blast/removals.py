@@ -7,7 +7,7 @@ removed by pod garbage collection, and slices that the node owned go with it.
 from collections.abc import Iterator, Sequence
 
 from app.analysis.blast.pods import owner_of
-from app.analysis.blast.radius import Fate, PodFate
+from app.analysis.blast.radius import ClaimRelease, Fate, PodFate
 from app.analysis.blast.world import World
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
@@ -40,6 +40,30 @@ def note_node(world: World, name: str, uid: str) -> None:
         tree = world.objects.get(key) or {}
         if core.node_name(tree) == name and not core.is_finished(tree):
             world.touched.pods[key.namespace, key.name] = Fate.ORPHANED.value
+
+
+def grace(world: World, key: ObjectKey) -> int | None:
+    """The seconds that a terminating object has left; None if gone, or held by finalizers."""
+    tree = world.objects.get(key)
+    if tree is None or meta.finalizers(tree):
+        return None
+    seconds = meta.metadata(tree).get("deletionGracePeriodSeconds")
+    return seconds if isinstance(seconds, int) else None
+
+
+def releases(world: World) -> Iterator[ClaimRelease]:
+    """The claims that only ending pods have reserved, by namespace and name."""
+    places = world.touched.pods
+    keys = (ObjectKey(*api_resources.PODS, *place) for place in places)
+    ending = {meta.uid(tree) for key in keys if (tree := world.objects.get(key)) is not None}
+    for place, claim in sorted(world.taints.claims.items()) if ending else ():
+        if claim.pod_uids <= ending and len(claim.reserved) == len(claim.references) > 0:
+            yield ClaimRelease(
+                namespace=place[0],
+                name=place[1],
+                pods=tuple(name for name, _ in claim.reserved),
+                devices=tuple("/".join(result.id) for result in claim.results),
+            )
 
 
 def fates(world: World) -> Iterator[PodFate]:

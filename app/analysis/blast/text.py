@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from app.analysis.blast.radius import (
     BlastRadius,
     ClaimDeletion,
+    ClaimRelease,
     ClassFate,
     DeviceFate,
     Effect,
@@ -72,7 +74,8 @@ def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
     yield _section(f"pods: {_pods(found)}", pods, found.totals["pods"], examples_max, _pod)
     if found.owners:
         yield Reason(text=f"owners: {_owners(found, examples_max)}")
-    yield Reason(text=f"claims: {_claims(found)}")
+    given, total = found.claim_releases, found.totals["claim_releases"]
+    yield _section(f"claims: {_claims(found)}", given, total, examples_max, _claim_release)
     if deletions := found.claim_deletions:
         total = len(deletions) + found.left_out.get("claim_deletions", 0)
         title = f"claims that are deleted: {total}"
@@ -80,7 +83,9 @@ def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
     if found.totals["waiting"]:
         title, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
         total += found.left_out.get("waiting", 0)
-        yield _section(title, found.waiting, total, examples_max, _waiting_pod)
+        ended = _ended(found)
+        tell = partial(_waiting_pod, ended=ended)
+        yield _section(title, found.waiting, total, examples_max, tell)
     title, total = f"devices: {_devices(found)}", found.totals["devices"]
     yield _section(title, found.devices, total, examples_max, _device)
     if total := found.totals["pools"]:
@@ -95,6 +100,9 @@ def _effect(effect: Effect) -> str:
             return "is there, against a state without it"
         case "unchanged":
             return "would stay as it is"
+        case "terminating" if effect.grace_seconds is not None:
+            seconds = effect.grace_seconds
+            return f"would be marked for deletion and end within its grace period ({seconds} s)"
         case "terminating":
             return "would be marked for deletion and wait for its finalizers"
         case action:
@@ -133,9 +141,11 @@ def _owners(found: BlastRadius, examples_max: int) -> str:
 
 
 def _claims(found: BlastRadius) -> str:
-    total = found.totals["claims"]
+    total, released = found.totals["claims"], found.totals["claim_releases"]
+    verb = "gives back its devices" if released == 1 else "give back their devices"
+    parting = f"{released} {verb} once the pods have ended" if released else ""
     if not total:
-        return "no allocated claim is concerned"
+        return parting or "no allocated claim is concerned"
     kinds = Counter(kind for claim in found.claims for kind in {t.kind for t in claim.troubles})
     words = {
         "tainted": "hold a tainted device",
@@ -146,7 +156,12 @@ def _claims(found: BlastRadius) -> str:
     }
     counts_text = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
     cut = " (of those listed)" if found.left_out.get("claims") else ""
-    return f"{total} concerned: {counts_text}{cut}"
+    return f"{total} concerned: {counts_text}{cut}" + (f"; {parting}" if parting else "")
+
+
+def _claim_release(claim: ClaimRelease) -> str:
+    devices = _named(claim.devices, len(claim.devices))
+    return f"{claim.namespace}/{claim.name} of {_named(claim.pods, len(claim.pods))}: {devices}"
 
 
 def claim_deletion(claim: ClaimDeletion) -> str:
@@ -181,18 +196,22 @@ def _waiting(found: BlastRadius) -> str:
     totals = found.totals
     parts = [f"{totals['waiting_fits']} of {totals['waiting']} would fit from then on"]
     if freed := totals["waiting_freed"]:
-        parts.append(f"{freed} once the evicted pods have ended")
+        parts.append(f"{freed} {_ended(found)}")
     if kept := totals["waiting_kept"]:
         parts.append(f"{kept} would fit without the change only")
     return ", ".join(parts)
 
 
-def _waiting_pod(pod: WaitingFate) -> str:
+def _ended(found: BlastRadius) -> str:
+    which = "evicted" if found.totals["pods_evicted"] else "removed"
+    return f"once the {which} pods have ended"
+
+
+def _waiting_pod(pod: WaitingFate, ended: str) -> str:
     owner = f" of {pod.owner}" if pod.owner else ""
     if pod.prospect is Prospect.FITS:
         return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node}"
     if pod.prospect is Prospect.FREED:
-        ended = "once the evicted pods have ended"
         return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node} {ended}"
     return f"{pod.namespace}/{pod.name}{owner} would get none; without the change, on {pod.node}"
 
@@ -201,9 +220,19 @@ def _devices(found: BlastRadius) -> str:
     totals = found.totals
     words = ("tainted", "untainted", "gone", "new", "changed")
     parts = [f"{totals[f'devices_{w}']} {w}" for w in words if totals[f"devices_{w}"]]
-    parts.append(f"{totals['devices_unallocatable']} can no longer be allocated")
-    if totals["devices_allocatable"]:
-        parts.append(f"{totals['devices_allocatable']} can be allocated from then on")
+    kept_out, other = totals["devices_kept_out"], totals["devices_other_class"]
+    lost = totals["devices_unallocatable"] + totals["devices_unselected"]
+    if lost or not (kept_out or other):
+        parts.append(f"{lost} can no longer be allocated")
+    if kept_out:
+        free = totals["devices_kept_out_free"]
+        parts.append(f"{kept_out} out of reach of new pods ({free} of them free)")
+    if other:
+        parts.append(f"{other} through other classes only")
+    if won := totals["devices_allocatable"] + totals["devices_selected"]:
+        parts.append(f"{won} can be allocated from then on")
+    if let_in := totals["devices_let_in"]:
+        parts.append(f"{let_in} within reach of new pods from then on")
     return ", ".join(parts)
 
 

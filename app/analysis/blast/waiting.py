@@ -52,10 +52,11 @@ def waiting_fates(
 ) -> list[WaitingFate]:
     """The pods that wait and for which the change makes a difference, by namespace and name.
 
+    Pods that the change itself deletes are not among them.
     `ended` is the state in which the evicted pods have ended.
     """
     fates = []
-    for place in sorted(places(before, after)):
+    for place in sorted(places(before, after) - world.touched.pods.keys()):
         old, new = before.nodes.get(place, ""), after.nodes.get(place, "")
         later = ended.nodes.get(place, "")
         if bool(old) == bool(new) and (new or not later):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from app.analysis.blast import reach
 from app.analysis.views import LiveViews, compiler_of
 from app.domain.allocation import AllocatedState
 from app.domain.controllers import pods
@@ -40,7 +41,7 @@ from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import meta
-from app.domain.values.fields.dra import PoolId
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
@@ -94,9 +95,13 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What follows from one state: evictions of pods and claims, the taints on claims' devices."""
+    """What follows from one state: evictions of pods and claims, the taints on claims' devices.
+
+    `reach` are the devices that new pods can get to; None when the history knows no nodes.
+    """
 
     inventory: Inventory
+    reach: frozenset[DeviceId] | None
     classes: Mapping[str, ClassFilter]
     pods: Mapping[Place, Eviction]
     claims: Mapping[Place, Eviction]
@@ -175,6 +180,7 @@ class World:
             self.taints.fold(own)
             self.objects.fold(own)
         self.objects.show_as_of(frozen.revision)
+        self._knows_nodes = bool(self.objects.count(*api_resources.NODES))
 
     @property
     def scheduling(self) -> SchedulingRules | None:
@@ -311,6 +317,7 @@ class World:
         evicts = self._frozen.evicts
         return Side(
             inventory=self.inventory.copy(),
+            reach=self._reach(),
             classes=self.classes(),
             pods={
                 place: eviction
@@ -328,6 +335,12 @@ class World:
                 if (reasons := taints.reasons_on(claim.results))
             },
         )
+
+    def _reach(self) -> frozenset[DeviceId] | None:
+        if not self._knows_nodes:
+            return None
+        trees = [event.object for event in self.objects.events(*api_resources.NODES)]
+        return reach.reachable(self.inventory, filter(reach.takes_pods, trees))
 
     def classes(self) -> dict[str, ClassFilter]:
         """The selectors of each class as they are shown now."""

@@ -82,7 +82,8 @@ class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class ClassCapacity(msgspec.Struct, frozen=True, kw_only=True):
     """A device class: its devices in usable pools, those without a taint, those that are free.
 
-    Free ones are without a taint, held by nobody, and their counters suffice for each alone.
+    Free ones are without a taint, held by nobody, of a node that is there, and their counters
+    suffice for each alone.
     `largest` is how many devices the largest claim of the class can have that still fits, on
     `node`; with `is_least` the search was given up, and there may be a larger one.
     """

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from app.analysis.blast import reach
 from app.analysis.views import LiveViews
 from app.domain.allocation import AllocatedState, Allocation, Allocator, Features
 from app.domain.allocation.allocator import Answer, Bounds, Failure
@@ -11,7 +12,7 @@ from app.domain.allocation.quirks import Quirks
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.values import api_resources
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 COUNT_MAX = 4_096
@@ -20,9 +21,6 @@ COUNT_MAX = 4_096
 STEPS_MAX = 5_000
 """Steps of the search for one claim; of overlapping partitions, proving that so many do not fit may
 take more than anybody waits for."""
-
-_NODE_TAINTS = "node.kubernetes.io/"
-"""Taints of Kubernetes' own, which say that a node takes no pods at present."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +88,7 @@ def by_class(
         quirks=quirks,
         bounds=Bounds(steps_max=steps_max),
     )
-    open_nodes = [node for node in devices.nodes if _takes_pods(node)]
+    open_nodes = [node for node in devices.nodes if reach.takes_pods(node)]
     return {name: _largest(allocator, open_nodes, name) for name in devices.classes}
 
 
@@ -132,12 +130,6 @@ def counters(devices: Devices) -> Mapping[tuple[str, str], CounterSum]:
 def stranded_in(sums: Iterable[CounterSum]) -> int:
     """What is stranded in all, in nanos."""
     return sum(one.stranded for one in sums)
-
-
-def _takes_pods(node: JsonObject) -> bool:
-    return not core.unschedulable(node) and not any(
-        str(taint.get("key")).startswith(_NODE_TAINTS) for taint in core.taints(node)
-    )
 
 
 def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: str) -> Largest:

@@ -7,7 +7,7 @@ is a power of two: as a history grows, most moments stay, and what was worked ou
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from app.analysis.blast import devices
+from app.analysis.blast import devices, reach
 from app.analysis.capacity import ceilings, largest
 from app.analysis.capacity.answers import CapacityMoment, ClassCapacity, CounterCapacity
 from app.analysis.capacity.largest import CounterSum, Devices, Largest
@@ -68,10 +68,12 @@ def _classes(
 ) -> Iterator[ClassCapacity]:
     published = devices.usable(present.inventory)
     claimable = tuple(ceilings.claimable(present.inventory, present.allocated))
+    # A recording may lack its nodes: then no device is known to have none.
+    near = reach.reachable(present.inventory, present.nodes) if present.nodes else None
     for name, tree in present.classes.items():
         chosen = patches.class_filter_of(tree, compiler)
         counts, _ = devices.class_counts(chosen, published, present.allocated)
-        alone, _ = devices.class_counts(chosen, claimable, present.allocated)
+        alone, _ = devices.class_counts(chosen, claimable, present.allocated, near)
         yield ClassCapacity(
             name=name,
             devices=counts.devices,

@@ -1,10 +1,16 @@
 """Nodes that are cordoned, come and go, and pods that are deleted, where the verdict is planted."""
 
+import random
+
+import pytest
+
+from app.analysis.blast import text
 from app.analysis.blast.compare import ProposedCordon, ProposedDeletion, Put
 from app.analysis.blast.radius import Fate, Prospect
+from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from tests.cluster import DRIVER, Cluster
-from tests.unit.analysis.blast.worlds import ask
+from tests.unit.analysis.blast.worlds import ask, rule, running
 
 
 def full(*, waits: bool = True) -> Cluster:
@@ -81,3 +87,118 @@ def test_new_node_with_devices_lets_a_pod_in():
     tainted = json_tree.copy(changes[0].tree)
     tainted["spec"]["taints"] = [{"key": "example.com/new", "effect": "NoSchedule"}]
     assert not ask(cluster, Put(tree=tainted), changes[1]).waiting
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_free_devices_that_a_node_keeps_out_are_those_that_no_longer_fit(seed):
+    chosen = random.Random(seed)
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.template()
+    counts = [chosen.randint(1, 4) for _ in range(3)]
+    for number, count in enumerate(counts):
+        cluster.node(f"n{number}")
+        cluster.slice(f"n{number}", devices=count)
+    for number in range(chosen.randrange(sum(counts))):
+        cluster.pod(f"holds-{number}", template="gpu")
+    cluster.settle()
+    held = len([name for name in cluster.names("pods") if name.startswith("holds-")])
+    free = sum(counts) - held
+    answers = [
+        ask(cluster, change)
+        for change in (ProposedCordon(node="n1"), ProposedDeletion(kind="node", name="n1"))
+    ]
+    # The twin world is cordoned and filled up: what is placed there is what was within reach.
+    cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+    for number in range(free + 1):
+        cluster.pod(f"comes-{number}", template="gpu")
+    cluster.settle()
+    placed = [
+        name
+        for name in cluster.names("pods")
+        if name.startswith("comes-") and cluster.must("pods", name)["spec"].get("nodeName")
+    ]
+    for answer in answers:
+        (gpu,) = answer.classes or (None,)
+        totals = answer.totals
+        assert totals["devices_kept_out"] == counts[1]
+        assert totals["devices_kept_out_free"] == free - len(placed)
+        if gpu is not None:
+            assert (gpu.before.free, gpu.after.free) == (free, len(placed))
+        assert (gpu is None) == (free == len(placed))
+
+
+def test_class_that_is_deleted_takes_its_devices_unless_another_selects_them():
+    cluster = full(waits=False)
+    totals = ask(cluster, ProposedDeletion(kind="deviceclass", name="gpu")).totals
+    assert (totals["devices_unselected"], totals["devices_other_class"]) == (1, 0)
+    cluster.device_class("other")
+    cluster.settle()
+    answer = ask(cluster, ProposedDeletion(kind="deviceclass", name="gpu"))
+    assert (answer.totals["devices_unselected"], answer.totals["devices_other_class"]) == (0, 1)
+    assert "devices: 1 through other classes only" in text.lines(answer, 5)
+
+
+def test_claim_of_deleted_pods_is_told_with_its_devices_and_the_time_that_they_have():
+    cluster = full(waits=False)
+    cluster.slice("n1", devices=2, name="more", pool="more")
+    cluster.claim("shared")
+    for name in ("one", "two"):
+        cluster.pod(name, claim="shared", terminationGracePeriodSeconds=5)
+    cluster.settle()
+    one, two = (ProposedDeletion(kind="pod", name=f"default/{name}") for name in ("one", "two"))
+    told = list(text.lines(ask(cluster, one), 5))
+    assert told[0] == (
+        "Pod default/one: would be marked for deletion and end within its grace period (5 s)"
+    )
+    assert "claims: no allocated claim is concerned" in told
+    releases = ask(cluster, one, two).claim_releases
+    assert [(claim.name, claim.pods) for claim in releases] == [("shared", ("one", "two"))]
+    (device,) = cluster.devices_of("shared")
+    assert [name.endswith(device) for name in releases[0].devices] == [True]
+    # The twin world lives through both.
+    for name, left in (("one", [device]), ("two", [])):
+        cluster.kill(name)
+        cluster.settle()
+        assert cluster.devices_of("shared") == left
+
+
+def test_pod_held_by_a_finalizer_is_not_said_to_end_by_itself():
+    cluster = full(waits=False)
+    cluster.patch("pods", "holds", {"metadata": {"finalizers": ["example.com/hold"]}})
+    (first, *_) = text.lines(ask(cluster, ProposedDeletion(kind="pod", name="default/holds")), 5)
+    assert first.endswith("would be marked for deletion and wait for its finalizers")
+
+
+def test_waiting_pod_that_is_deleted_loses_nothing():
+    cluster = full(waits=False)
+    cluster.node("n2")
+    cluster.slice("n2", devices=1)
+    cluster.settle()
+    cluster.pod("comes", template="gpu")
+    claims = next(one for one in cluster.line.controllers if one.name == "claims")
+    while (plan := claims.step(cluster.line.views, cluster.line.now)) is not None:
+        cluster.line._execute(claims, plan)
+    answer = ask(cluster, ProposedDeletion(kind="pod", name="default/comes"))
+    assert (answer.waiting, answer.totals["waiting"]) == ((), 0)
+
+
+def test_removed_pods_are_not_called_evicted():
+    told = list(text.lines(ask(full(), ProposedDeletion(kind="pod", name="default/holds")), 5))
+    assert "  default/waits would get a place on n1 once the removed pods have ended" in told
+
+
+def test_slices_that_outlive_their_node_are_named():
+    answer = ask(full(), ProposedDeletion(kind="node", name="n1"))
+    assert answer.effects[0].warnings == (
+        "ResourceSlices of the node stay, and no pod can get their devices: n1-slice",
+    )
+
+
+def test_rule_that_does_nothing_says_why():
+    told = ask(full(), rule(pool="n11")).effects[0].warnings
+    assert told == ("it selects no device: there is no pool n11; the nearest names are n1",)
+    assert ask(full(), rule(pool="n1")).effects[0].warnings == ()
+    cluster = running(profile=Profile(gates={"DRADeviceTaintRules": False}))
+    (effect,) = ask(cluster, rule()).effects
+    assert effect.warnings == ("the gate DRADeviceTaintRules is off: the rule does nothing",)

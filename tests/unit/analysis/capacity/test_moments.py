@@ -49,6 +49,16 @@ def test_node_that_takes_no_pods_has_no_largest_claim():
     assert (gpu.free, gpu.largest, gpu.node) == (7, 2, "n1")
 
 
+def test_devices_of_a_node_that_is_not_there_are_not_free():
+    cluster = cluster_of(5, 2)
+    cluster.delete("nodes", "n0")
+    (gpu,) = look(cluster).classes
+    assert (gpu.devices, gpu.free, gpu.largest) == (7, 2, 2)
+    cluster.slice("n9", devices=3, nodeName=None, allNodes=True)
+    (gpu,) = look(cluster).classes
+    assert (gpu.devices, gpu.free) == (10, 5)
+
+
 def sliced(draws: list[int], total: int) -> Cluster:
     """A card whose partitions draw so much of its counter."""
     cluster = Cluster()

@@ -1,0 +1,71 @@
+"""How many devices new pods can get no more, or again, though the devices themselves stay as is.
+
+Their nodes are cordoned, deleted or let in again, or no class selects them any longer.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from app.analysis.blast import devices
+from app.analysis.blast.world import Side
+from app.domain.allocation import AllocatedState
+from app.domain.devices.model import Device
+from app.domain.values.fields.dra import DeviceId
+
+
+def totals(
+    before: Side, after: Side, classes: Iterable[str], allocated: AllocatedState
+) -> dict[str, int]:
+    """Devices kept out and let in by nodes, lost and won by all classes, and by some alone.
+
+    `devices_kept_out_free` are those of the kept out that nobody held.
+    """
+    old, new = _allocatable(before), _allocatable(after)
+    both = {name: old[name] for name in old.keys() & new.keys()}
+    kept_out, let_in = _moved(before.reach, after.reach, both)
+    lost, won, other = _selected(before, after, frozenset(classes), both)
+    return {
+        "devices_kept_out": len(kept_out),
+        "devices_kept_out_free": sum(devices.is_free(old[name], allocated) for name in kept_out),
+        "devices_let_in": len(let_in),
+        "devices_unselected": lost,
+        "devices_selected": won,
+        "devices_other_class": other,
+    }
+
+
+def _allocatable(side: Side) -> dict[DeviceId, Device]:
+    usable = devices.usable(side.inventory)
+    return {device.id: device for device in usable if devices.is_allocatable(device)}
+
+
+def _moved(
+    before: frozenset[DeviceId] | None,
+    after: frozenset[DeviceId] | None,
+    both: Mapping[DeviceId, Device],
+) -> tuple[set[DeviceId], set[DeviceId]]:
+    if before is None or after is None:
+        return set(), set()
+    return both.keys() & (before - after), both.keys() & (after - before)
+
+
+def _selected(
+    before: Side, after: Side, touched: frozenset[str], both: Mapping[DeviceId, Device]
+) -> tuple[int, int, int]:
+    """Devices that no class selects any more, that one selects at last, and that a touched class
+    lost to others.
+    """
+    if not touched:
+        return 0, 0, 0
+    names = before.classes.keys() | after.classes.keys()
+    old = {name: _of_class(before, name, both) for name in names}
+    new = {name: _of_class(after, name, both) for name in names}
+    any_old, any_new = set().union(*old.values()), set().union(*new.values())
+    dropped = set().union(*(old[name] - new[name] for name in touched & names))
+    return len(any_old - any_new), len(any_new - any_old), len(dropped & any_new)
+
+
+def _of_class(side: Side, name: str, among: Mapping[DeviceId, Device]) -> set[DeviceId]:
+    chosen = side.classes.get(name)
+    if chosen is None:
+        return set()
+    return {device.id for device in devices.selected(chosen, list(among.values()))[0]}

@@ -1,0 +1,48 @@
+"""Which devices some node sees, and which nodes take pods."""
+
+from collections.abc import Iterable
+
+from app.domain.devices import nodes
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
+from app.domain.devices.pools import PoolState
+from app.domain.values.fields import core, meta
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+
+_NODE_TAINTS = "node.kubernetes.io/"
+"""Taints of Kubernetes' own, which say that a node takes no pods at present."""
+
+
+def takes_pods(node: JsonObject) -> bool:
+    """Whether the node is neither cordoned nor tainted by Kubernetes itself."""
+    return not core.unschedulable(node) and not any(
+        str(taint.get("key")).startswith(_NODE_TAINTS) for taint in core.taints(node)
+    )
+
+
+def reachable(inventory: Inventory, trees: Iterable[JsonObject]) -> frozenset[DeviceId]:
+    """The devices of usable pools that at least one of these nodes sees."""
+    takers = {meta.name(tree): nodes.node_of(tree) for tree in trees}
+    seen: set[DeviceId] = set()
+    for pool_id in inventory.pool_ids():
+        pool = inventory.pool(pool_id)
+        if pool is None or pool.state is not PoolState.USABLE:
+            continue
+        for item in pool.slices:
+            is_near = not item.per_device and _is_for_one(item.node, takers)
+            seen.update(
+                device.id
+                for device in item.devices
+                if is_near or (item.per_device and _is_for_one(device.node, takers))
+            )
+    return frozenset(seen)
+
+
+def _is_for_one(choice: NodeChoice, takers: dict[str, Node]) -> bool:
+    if choice.name:
+        return choice.name in takers
+    try:
+        return any(choice.matches(node) for node in takers.values())
+    except NodeSelectionError:
+        return False

@@ -1,0 +1,66 @@
+"""What a proposal does not do though somebody may expect it, as warnings beside its effect."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from app.analysis.blast.world import World
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
+
+_GATE = "DRADeviceTaintRules"
+_NAMES_MAX = 3
+_FIELDS = ("driver", "pool", "device")
+
+
+def on(world: World, key: ObjectKey) -> Iterator[str]:
+    """Remarks on one change, as the hypothetical cluster is after all changes."""
+    place = (key.group, key.resource)
+    if place == api_resources.DEVICE_TAINT_RULES:
+        yield from _on_rule(world, key)
+    elif place == api_resources.NODES and world.objects.get(key) is None:
+        yield from _on_gone_node(world, key.name)
+
+
+def _on_rule(world: World, key: ObjectKey) -> Iterator[str]:
+    if not world.profile.enabled(_GATE):
+        yield f"the gate {_GATE} is off: the rule does nothing"
+        return
+    rule = world.taints.rules.get(key.name)
+    if rule is None:
+        return
+    devices = [
+        device.id
+        for pool in world.inventory.pool_ids()
+        for item in world.inventory.slices_of(pool)
+        for device in item.devices
+    ]
+    if any(world.taints.selects(rule, *device) for device in devices):
+        return
+    selector = json_tree.get(rule.spec, "deviceSelector")
+    why = ""
+    for index, field in enumerate(_FIELDS):
+        wanted = json_tree.text(selector, field) if isinstance(selector, dict) else ""
+        names = {device[index] for device in devices}
+        if wanted and wanted not in names:
+            why = f": there is no {field} {wanted}{_nearest(wanted, names)}"
+            break
+    yield f"it selects no device{why}"
+
+
+def _nearest(wanted: str, names: Iterable[str]) -> str:
+    near = get_close_matches(wanted, sorted(names), n=_NAMES_MAX)
+    return f"; the nearest names are {', '.join(near)}" if near else ""
+
+
+def _on_gone_node(world: World, node: str) -> Iterator[str]:
+    kept = [
+        event.key.name
+        for event in world.objects.events(*api_resources.RESOURCE_SLICES)
+        if json_tree.text(meta.spec(event.object), "nodeName") == node
+    ]
+    if not kept:
+        return
+    shown = ", ".join(kept[:_NAMES_MAX])
+    more = f" and {len(kept) - _NAMES_MAX} more" if len(kept) > _NAMES_MAX else ""
+    yield f"ResourceSlices of the node stay, and no pod can get their devices: {shown}{more}"
