@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 from app.analysis.blast.world import World
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import meta
+from app.domain.values import api_resources
+from app.domain.values.fields import dra
 
 _GATE = "DRADeviceTaintRules"
 _NAMES_MAX = 3
@@ -37,10 +37,10 @@ def _on_rule(world: World, key: ObjectKey) -> Iterator[str]:
     ]
     if any(world.taints.selects(rule, *device) for device in devices):
         return
-    selector = json_tree.get(rule.spec, "deviceSelector")
+    selector = rule.spec.get("deviceSelector")
     why = ""
     for index, field in enumerate(_FIELDS):
-        wanted = json_tree.text(selector, field) if isinstance(selector, dict) else ""
+        wanted = str(selector.get(field) or "") if isinstance(selector, dict) else ""
         names = {device[index] for device in devices}
         if wanted and wanted not in names:
             why = f": there is no {field} {wanted}{_nearest(wanted, names)}"
@@ -57,7 +57,7 @@ def _on_gone_node(world: World, node: str) -> Iterator[str]:
     kept = [
         event.key.name
         for event in world.objects.events(*api_resources.RESOURCE_SLICES)
-        if json_tree.text(meta.spec(event.object), "nodeName") == node
+        if dra.node_name(event.object) == node
     ]
     if not kept:
         return
