@@ -16,6 +16,7 @@ from app.analysis.handover import cases, manifests, redaction, stories
 from app.analysis.minimise.material import Material
 from app.analysis.verify.invariants import InvariantWatch
 from app.bootstrap.engines import Engines
+from app.bootstrap.handover import repairs
 from app.bootstrap.handover.stories import StoryRun
 from app.bootstrap.minimising.sources import Source
 from app.domain.errors import InputError
@@ -34,6 +35,13 @@ class Form(StrEnum):
     CASE = "go-allocator-case"
 
 
+class Expect(StrEnum):
+    """What a test asserts: what the history's release decides, or the one that repairs it."""
+
+    RECORDED = "recorded"
+    REPAIRED = "repaired"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What to export. `never` are predicates that a test asserts not to be shown; `pod` is the pod
@@ -43,6 +51,7 @@ class Wanted:
     redact: bool = False
     never: Sequence[str] = ()
     pod: str = ""
+    expect: Expect = Expect.RECORDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +149,8 @@ _TEST = '''"""History {name}: {inputs} writes from outside, decided by the contr
 
 Made by `redra export --as pytest`. It needs redra installed, and nothing else: no server, no
 cluster. `@pytest.mark.redra(profile=..., gates=..., quirks=...)` decides it by other settings.
+
+{header}
 """
 
 import json
@@ -155,6 +166,11 @@ def test_{function}(redra_history):
 '''
 
 
+_REPAIRED = """It asserts what {fixed} decides (--expect repaired): defects of {release} that are
+repaired there change what becomes of a pod ({numbers}). So it fails under {release},
+and passes with `@pytest.mark.redra(profile="{fixed}")`."""
+
+
 def _pytest(
     ran: Ran, material: Material, name: str, wanted: Wanted, end: Instant
 ) -> tuple[str, list[str]]:
@@ -165,21 +181,36 @@ def _pytest(
                 f"the history, decided here, does not show it: {predicate}", place="--never"
             )
     never = list(wanted.never) or [f"violation {rule}" for rule in _broken(ran)]
+    pods, repair = run.pods, None
+    release = repairs.profile_name(ran)
+    header = f"It asserts what {release} decided (--expect recorded)."
+    if wanted.expect is Expect.REPAIRED:
+        if wanted.never:
+            raise InputError("it does not go with --never", place="--expect repaired")
+        repair = repairs.repair_of(ran, material)
+        never, pods = [], repair.pods
+        header = _REPAIRED.format(
+            release=release, fixed=repair.fixed, numbers=", ".join(repair.numbers)
+        )
+    elif never:
+        header = "It asserts what must not be shown."
     asserts = [f"    assert not history.shows({predicate!r})" for predicate in never]
     if not asserts:
-        lines = [f"        {pod!r}: {fate!r}," for pod, fate in run.pods.items()]
+        lines = [f"        {pod!r}: {fate!r}," for pod, fate in pods.items()]
         asserts = ["    assert history.pods == {", *lines, "    }"]
     story = stories.tell(material.inputs(ran.candidate), ran.info.settings, ran.info.seed, end)
     encoded = msgspec.json.format(msgspec.json.encode(story), indent=1).decode()
     text = _TEST.format(
         name=name,
+        header=header,
         inputs=len(material.steps),
         story=encoded,
         function=re.sub(r"\W+", "_", name).strip("_").lower() or "history",
         asserts="\n".join(asserts),
     )
     said = [f"that the history does not show: {predicate}" for predicate in never]
-    return text, said or [f"what becomes of its pods, {len(run.pods)}"]
+    under = f" under {repair.fixed}" if repair is not None else ""
+    return text, said or [f"what becomes of its pods{under}, {len(pods)}"]
 
 
 def _broken(ran: Ran) -> list[str]:

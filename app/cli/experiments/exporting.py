@@ -13,6 +13,7 @@ from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
+    from app.bootstrap.handover.exporting import Wanted
     from app.bootstrap.minimising.sources import Source
     from app.settings import Settings
 
@@ -25,6 +26,21 @@ class Form(StrEnum):
     MANIFESTS = "manifests"
     CASE = "go-allocator-case"
 
+
+class Expect(StrEnum):
+    """What a test asserts."""
+
+    RECORDED = "recorded"
+    REPAIRED = "repaired"
+
+
+ExpectOption = Annotated[
+    Expect,
+    typer.Option(
+        help="recorded: what the history's release decides; repaired: what the first release "
+        "decides that repairs a known defect which the history shows: the test fails until then."
+    ),
+]
 
 SecretsOption = Annotated[
     bool,
@@ -67,6 +83,7 @@ _FORMS = {
     "--redact": "pytest, manifests or go-allocator-case",
     "--never": "pytest",
     "--pod": "go-allocator-case",
+    "--expect": "pytest",
 }
 """What options are about, which bundles do not have."""
 
@@ -89,6 +106,7 @@ def export(
     form: FormOption = Form.BUNDLE,
     redact: RedactOption = False,
     never: NeverOption = None,
+    expect: ExpectOption = Expect.RECORDED,
     pod: Annotated[
         str, typer.Option(help="For a case, the pod whose allocation it is; default: the last.")
     ] = "",
@@ -104,7 +122,12 @@ def export(
     from app.bootstrap import process_settings
 
     settings = process_settings.settings(data=data)
-    _check(form, {"--redact": redact, "--with-secrets": with_secrets}, never, pod)
+    flags = {
+        "--redact": redact,
+        "--with-secrets": with_secrets,
+        "--expect": expect is not Expect.RECORDED,
+    }
+    _check(form, flags, never, pod)
     if form is not Form.MANIFESTS:
         console.check_free(file, force=force)
     elif file.exists():
@@ -112,7 +135,16 @@ def export(
     if form is Form.BUNDLE:
         _bundle(history, file, settings, with_secrets=with_secrets)
     else:
-        _hand_over(history, file, settings, form, redact=redact, never=never or [], pod=pod)
+        from app.bootstrap.handover import exporting
+
+        wanted = exporting.Wanted(
+            form=exporting.Form(form.value),
+            redact=redact,
+            never=tuple(never or ()),
+            pod=pod,
+            expect=exporting.Expect(expect.value),
+        )
+        _hand_over(history, file, settings, wanted)
 
 
 def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
@@ -122,6 +154,7 @@ def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str
         "--with-secrets": flags["--with-secrets"] and form is not Form.BUNDLE,
         "--never": bool(never) and form is not Form.PYTEST,
         "--pod": bool(pod) and form is not Form.CASE,
+        "--expect": flags["--expect"] and form is not Form.PYTEST,
     }
     for option, is_wrong in wrong.items():
         if is_wrong and form is Form.BUNDLE:
@@ -146,16 +179,7 @@ def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: boo
     console.say(f"{file}: {counts.of(events, 'event')} of history {history}")
 
 
-def _hand_over(
-    history: str,
-    file: Path,
-    settings: "Settings",
-    form: Form,
-    *,
-    redact: bool,
-    never: list[str],
-    pod: str,
-) -> None:
+def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted") -> None:
     from app.bootstrap import garbage_collection, stores
     from app.bootstrap.handover import exporting
     from app.bootstrap.minimising import sources
@@ -170,16 +194,13 @@ def _hand_over(
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, None)
 
-    wanted = exporting.Wanted(
-        form=exporting.Form(form.value), redact=redact, never=tuple(never), pod=pod
-    )
     name = Path(history).stem if is_file else history.partition("@")[0]
-    done = exporting.export(console.run(read), wanted, file, "redacted" if redact else name)
+    done = exporting.export(console.run(read), wanted, file, "redacted" if wanted.redact else name)
     console.say(
         f"{file}: {counts.of(done.inputs, 'write')} from outside, "
         f"{counts.of(done.decisions, 'decision')}"
     )
-    if redact:
+    if wanted.redact:
         console.say(
             f"{counts.of(done.names, 'name')} replaced; decided again, every decision is the same"
         )

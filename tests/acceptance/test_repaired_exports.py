@@ -1,0 +1,102 @@
+"""Known defects exported as tests of their repair: they fail under the defect's release."""
+
+import runpy
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from app.adapters.history.formats.bundle import BundleWriter
+from app.analysis.incidents.incident import Variant
+from app.bootstrap.gallery import exhibits, playing
+from app.bootstrap.handover import stories
+from app.bootstrap.stores import memory_store
+from app.service import exporting
+from tests.command_line import redra
+
+pytestmark = pytest.mark.slow
+
+
+def bundle(incident: str, variant: Variant, path: Path) -> Path:
+    """The history of an incident as a file."""
+    exhibit = exhibits.read(incident).incident
+    events = playing.play(exhibit, variant).events
+
+    async def export() -> None:
+        store = memory_store()
+        info = await store.log.create_history(
+            incident,
+            seed=playing.SEED,
+            settings=exhibit.cluster_of(variant).settings(),
+            created=events[0].stamp.time,
+        )
+        await store.log.append(info.id, expected=await store.log.head(info.id), events=events)
+        await exporting.export_history(
+            store.log, info, BundleWriter(path), program="tests", file=path.name
+        )
+
+    anyio.run(export)
+    return path
+
+
+def run_test(file: Path, **changes: object) -> None:
+    """Run the test of an exported file under other settings, as the plug-in's marker does."""
+    names = runpy.run_path(str(file))
+    (test,) = [value for name, value in names.items() if name.startswith("test_")]
+    test(partial(stories.run, changes=changes))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "common-values-stay-narrow",
+        "counters-stay-booked",
+        "rules-not-seen",
+        "scoring-fails-for-shared-claims",
+    ],
+)
+def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_path: Path) -> None:
+    incident = exhibits.read(name).incident
+    assert incident.repaired is not None
+    fixed = incident.repaired.profile
+    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    recorded, repaired = tmp_path / "test_recorded.py", tmp_path / "test_repaired.py"
+    assert redra("export", source, "--as", "pytest", "-o", recorded)[0] == 0
+    code, out, error = redra(
+        "export", source, "--as", "pytest", "--expect", "repaired", "-o", repaired
+    )
+    assert code == 0, error
+    assert f"under {fixed}" in out
+    assert f"It asserts what {fixed} decides (--expect repaired)" in repaired.read_text()
+    assert f"({incident.number.lower()})" in repaired.read_text()
+    assert "(--expect recorded)" in recorded.read_text()
+    run_test(recorded)
+    with pytest.raises(AssertionError):
+        run_test(repaired)
+    run_test(repaired, profile=fixed)
+    with pytest.raises(AssertionError):
+        run_test(recorded, profile=fixed)
+
+
+def test_history_without_a_known_defect_has_no_test_of_a_repair(tmp_path: Path) -> None:
+    source = bundle("counters-stay-booked", Variant.REPAIRED, tmp_path / "sound.zip")
+    file = tmp_path / "test_sound.py"
+    code, out, error = redra("export", source, "--as", "pytest", "--expect", "repaired", "-o", file)
+    assert (code, out, file.exists()) == (2, "", False)
+    assert "no release after 1.37 repairs a defect" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--as", "manifests"), "--expect"),
+        ((), "--expect"),
+        (("--as", "pytest", "--never", "evicted default/web"), "--never"),
+    ],
+)
+def test_repair_is_asked_for_tests_alone(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    source = bundle("counters-stay-booked", Variant.BROKEN, tmp_path / "small.zip")
+    code, _, error = redra("export", source, *words, "--expect", "repaired", "-o", tmp_path / "out")
+    assert code == 2
+    assert said in error
