@@ -18,7 +18,7 @@ from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write import intake
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -29,7 +29,7 @@ PAGE = 5_000
 
 _README = """# History {name}
 
-A recorded history of Dynamic Resource Allocation, {events} events.
+A recorded history of Dynamic Resource Allocation, {events}.
 
     redra import {file} --history {name}
     redra replay {name} --mode verify
@@ -171,7 +171,9 @@ async def export_history(
         "sources": contents.sources,
         "reports": contents.reports,
         "heads": await _heads(log, info, end, sign),
-        "readme": _README.format(name=info.name, events=end.revision, file=file),
+        "readme": _README.format(
+            name=info.name, events=counts.of(end.revision, "event"), file=file
+        ),
     }
     if secrets is not None:
         keys = {name: secrets.find(name) for name in sorted(contents.key_ids)}

@@ -46,6 +46,7 @@ from app.domain.objects.write.commands import Command
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
@@ -298,9 +299,8 @@ class GroupWriter:
                 continue
             break
         else:
-            raise LogUnavailable(
-                f"other writers moved the head {self._bounds.retries_max} times in a row"
-            )
+            times = counts.of(self._bounds.retries_max, "time")
+            raise LogUnavailable(f"other writers moved the head {times} in a row")
         for request in batch.requests:
             request.settle()
 

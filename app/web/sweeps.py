@@ -5,6 +5,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from app.domain.values import counts
+
 PLOTTED = ("placed", "waiting", "evicted", "boundMean", "stranded", "differing")
 
 WIDTH, HEIGHT, LEFT = 900, 120, 60
@@ -33,10 +35,17 @@ def page(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
     )
     return Markup(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        "<style>{style}</style><h1>{title}</h1><p>{count} runs, in the order of the plan; point at "
+        "<style>{style}</style><h1>{title}</h1><p>{runs}, in the order of the plan; point at "
         "a bar for its run.</p>{plots}<h2>Table</h2><div class=scroll><table><thead><tr>{head}</tr>"
         "</thead><tbody>{body}</tbody></table></div></html>\n"
-    ).format(title=title, style=_STYLE, count=len(rows), plots=plots, head=head, body=body)
+    ).format(
+        title=title,
+        style=_STYLE,
+        runs=counts.of(len(rows), "run"),
+        plots=plots,
+        head=head,
+        body=body,
+    )
 
 
 def _plot(name: str, rows: Sequence[Row]) -> Markup:

@@ -12,6 +12,7 @@ from app.analysis.capacity.answers import (
     FitAnswer,
 )
 from app.analysis.recordings import uncertainty
+from app.domain.values import counts
 
 NODES_SHOWN_MAX = 8
 CAUSES_SHOWN_MAX = 6
@@ -102,8 +103,7 @@ def cause_text(cause: DeviceCause) -> str:
     """How many devices have what against them, for which request."""
     what = _CAUSES.get(cause.cause, cause.cause)
     about = f" ({cause.about})" if cause.about else ""
-    devices = "1 device" if cause.devices == 1 else f"{cause.devices} devices"
-    places = "1 node" if cause.nodes == 1 else f"{cause.nodes} nodes"
+    devices, places = counts.of(cause.devices, "device"), counts.of(cause.nodes, "node")
     return f"request {cause.request}: {devices} {what}{about}, as {places} say"
 
 
@@ -162,7 +162,7 @@ def _course(moment: CapacityMoment) -> str:
 
 
 def _devices(count: int) -> str:
-    return "1 device" if count == 1 else f"{count} devices"
+    return counts.of(count, "device")
 
 
 def _pods(count: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.allocation.reasons.causes import NOT_SELECTED, CauseKind
 from app.domain.allocation.reasons.explanation import Alike, DeviceReason
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
 _ALLOCATED_TO = "allocated to "
@@ -57,7 +58,7 @@ class CauseTally:
         if self.devices <= len(names):
             subject = listed(names, len(names))
         else:
-            subject = f"{self.devices} devices"
+            subject = devices_text(self.devices)
             if many_nodes:
                 subject += f" on {nodes_text(self.nodes)}"
             subject += f", such as {listed(names, len(names))}"
@@ -94,12 +95,12 @@ class CauseTally:
 
 def devices_text(count: int) -> str:
     """`1 device`, `2 devices`."""
-    return "1 device" if count == 1 else f"{count} devices"
+    return counts.of(count, "device")
 
 
 def nodes_text(count: int) -> str:
     """`1 node`, `2 nodes`."""
-    return "1 node" if count == 1 else f"{count} nodes"
+    return counts.of(count, "node")
 
 
 def key_of(device: DeviceReason, *, coarse: bool = False) -> Key:

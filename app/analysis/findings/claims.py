@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -36,7 +36,7 @@ def stuck(views: LiveViews) -> Iterator[Finding]:
         claims.sort(key=lambda claim: -claim[1])
         revisions = [revision for _, revision in claims]
         count = len(claims)
-        noun = "1 claim" if count == 1 else f"{count} claims"
+        noun = counts.of(count, "claim")
         yield Finding(
             kind=FindingKind.STUCK_CLAIMS,
             severity=_SEVERITY[cause],

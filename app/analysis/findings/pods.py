@@ -8,7 +8,7 @@ from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind
 from app.analysis.scheduler_messages import first_cause
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -117,7 +117,7 @@ def _waiting_text(count: int, still: int, cause: str) -> str:
 
 
 def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count} pods"
+    return counts.of(count, "pod")
 
 
 _EMPTY = _Group(Revision(0), Revision(0))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from app.analysis.lint.findings import LintFinding, LintRule, Severity
 from app.analysis.lint.subjects import PublishedSlice, Subjects
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
+from app.domain.values import counts
 
 MISSING = LintRule(
     id="node-missing",
@@ -69,7 +70,7 @@ def _choice(
                 return
         except NodeSelectionError:
             return  # the API refuses it, and `object-invalid` says so
-        message = f"none of {len(nodes)} nodes matches"
+        message = f"none of {counts.of(len(nodes), 'node')} matches"
         yield SELECTS_NONE.at(published.subject.at(f"{path}.nodeSelector"), message)
 
 

@@ -7,6 +7,7 @@ from app.analysis.lint.subjects import Subject, Subjects
 from app.domain.devices import compiling, patches
 from app.domain.devices.patches import SlicePatch
 from app.domain.errors import InputError
+from app.domain.values import counts
 from app.domain.values.fields import meta
 
 FAILS = LintRule(
@@ -59,7 +60,7 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
     for name, (subject, _) in by_name.items():
         if name not in applied and name not in failed:
             place = subject.at("spec.devices.filter")
-            yield IDLE.at(place, f"it changes none of {len(subjects.devices)} devices")
+            yield IDLE.at(place, f"it changes none of {counts.of(len(subjects.devices), 'device')}")
     yield from _ties(by_name, subjects, failed)
 
 

@@ -8,7 +8,7 @@ from app.analysis.lint.selectors import Choices, of_ask
 from app.analysis.lint.subjects import Ask, Claim, Subjects
 from app.domain.allocation.requests import DEVICES_MAX
 from app.domain.devices.model import Device
-from app.domain.values import quantity
+from app.domain.values import counts, quantity
 from app.domain.values.quantity import QuantityError
 
 TOO_MANY = LintRule(
@@ -75,8 +75,9 @@ def _count(ask: Ask, devices: Sequence[Device]) -> Iterator[LintFinding]:
     if ask.wanted <= len(devices) or any(device.allow_multiple for device in devices):
         return
     place = ask.owner.at(f"{ask.path}.count")
+    wanted = counts.of(ask.wanted, "device")
     yield of_ask(ask, EXCEEDS).at(
-        place, f"{ask.wanted} devices are asked for and {len(devices)} match"
+        place, f"{wanted} {counts.plural(ask.wanted, 'is')} asked for and {len(devices)} match"
     )
 
 
@@ -111,9 +112,10 @@ def _constraints(claim: Claim, choices: Choices) -> Iterator[LintFinding]:
             if choice is None or not choice.devices:
                 continue
             if not any(_has(device, name) for device in choice.devices):
+                devices = counts.of(len(choice.devices), "device")
                 yield CONSTRAINT.at(
                     claim.subject.at(f"{claim.path}.constraints[{index}].{field}"),
-                    f"none of the {len(choice.devices)} devices for request {ask.name} has {name}",
+                    f"none of {devices} for request {ask.name} has {name}",
                 )
                 break
 

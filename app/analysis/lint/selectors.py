@@ -8,6 +8,7 @@ from app.analysis.lint.subjects import Ask, Subject, Subjects, class_selectors, 
 from app.domain import cel
 from app.domain.devices.device_selectors import SelectorCompileError
 from app.domain.devices.model import Device
+from app.domain.values import counts
 
 FAILS = LintRule(
     id="selector-fails",
@@ -164,7 +165,7 @@ def _class(subject: Subject, choices: Choices) -> Iterator[LintFinding]:
     elif choice.emptied is not None:
         count = len(choices.subjects.devices)
         place = subject.at(f"{FIRST_OF_CLASS}[{choice.emptied}].cel.expression")
-        yield CLASS_EMPTY.at(place, f"none of {count} devices matches")
+        yield CLASS_EMPTY.at(place, f"none of {counts.of(count, 'device')} matches")
 
 
 def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:
@@ -184,7 +185,7 @@ def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[LintFinding
         of_class = choices.of_class(name)
         count = 0 if of_class is None else len(of_class.devices)
         yield of_ask(ask, MATCHES_NOTHING).at(
-            place, f"none of the {count} devices of class {name} matches"
+            place, f"none of {counts.of(count, 'device')} of class {name} matches"
         )
 
 

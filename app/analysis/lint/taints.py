@@ -7,6 +7,7 @@ from app.analysis.lint.subjects import Subject, Subjects
 from app.domain.devices import taints
 from app.domain.devices.model import Taint, Toleration
 from app.domain.devices.taints import BLOCKING_EFFECTS
+from app.domain.values import counts
 
 UNTOLERATED = LintRule(
     id="taint-untolerated",
@@ -81,18 +82,21 @@ def _rule(subject: Subject, subjects: Subjects) -> Iterator[LintFinding]:
     if (rule.driver, rule.pool, rule.device) == (None, None, None):
         if blocks:
             count = len(subjects.devices)
-            message = f"effect {rule.taint.effect}; {count} devices of the sources are tainted"
+            tainted = (
+                f"{counts.of(count, 'device')} of the sources {counts.plural(count, 'is')} tainted"
+            )
+            message = f"effect {rule.taint.effect}; {tainted}"
             yield EVERYTHING.at(subject.at("spec.deviceSelector"), message)
         return
     devices = subjects.devices
     if devices and not any(rule.matches(device.id) for device in devices):
         place = subject.at("spec.deviceSelector")
-        yield RULE_IDLE.at(place, f"it selects none of {len(devices)} devices")
+        yield RULE_IDLE.at(place, f"it selects none of {counts.of(len(devices), 'device')}")
 
 
 def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[LintFinding]:
     first: dict[tuple[str, str, str], Place] = {}
-    counts: dict[tuple[str, str, str], int] = {}
+    tainted: dict[tuple[str, str, str], int] = {}
     rules = {each.tree["metadata"]["name"]: each for each in subjects.of_kind("DeviceTaintRule")}
     for pool in subjects.pools:
         for published, device, path in pool.devices():
@@ -100,7 +104,7 @@ def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[
                 if not _is_blocking(taint, tolerations):
                     continue
                 key = taint.key, taint.value, taint.effect
-                counts[key] = counts.get(key, 0) + 1
+                tainted[key] = tainted.get(key, 0) + 1
                 place = (
                     rules[taint.rule].at("spec.taint")
                     if taint.rule in rules
@@ -109,7 +113,8 @@ def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[
                 first.setdefault(key, place)
     for key, place in first.items():
         text = Taint(key=key[0], value=key[1], effect=key[2]).text
-        yield UNTOLERATED.at(place, f"nobody tolerates {text}, which {counts[key]} devices have")
+        had = f"{counts.of(tainted[key], 'device')} {counts.plural(tainted[key], 'has')}"
+        yield UNTOLERATED.at(place, f"nobody tolerates {text}, which {had}")
 
 
 def _is_blocking(taint: Taint, tolerations: list[Toleration]) -> bool:

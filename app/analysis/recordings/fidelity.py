@@ -360,13 +360,17 @@ def _can_time(judged: _Kind) -> Judgeability:
     derived = judged.times[TimeQuality.DERIVED]
     none = judged.times[TimeQuality.NONE]
     if derived:
-        reasons.append(f"{derived} times are derived from the objects, to the second at best")
+        times = f"{counts.of(derived, 'time')} {counts.plural(derived, 'is')}"
+        reasons.append(f"{times} derived from the objects, to the second at best")
     if none:
-        reasons.append(f"{none} changes have no time, only an order")
+        reasons.append(
+            f"{counts.of(none, 'change')} {counts.plural(none, 'has')} no time, only an order"
+        )
     if judged.losses[Loss.COARSE_TIME]:
         reasons.append("times are whole seconds")
     if contradicting := judged.losses[Loss.TIMES_CONTRADICT]:
-        reasons.append(f"{contradicting} times contradict the order of changes")
+        verb = counts.plural(contradicting, "contradicts")
+        reasons.append(f"{counts.of(contradicting, 'time')} {verb} the order of changes")
     return Judgeability(
         question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons)
     )

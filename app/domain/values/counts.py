@@ -1,6 +1,13 @@
 """Numbers of things in words: `1 finding`, `2 findings`."""
 
-_IRREGULAR = {"history": "histories", "class": "classes", "entry": "entries", "is": "are"}
+_IRREGULAR = {
+    "history": "histories",
+    "class": "classes",
+    "entry": "entries",
+    "is": "are",
+    "has": "have",
+    "contradicts": "contradict",
+}
 """Plurals that are more than an s."""
 
 

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from app.analysis.lanes import LanesRequest
 from app.analysis.starts import STEPS, PaceStretch, PodStart, StartPace
+from app.domain.values import counts
 from app.web import svg
 from app.web.frame import Frame, render
 from app.web.pages.attempts import seconds_text
@@ -84,7 +85,7 @@ def columns(stretches: Sequence[PaceStretch]) -> Markup:
     shapes: list[Markup] = []
     for number, one in enumerate(stretches):
         text = (
-            f"{one.count} pods from {one.begin[11:19]} to {one.end[11:19]}: "
+            f"{counts.of(one.count, 'pod')} from {one.begin[11:19]} to {one.end[11:19]}: "
             f"median {seconds_text(one.p50)}, 99 % within {seconds_text(one.p99)}"
         )
         parts = [svg.title(text)]

@@ -6,7 +6,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
 from app.web.frame import Frame, render
@@ -77,7 +77,7 @@ def _decision(body: JsonObject) -> list[tuple[str, str]]:
         rows.append(
             (
                 f"{cause.claim} {cause.request}".strip(),
-                f"{cause.devices} devices: {cause.cause}{about}",
+                f"{counts.of(cause.devices, 'device')}: {cause.cause}{about}",
             )
         )
     return [(name, value) for name, value in rows if value]

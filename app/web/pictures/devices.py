@@ -10,6 +10,7 @@ from itertools import takewhile
 from markupsafe import Markup
 
 from app.analysis.mapped import MappedDevice, MappedPool
+from app.domain.values import counts
 from app.web import svg
 
 WIDTH, GAP, MARGIN, LABEL = 1000.0, 4.0, 3.0, 15.0
@@ -39,8 +40,9 @@ def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
             cell = _Cell(MARGIN + column * (width + GAP), y + row * (height + GAP), width, height)
             shapes.append(_device(device, cell, "" if is_small else names[device.name], to_claim))
         y += -(-len(devices) // per_row) * (height + GAP) + GAP
-    counts = ", ".join(f"{count} {state}" for state, count in states(pool).items())
-    label = f"{len(pool.devices)} devices of {pool.driver}/{pool.pool}: {counts}"
+    summary = ", ".join(f"{count} {state}" for state, count in states(pool).items())
+    devices_text = counts.of(len(pool.devices), "device")
+    label = f"{devices_text} of {pool.driver}/{pool.pool}: {summary}"
     return svg.picture(WIDTH, y, label, *shapes, role="group")
 
 

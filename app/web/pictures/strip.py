@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from app.analysis.moments import Density
 from app.domain.log import Revision
+from app.domain.values import counts
 from app.domain.values.timestamps import Instant
 from app.web import svg
 
@@ -31,11 +32,11 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
             continue
         left = number * width
         height = max(2.0, (HEIGHT - TOP) * (one.entries / most) ** 0.5)
-        description = f"up to revision {one.revision}: {one.entries} events"
+        description = f"up to revision {one.revision}: {counts.of(one.entries, 'event')}"
         description += f", {one.claims} of devices" if one.claims else ""
-        description += f", {one.decisions} decisions" if one.decisions else ""
-        description += f", {one.troubles} troubles" if one.troubles else ""
-        description += f", {one.findings} findings" if one.findings else ""
+        description += f", {counts.of(one.decisions, 'decision')}" if one.decisions else ""
+        description += f", {counts.of(one.troubles, 'trouble')}" if one.troubles else ""
+        description += f", {counts.of(one.findings, 'finding')}" if one.findings else ""
         shapes = [
             svg.title(description),
             svg.element("rect", x=left, y=0.0, width=width, height=HEIGHT, fill_opacity=0),

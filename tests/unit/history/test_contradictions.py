@@ -116,7 +116,7 @@ def test_answer_before_the_creation_of_its_object_contradicts_the_times(tmp_path
     log = claim_log(tmp_path / "a.jsonl", allocated("gpu-3", **created))
     records, report = read(log)
     assert [Loss.TIMES_CONTRADICT in record.losses for record in records] == [False, True]
-    assert "1 times contradict the order of changes" in report.verdicts[2].reasons
+    assert "1 time contradicts the order of changes" in report.verdicts[2].reasons
 
 
 def test_later_version_answered_long_before_an_earlier_one_contradicts_the_times(tmp_path):

@@ -14,6 +14,9 @@ from app.domain.values import counts
         (2, "device class", "2 device classes"),
         (1, "history", "1 history"),
         (3, "history", "3 histories"),
+        (2, "has", "2 have"),
+        (1, "contradicts", "1 contradicts"),
+        (2, "contradicts", "2 contradict"),
     ],
 )
 def test_noun_agrees_with_its_number(count: int, noun: str, text: str) -> None:

@@ -16,7 +16,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Op, Record, TimeQuality, comparable_version
 from app.domain.objects.write import intake
-from app.domain.values import json_tree, timestamps
+from app.domain.values import counts, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -65,7 +65,8 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
             yield _placed(record, event, times, position, (number, index), state)
     if seen and not index:
         raise InputError(
-            f"its {seen} events are reads or stages without an answer: none tells of a change",
+            f"in its {counts.of(seen, 'event')} there are only reads, or stages without an answer: "
+            "none tells of a change",
             place=source.name,
             cure="record writes of resource.k8s.io, pods and nodes with level RequestResponse",
         )

@@ -16,7 +16,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Record, comparable_version
-from app.domain.values import json_tree, well_known
+from app.domain.values import counts, json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -302,9 +302,9 @@ def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None
         if comparable > summary.first:
             summary.first, summary.list_version = comparable, version
     if summary.is_guess and summary.baseline:
+        events = f"{counts.of(summary.baseline, 'event')} {counts.plural(summary.baseline, 'is')}"
         notes.add(
-            f"{place}: the first {summary.baseline} events are taken as the list of what existed "
-            "(no mark ends the list)"
+            f"{place}: the first {events} taken as the list of what existed (no mark ends the list)"
         )
 
 

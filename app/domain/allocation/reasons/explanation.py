@@ -28,6 +28,7 @@ from app.domain.allocation.reasons.causes import Cause, CauseKind
 from app.domain.allocation.reasons.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.requests import PoolUnusable
 from app.domain.allocation.usage import Usage
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
 EFFORT_STEPS = 4_000
@@ -404,14 +405,14 @@ def _request_text(row: Row, suitable: int, reasons: Sequence[DeviceReason]) -> s
         if cause is not None:
             place = (cause.kind, cause.about)
             kinds[place] = kinds.get(place, 0) + 1
-    counts: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for (kind, about), count in kinds.items():
         name = f"{kind.value} ({about})" if about else kind.value
-        counts[name] = counts.get(name, 0) + count
+        totals[name] = totals.get(name, 0) + count
     text = f"request {row.request.result_name} wants {_wants(row)}, "
     text += f"{suitable} of {len(reasons)} can be taken"
-    if counts:
-        most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    if totals:
+        most = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
         text += ": " + ", ".join(f"{count} {name}" for name, count in most[:4])
         if len(most) > 4:
             text += f" and {len(most) - 4} more causes"
@@ -473,7 +474,7 @@ def _wants(row: Row) -> str:
 
 
 def _devices(count: int) -> str:
-    return "1 device" if count == 1 else f"{count} devices"
+    return counts.of(count, "device")
 
 
 def _main(alternatives: Sequence[Row]) -> str:
