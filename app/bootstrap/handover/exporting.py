@@ -35,7 +35,7 @@ class Form(StrEnum):
     CASE = "go-allocator-case"
 
 
-class Expect(StrEnum):
+class Expectation(StrEnum):
     """What a test asserts: what the history's release decides, or the one that repairs it."""
 
     RECORDED = "recorded"
@@ -51,7 +51,7 @@ class Wanted:
     redact: bool = False
     never: Sequence[str] = ()
     pod: str = ""
-    expect: Expect = Expect.RECORDED
+    expect: Expectation = Expectation.RECORDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,7 @@ def _pytest(
     pods, repair = run.pods, None
     release = repairs.profile_name(ran)
     header = f"It asserts what {release} decided (--expect recorded)."
-    if wanted.expect is Expect.REPAIRED:
+    if wanted.expect is Expectation.REPAIRED:
         if wanted.never:
             raise InputError("it does not go with --never", place="--expect repaired")
         repair = repairs.repair_of(ran, material)

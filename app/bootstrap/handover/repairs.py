@@ -11,7 +11,6 @@ from app.bootstrap.engines import Engines
 from app.bootstrap.handover.stories import StoryRun
 from app.domain.errors import InputError
 from app.domain.objects import profile as profiles
-from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.replays.trials import Ran, Runner
 
@@ -78,7 +77,7 @@ def _run(ran: Ran, material: Material, changes: JsonObject) -> Ran:
 
 def _without(ran: Ran, material: Material, numbers: Sequence[str]) -> Mapping[str, str]:
     """What becomes of the pods where these defects alone are repaired."""
-    quirks = {**json_tree.mapping(ran.info.settings, "quirks"), **dict.fromkeys(numbers, False)}
+    quirks = {**ran.info.settings.get("quirks", {}), **dict.fromkeys(numbers, False)}
     return StoryRun(_run(ran, material, {"quirks": quirks})).pods
 
 

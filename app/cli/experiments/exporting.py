@@ -142,7 +142,7 @@ def export(
             redact=redact,
             never=tuple(never or ()),
             pod=pod,
-            expect=exporting.Expect(expect.value),
+            expect=exporting.Expectation(expect.value),
         )
         _hand_over(history, file, settings, wanted)
 
