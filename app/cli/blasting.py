@@ -31,6 +31,10 @@ def blast(
         list[str] | None,
         typer.Option(metavar="NODE", help="A node that would be cordoned; repeatable."),
     ] = None,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="A node that would be drained; repeatable."),
+    ] = None,
     history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     at: Annotated[
         str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
@@ -41,8 +45,8 @@ def blast(
     """Tell what a change would do: pods evicted, claims, devices, pools and classes concerned.
 
     DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches and Nodes can be proposed,
-    pods and claims deleted and nodes cordoned. Nothing is written. A proposal that the API would
-    refuse ends with exit code 2.
+    pods and claims deleted, nodes cordoned or drained. Nothing is written. A proposal that the API
+    would refuse ends with exit code 2.
     """
     import msgspec
 
@@ -52,14 +56,15 @@ def blast(
 
     source = AnswerSource(data)
     placed = blasts.read_objects(source.settings, file or [])
-    if not (placed or delete or cordon):
-        cure = "give -f FILE, --delete KIND/NAME or --cordon NODE"
+    if not (placed or delete or cordon or drain):
+        cure = "give -f FILE, --delete KIND/NAME, --cordon NODE or --drain NODE"
         raise InputError("nothing is proposed", cure=cure)
     body = {
         "objects": [tree for _, tree in placed],
         "places": [place for place, _ in placed],
         "delete": list(delete or ()),
         "cordon": list(cordon or ()),
+        "drain": list(drain or ()),
     }
     try:
         answer = source.ask("blast", history=history, at=at, body=body)

@@ -10,8 +10,9 @@ from app.analysis.blast import compare
 from app.analysis.blast import world as blasting_world
 from app.analysis.blast.compare import ProposedDeletion, Put
 from app.analysis.blast.radius import BlastRadius, Fate, PodFate, Prospect
-from app.domain.errors import AlreadyExists
+from app.domain.errors import AlreadyExists, TooManyRequests
 from app.domain.log import HistoryInfo, ObjectKey
+from app.domain.objects.write import eviction
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -262,6 +263,96 @@ def change_of(world: World, change: str, seed: int) -> tuple[str, list[compare.C
         }
         changes.append(Put(tree={**plain, "apiVersion": version}))
     return "fresh", changes
+
+
+def drain_world(seed: int) -> tuple[World, str, int]:
+    """A world whose pods are ready, a node of it, and how many pods a budget lets go."""
+    world = world_of(seed)
+    cluster = world.cluster
+    for name in bound_pods(world).values():
+        if is_running(cluster.must("pods", name)):
+            ready = [{"type": "Ready", "status": "True"}]
+            status = {"status": {"phase": "Running", "conditions": ready}}
+            cluster.patch("pods", name, status, subresource="status")
+    spare = seed % 4
+    healthy = len(evictable(world, ""))
+    if spare < 3:
+        spec = {"selector": {}, "minAvailable": max(0, healthy - spare)}
+        cluster.create("policy/v1", "PodDisruptionBudget", "all", spec=spec)
+    cluster.settle()
+    chosen = random.Random(seed * 13)
+    return world, chosen.choice(cluster.names("nodes")), spare if spare < 3 else healthy
+
+
+def evictable(world: World, node: str) -> set[str]:
+    """The living pods of a node, or of all."""
+    trees = {name: world.cluster.must("pods", name) for name in bound_pods(world).values()}
+    return {
+        name
+        for name, tree in trees.items()
+        if is_running(tree)
+        and "deletionTimestamp" not in tree["metadata"]
+        and node in ("", tree["spec"]["nodeName"])
+    }
+
+
+def drain(world: World, node: str) -> set[str]:
+    """Cordon, then evict one pod after the other while the controllers work; who went."""
+    cluster = world.cluster
+    cluster.patch("nodes", node, {"spec": {"unschedulable": True}})
+    gone = set()
+    for name in sorted(evictable(world, node)):
+        line = cluster.line
+        key = ObjectKey("", "pods", "default", name)
+        try:
+            permission = eviction.judge(line.views.objects, key, line.now)
+        except TooManyRequests:
+            continue
+        if permission.write is not None:
+            line.submit(permission.write, actor=USER)
+        cluster.delete("pods", name)
+        cluster.settle()
+        gone.add(name)
+    for name in gone:
+        if cluster.get("pods", name) is not None:
+            cluster.kill(name)
+    return gone
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_drain_evicts_whom_it_was_said_to_evict(seed):
+    """A world that is drained, against what was said, the budget's arithmetic, and its twin."""
+    world, node, allowed = drain_world(seed)
+    there = evictable(world, node)
+    answer = ask(world, compare.ProposedDrain(node=node))
+    fates = {pod.name: pod for pod in answer.pods if pod.node == node}
+    drained = {name for name, pod in fates.items() if pod.fate is Fate.DRAINED}
+    drained = {name for name in drained if is_running(world.cluster.must("pods", name))}
+    kept = {name for name, pod in fates.items() if pod.fate is Fate.PROTECTED}
+    assert drained | kept == there, f"seed {seed}"
+    assert len(drained) == min(len(there), allowed), f"seed {seed}"
+    assert all("disruption budget all " in fates[name].reasons[0] for name in kept)
+    waiting = set(world.cluster.names("pods")) - set(bound_pods(world).values())
+    places = [pod.name for pod in answer.waiting if pod.prospect in (Prospect.FITS, Prospect.FREED)]
+    lived, _, _ = drain_world(seed)
+    assert drain(lived, node) == drained, f"seed {seed}"
+    lived.cluster.wait(400)
+    twin, _, _ = drain_world(seed)
+    twin.cluster.wait(400)
+    changed = waiting & set(bound_pods(lived).values())
+    unchanged = waiting & set(bound_pods(twin).values())
+    assert devices_for(world, changed - unchanged) == devices_for(world, places), f"seed {seed}"
+    assert kept <= set(bound_pods(lived).values()), f"seed {seed}"
+
+
+def test_some_drains_meet_a_budget():
+    """Across the fixed seeds drains evict pods, and budgets keep some."""
+    totals = []
+    for seed in range(1, 9):
+        world, node, _ = drain_world(seed)
+        totals.append(ask(world, compare.ProposedDrain(node=node)).totals)
+    assert sum(one["pods_drained"] for one in totals) > 0
+    assert sum(one["pods_protected"] for one in totals) > 0
 
 
 def claim_world(seed: int) -> tuple[World, str]:

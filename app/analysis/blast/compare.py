@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.analysis.blast import access, counting, protection, remarks, removals
+from app.analysis.blast import access, counting, draining, protection, remarks, removals
 from app.analysis.blast import claims as blasting_claims
 from app.analysis.blast import devices as blasting_devices
 from app.analysis.blast import pods as blasting_pods
@@ -89,7 +89,15 @@ class ProposedCordon:
     place: str = ""
 
 
-Change = Put | ProposedDeletion | ProposedCordon
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedDrain:
+    """A node to drain."""
+
+    node: str
+    place: str = ""
+
+
+Change = Put | ProposedDeletion | ProposedCordon | ProposedDrain
 
 
 def blast(
@@ -153,10 +161,13 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
 
 
 def read_changes(
-    trees: Iterable[tuple[str, object]], deletions: Iterable[str], cordons: Iterable[str] = ()
+    trees: Iterable[tuple[str, object]],
+    deletions: Iterable[str],
+    cordons: Iterable[str] = (),
+    drains: Iterable[str] = (),
 ) -> list[Change]:
     """The changes in documents (with their places), in `KIND/NAME` texts (pods and claims may
-    be named `pod/NAMESPACE/NAME`), and nodes to cordon. Raises InputError.
+    be named `pod/NAMESPACE/NAME`), and nodes to cordon or drain. Raises InputError.
     """
     changes: list[Change] = []
     for place, tree in trees:
@@ -175,6 +186,7 @@ def read_changes(
             raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
         changes.append(ProposedDeletion(kind=kind, name=name))
     changes += [ProposedCordon(node=name) for name in cordons]
+    changes += [ProposedDrain(node=name) for name in drains]
     return changes
 
 
@@ -193,6 +205,10 @@ def _take(world: World, change: Change) -> tuple[ObjectKey, Effect]:
                 return _delete(world, change)
             case ProposedCordon():
                 return _cordon(world, change)
+            case ProposedDrain():
+                key, effect = _cordon(world, ProposedCordon(node=change.node))
+                warnings = (*effect.warnings, *draining.drain(world, change.node))
+                return key, msgspec.structs.replace(effect, action="drained", warnings=warnings)
     except Rejected as problem:
         if not change.place:
             raise
@@ -351,9 +367,9 @@ def _compare(
     classes = blasting_devices.class_fates(
         before, after, pools, world.touched.classes, world.allocated
     )
-    ending = tuple(removals.fates(world))
     evicted = blasting_pods.pod_fates(world, before, after)
     pods = [pod for pod in evicted if (pod.namespace, pod.name) not in world.touched.pods]
+    ending = removals.fates(world, {(pod.namespace, pod.name) for pod in pods})
     pods = sorted((*pods, *ending), key=lambda pod: (pod.namespace, pod.name))
     claims = blasting_claims.claim_fates(world, before, after, sides)
     releases = list(removals.releases(world))

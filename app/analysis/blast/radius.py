@@ -17,7 +17,7 @@ class Fate(StrEnum):
     `already` would be evicted at the same instant without the change; `tolerated` uses a device
     that is tainted by it and is never evicted; `spared` would be evicted without the change only.
     `deleted` is deleted by the change itself; `orphaned` loses its node, so that garbage collection
-    removes it.
+    removes it. `drained` is evicted by a drain, `protected` kept from that by a disruption budget.
     """
 
     NOW = "now"
@@ -28,9 +28,11 @@ class Fate(StrEnum):
     SPARED = "spared"
     DELETED = "deleted"
     ORPHANED = "orphaned"
+    DRAINED = "drained"
+    PROTECTED = "protected"
 
 
-LOST = (Fate.NOW, Fate.LATER)
+LOST = (Fate.NOW, Fate.LATER, Fate.DRAINED)
 """Fates of pods that the change evicts."""
 
 

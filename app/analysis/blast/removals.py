@@ -4,11 +4,12 @@ Nobody evicts these pods: one that is deleted is ended by its kubelet, one whose
 removed by pod garbage collection, and slices that the node owned go with it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from app.analysis.blast.pods import owner_of
 from app.analysis.blast.radius import ClaimRelease, Fate, PodFate
 from app.analysis.blast.world import World
+from app.domain.controllers.eviction.state import Place
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources
@@ -66,9 +67,11 @@ def releases(world: World) -> Iterator[ClaimRelease]:
             )
 
 
-def fates(world: World) -> Iterator[PodFate]:
-    """The pods that end so, by namespace and name."""
-    for (namespace, name), fate in sorted(world.touched.pods.items()):
+def fates(world: World, evicted: Set[Place]) -> Iterator[PodFate]:
+    """The pods that end so, or are kept from it and not `evicted`, by namespace and name."""
+    touched = world.touched
+    kept = dict.fromkeys(touched.kept.keys() - touched.pods.keys() - evicted, Fate.PROTECTED.value)
+    for (namespace, name), fate in sorted((touched.pods | kept).items()):
         tree = world.objects.get(ObjectKey(*api_resources.PODS, namespace, name))
         if tree is None:
             continue
@@ -80,5 +83,6 @@ def fates(world: World) -> Iterator[PodFate]:
             node=core.node_name(tree),
             owner=owner_of(world, (namespace, name)),
             fate=Fate(fate),
+            reasons=(touched.kept[namespace, name],) if fate == Fate.PROTECTED else (),
             claims=tuple(f"{claim.namespace}/{claim.name}" for claim in uses),
         )

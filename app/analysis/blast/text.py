@@ -38,6 +38,8 @@ _WORDS = {
     Fate.SPARED: "spared",
     Fate.DELETED: "deleted by the change",
     Fate.ORPHANED: "left without a node and removed",
+    Fate.DRAINED: "by the drain",
+    Fate.PROTECTED: "kept by a disruption budget",
 }
 
 

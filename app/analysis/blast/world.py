@@ -111,12 +111,14 @@ class Side:
 @dataclass(slots=True, kw_only=True)
 class Touched:
     """Pools whose slices and classes whose selectors a change has touched; pods that it ends, with
-    what becomes of each; claims that it deletes, as they were.
+    what becomes of each; pods that a drain cannot evict, with the refusal; claims that it deletes,
+    as they were.
     """
 
     pools: set[PoolId] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
     pods: dict[Place, str] = field(default_factory=dict)
+    kept: dict[Place, str] = field(default_factory=dict)
     claims: dict[ObjectKey, JsonView] = field(default_factory=dict)
 
 

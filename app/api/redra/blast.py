@@ -59,7 +59,7 @@ class BlastApi:
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
         placed = zip_longest(wanted.places[: len(wanted.objects)], wanted.objects, fillvalue="")
-        changes = compare.read_changes(list(placed), wanted.delete, wanted.cordon)
+        changes = compare.read_changes(list(placed), wanted.delete, wanted.cordon, wanted.drain)
         return await self.of_changes(runtime, request.parameter("at"), changes, reader)
 
     async def of_changes(

@@ -225,7 +225,7 @@ class SignedHistoryHead(Model):
 
 class Proposal(Model):
     """Body of `POST …/blast`: objects to create or replace, `KIND/NAME` texts to delete, nodes to
-    cordon.
+    cordon or to drain.
     """
 
     objects: list[dict[str, Any]] = Field(default_factory=list)
@@ -234,6 +234,7 @@ class Proposal(Model):
     )
     delete: list[str] = Field(default_factory=list)
     cordon: list[str] = Field(default_factory=list)
+    drain: list[str] = Field(default_factory=list)
 
 
 class Wanted(Model):
