@@ -201,7 +201,7 @@ async def running_app(
             credentials=credentials or Credentials(),
             authorization=authorization,
             render_metrics=meter.render,
-            beside=Beside(players=players or {}, sign=HeadKey(bytes(32)).sign),
+            beside=Beside(players={} if players is None else players, sign=HeadKey(bytes(32)).sign),
         )
         yield app, histories
 
