@@ -121,7 +121,7 @@ async def test_watch_from_before_a_move_backwards_is_told_to_list_anew():
     [
         ({"speed": "quick"}, 400, "is no speed"),
         ({"sped": "1x"}, 400, "sped"),
-        ({"seek": "0"}, 400, "not before the end"),
+        ({"seek": "0"}, 400, "is before the first event"),
         ({"seek": "99999"}, 404, "has no revision"),
         ({"seek": "in a while"}, 400, "neither a revision nor an instant"),
         ({"step": {"object": "gadget/x"}}, 400, "there is no kind"),
