@@ -7,6 +7,7 @@ tasks are given to others.
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -142,12 +143,11 @@ class DaskExecutor:
             lost: list[Task] = []
             for future in as_completed(list(futures), loop=self._client.loop, raise_errors=False):
                 task = futures.pop(future)
-                if future.cancelled():  # no living worker has the bundle
+                done = _done(future, task)
+                if done is None:
                     lost.append(task)
-                elif problem := future.exception():
-                    yield Done(task=task, problem=_words(problem))
                 else:
-                    yield Done(task=task, result=future.result())
+                    yield done
                 future.release()
             if not lost:
                 return
@@ -164,6 +164,18 @@ class DaskExecutor:
     def _submit(self, function: Function, task: Task) -> Any:
         sent = self._sent[task.bundle]
         return self._client.submit(function, sent, task.data, key=task.digest, pure=True)
+
+
+def _done(future: Any, task: Task) -> Done | None:
+    """How a task ended; None when no living worker had the bundle, so that it was cancelled."""
+    try:
+        if future.cancelled():
+            return None
+        if problem := future.exception():
+            return Done(task=task, problem=_words(problem))
+        return Done(task=task, result=future.result())
+    except CancelledError:  # meanwhile: its worker died after it had ended
+        return None
 
 
 def tell(message: Any) -> None:

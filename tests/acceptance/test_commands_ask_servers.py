@@ -86,9 +86,7 @@ MISTAKES = {
     "timeline of nothing": ("timeline", "prod", "--since", "300", "--until", "200"),
     "log of no history": ("log", "nowhere"),
     "head of no history": ("head", "nowhere"),
-    "fit of what is refused": (
-        "fit", "-f", ROOT / "examples" / "cluster" / "05-templates.yaml", "--history", "prod",
-    ),
+    "fit of no class": ("fit", "--class", "nothing.example.com", "--history", "prod"),
     "blast of nothing": ("blast", "--delete", "devicetaintrule/none", "--history", "prod"),
 }  # fmt: skip
 

@@ -45,8 +45,13 @@ if [ -n "$HIDDEN" ]; then
   mount -t tmpfs -o mode=755 tmpfs "/mnt$HIDDEN"
   mkdir -p "/mnt$PYTHON"
   mount --bind "$PYTHON" "/mnt$PYTHON"
-  mount -o remount,ro "/mnt$HIDDEN"
 fi
+if [ ! -d "/mnt$FOLDER" ]; then  # the checkout lies below what is hidden
+  mkdir -p "/mnt$FOLDER"
+  mount --bind "$FOLDER" "/mnt$FOLDER"
+  mount -o remount,ro,bind "/mnt$FOLDER"
+fi
+if [ -n "$HIDDEN" ]; then mount -o remount,ro "/mnt$HIDDEN"; fi
 exec chroot /mnt setpriv --reuid="$NAME" --regid=65534 --clear-groups --no-new-privs \
   env -i PATH="$PATH" REDRA_DATA="$DATA" sh -c 'cd "$0" && exec "$@"' "$FOLDER" "$@"
 """
