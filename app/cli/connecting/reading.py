@@ -3,6 +3,8 @@
 `--server`, `--context` and `--kubeconfig` mean what they mean to kubectl.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -45,6 +47,16 @@ def _options() -> list[TyperOption]:
     ]
 
 
+@contextmanager
+def _choosing(ctx: Any) -> Iterator[None]:
+    """While it lasts, `chosen` gives what was said of the server."""
+    before = _chosen.set(ctx.meta.get(__name__, {}))
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
 class ReadingCommand(TyperCommand):
     """A command that only reads: a server may answer it."""
 
@@ -54,11 +66,8 @@ class ReadingCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, which learns what was said of the server from `chosen`."""
-        before = _chosen.set(ctx.meta.get(__name__, {}))
-        try:
+        with _choosing(ctx):
             return super().invoke(ctx)
-        finally:
-            _chosen.reset(before)
 
 
 class ReadingGroup(TyperGroup):
@@ -70,11 +79,8 @@ class ReadingGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, or one below it."""
-        before = _chosen.set(ctx.meta.get(__name__, {}))
-        try:
+        with _choosing(ctx):
             return super().invoke(ctx)
-        finally:
-            _chosen.reset(before)
 
 
 def chosen() -> dict[str, str]:
