@@ -32,16 +32,21 @@ def prospects(answer) -> dict[str, tuple[Prospect, str]]:
     return {pod.name: (pod.prospect, pod.node) for pod in answer.waiting}
 
 
-def test_cordon_spares_what_runs_and_keeps_out_what_waits():
+def with_untried_pod():
+    """A node with a free device, and a pod that has its claim and that nobody has tried yet."""
     cluster = full(waits=False)
     cluster.node("n2")
     cluster.slice("n2", devices=1)
     cluster.settle()
     cluster.pod("comes", template="gpu")
-    # Its claim is there and nobody has tried it yet.
     claims = next(one for one in cluster.line.controllers if one.name == "claims")
     while (plan := claims.step(cluster.line.views, cluster.line.now)) is not None:
         cluster.line._execute(claims, plan)
+    return cluster
+
+
+def test_cordon_spares_what_runs_and_keeps_out_what_waits():
+    cluster = with_untried_pod()
     answer = ask(cluster, ProposedCordon(node="n2"))
     assert (answer.effects[0].action, answer.effects[0].kind) == ("cordoned", "Node")
     assert prospects(answer) == {"comes": (Prospect.KEPT, "n2")}
@@ -171,14 +176,7 @@ def test_pod_held_by_a_finalizer_is_not_said_to_end_by_itself():
 
 
 def test_waiting_pod_that_is_deleted_loses_nothing():
-    cluster = full(waits=False)
-    cluster.node("n2")
-    cluster.slice("n2", devices=1)
-    cluster.settle()
-    cluster.pod("comes", template="gpu")
-    claims = next(one for one in cluster.line.controllers if one.name == "claims")
-    while (plan := claims.step(cluster.line.views, cluster.line.now)) is not None:
-        cluster.line._execute(claims, plan)
+    cluster = with_untried_pod()
     answer = ask(cluster, ProposedDeletion(kind="pod", name="default/comes"))
     assert (answer.waiting, answer.totals["waiting"]) == ((), 0)
 
