@@ -342,6 +342,7 @@ class Settings:
     )
     diff_listed_max: int = setting(10_000, ge=1, description="Entries in a list of differences")
     diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
+    timelines_at_once_max: int = setting(4, ge=1, description="Timelines that are read at a time")
 
     # Allocation and explanation
     summary_bytes_max: int = setting(4_096, ge=1024, description="Size of a decision's summary")

@@ -98,17 +98,26 @@ class Selector:
 
     def check(self) -> None:
         """Raise InputError for a name that the whole history does not know, with the nearest."""
+        for noun, name in self._unknown():
+            raise InputError(
+                f"{noun} {name!r} does not occur in the history",
+                cure=nearest(name, self._known.get(noun, {})) or "leave it out to see all",
+            )
+
+    @property
+    def knows_all_names(self) -> bool:
+        """Whether every wanted name has occurred in the events that were given."""
+        return not any(self._unknown())
+
+    def _unknown(self) -> Iterator[tuple[str, str]]:
+        """The wanted names that have not occurred, each with what it names."""
         scope = self._scope
         wanted = [("kind", kind) for kind in sorted(scope.kinds)]
         wanted += [("namespace", scope.namespace), ("name", scope.name)]
         wanted += [("node", scope.node), ("device", scope.device)]
         for noun, name in wanted:
-            known = self._known.get(noun, {})
             if name and not self._is_known(noun, name):
-                raise InputError(
-                    f"{noun} {name!r} does not occur in the history",
-                    cure=nearest(name, known) or "leave it out to see all",
-                )
+                yield noun, name
 
     def _is_known(self, noun: str, name: str) -> bool:
         known = self._known.get(noun, {})

@@ -145,8 +145,12 @@ def _tell(
         raise ServerUnreachable("the server's answer is empty")
     head = first[0]
     telling.begin(msgspec.convert(head["doubts"], tuple[Doubt, ...]))
-    rows = [msgspec.json.decode(line) for line in islice(lines, head["count"])]
-    if len(rows) < head["count"]:
+    rows: list[dict[str, Any]] = []
+    for row in map(msgspec.json.decode, lines):
+        if "kind" not in row:
+            break
+        rows.append(row)
+    else:
         raise ServerUnreachable("the server's answer breaks off")
     telling.tell(rows)
     for line in lines:

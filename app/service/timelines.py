@@ -1,12 +1,14 @@
 """The timeline of a history, folded from its log."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import anyio.lowlevel
 
 from app.analysis.scope import Scope, Selector
 from app.analysis.timeline_pages import DECISION
 from app.domain.errors import InputError
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.projection import Row
 from app.domain.objects import registry
 from app.domain.values import timestamps
@@ -17,6 +19,9 @@ from projections.timeline import TimelineProjection
 
 FINDING = "Finding"
 """Kind of the rows that stand for what is not as it must be."""
+
+_TURN_MAX = 100
+"""Events that are folded before others may run: a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,22 +110,38 @@ class TimelineReader:
 
     async def read(self) -> list[Row]:
         """The rows up to the present end of the history that were not given before."""
-        rows: list[Row] = []
+        return [row async for page in self.pages() for row in page]
+
+    async def pages(self) -> AsyncIterator[list[Row]]:
+        """The same rows, those of each page of events by themselves; a page may have none."""
         head = await self._log.head(self._info.id)
         while self.revision < head.revision:
             events = await self._log.read(
                 self._info.id, after=self.revision, until=head.revision, limit=self._page_max
             )
             if not events:
-                break
-            for event in events:
-                count = len(self._view.entries)
-                self._view.fold(event)
-                entry = self._view.entries[-1] if len(self._view.entries) > count else None
-                if self._selector.takes(event, entry) and not self._has_only_findings:
-                    rows.append(self._view.row_of(self._view.entries[-1]))
+                return
+            rows: list[Row] = []
+            for first in range(0, len(events), _TURN_MAX):
+                rows += self._rows(events[first : first + _TURN_MAX])
+                await anyio.lowlevel.checkpoint()
             self.revision = events[-1].revision
-        return rows
+            yield rows
+
+    def _rows(self, events: Sequence[Event]) -> Iterator[Row]:
+        entries = self._view.entries
+        for event in events:
+            count = len(entries)
+            self._view.fold(event)
+            entry = entries[-1] if len(entries) > count else None
+            is_wanted = self._selector.takes(event, entry) and not self._has_only_findings
+            if entry is not None and is_wanted:
+                yield self._view.row_of(entry)
+
+    @property
+    def knows_all_names(self) -> bool:
+        """Whether every name that is wanted has occurred in what was read."""
+        return self._selector.knows_all_names
 
     def check(self) -> None:
         """Raise InputError for a name that has not occurred in what was read, with the nearest."""

@@ -54,6 +54,7 @@ CHANGED = {
     "diffs_at_once_max": 2,
     "diff_explained_max": 29,
     "diff_events_max": 30,
+    "timelines_at_once_max": 45,
 }
 
 

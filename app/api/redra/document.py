@@ -254,7 +254,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     (
         "/histories/{history}/entries",
         "get",
-        "The whole timeline as JSON lines, the oldest entry first; with follow it goes on",
+        "The whole timeline as JSON lines, then its count; with follow it goes on",
         (
             ("namespace", "string", "Of this namespace, or of what its pods use."),
             ("name", "string", "Name of the object."),

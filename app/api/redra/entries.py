@@ -1,15 +1,19 @@
 """`/redra/v1/histories/<history>/entries`: the whole timeline as JSON lines, and what goes on.
 
-The first line says what the recording lacks and how many entries there are already, each other one
-is an entry.
+The first line says what the recording lacks. Then come the entries that there are already, a line
+each, and a line with their count and the revision up to which the log was read; what follows it has
+happened since. An answer without that line has broken off.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
+import anyio
 import msgspec
 
+from app.analysis.scope import Scope
 from app.api.redra.answers import Asked, integer
 from app.domain.log import Revision
+from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row
 from app.service import recorded_doubts
 from app.service.timelines import TimelineReader, TimelineRequest, scope_of, shown
@@ -18,40 +22,87 @@ _FOLLOW_SECONDS = 60.0
 """How long a follower waits for events at once."""
 
 
-async def lines(asked: Asked, *, page_max: int) -> AsyncGenerator[bytes, None]:
-    """The lines of the entries that the reader may see, which go on where they are followed.
+class EntriesApi:
+    """Answers with timelines, a bounded number at a time; no answer is held whole.
 
-    Raises InputError before the first line for a name that does not occur, a kind of object or a
-    moment that is none.
+    A page of the log is read for each chunk. What is asked for by name is looked for first, so that
+    an unknown name is refused before the first line.
     """
-    wanted = _wanted(asked)
-    runtime = asked.runtime
-    scope = await scope_of(runtime.log, runtime.info, wanted)
-    reader = TimelineReader(runtime.log, runtime.info, scope, page_max=page_max)
-    rows = _seen(asked, await reader.read())
-    if asked.reader().is_unlimited and not asked.request.flag("follow"):
+
+    def __init__(self, *, at_once_max: int, page_max: int) -> None:
+        self._turns = anyio.CapacityLimiter(at_once_max)
+        self._page_max = page_max
+
+    async def lines(self, asked: Asked) -> AsyncGenerator[bytes, None]:
+        """The lines of the entries that the reader may see, which go on where they are followed.
+
+        Raises InputError before the first line for a name that does not occur, a kind of object or
+        a moment that is none.
+        """
+        wanted = _wanted(asked)
+        runtime = asked.runtime
+        scope = await scope_of(runtime.log, runtime.info, wanted)
+        last = integer(asked.request, "last", 0)
+        left_out = 0
         # The nearest names would tell others what there is.
-        reader.check()
-    last = integer(asked.request, "last", 0)
-    doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
-    entries = shown(rows, wanted)[-last:]
-    head = {"doubts": msgspec.to_builtins(doubts), "count": len(entries)}
-    return _sent(asked, reader, wanted, [head, *entries])
+        is_checked = asked.reader().is_unlimited and not asked.request.flag("follow")
+        if last or is_checked:
+            async with self._turns:
+                reader = self._reader(asked, scope)
+                count = await self._count(asked, reader, wanted, is_whole=bool(last))
+            left_out = max(count - last, 0) if last else 0
+            if is_checked:
+                reader.check()
+        doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
+        return self._sent(asked, self._reader(asked, scope), wanted, doubts, left_out)
 
+    def _reader(self, asked: Asked, scope: Scope) -> TimelineReader:
+        runtime = asked.runtime
+        return TimelineReader(runtime.log, runtime.info, scope, page_max=self._page_max)
 
-async def _sent(
-    asked: Asked, reader: TimelineReader, wanted: TimelineRequest, first: list[Row]
-) -> AsyncGenerator[bytes, None]:
-    yield msgspec.json.Encoder().encode_lines(first)
-    runtime = asked.runtime
-    if not asked.request.flag("follow"):
-        return
-    with runtime.watches.guest():
-        while not reader.is_over and not runtime.watches.ended:
-            await runtime.wait_for(Revision(reader.revision + 1), _FOLLOW_SECONDS)
-            rows = shown(_seen(asked, await reader.read()), wanted)
-            if rows:
-                yield msgspec.json.Encoder().encode_lines(rows)
+    async def _count(
+        self, asked: Asked, reader: TimelineReader, wanted: TimelineRequest, *, is_whole: bool
+    ) -> int:
+        """How many entries there are; all are counted where `is_whole`.
+
+        Else the log is read as far as it takes to meet every name that is wanted.
+        """
+        count = 0
+        async for rows in reader.pages():
+            count += len(shown(_seen(asked, rows), wanted))
+            if reader.knows_all_names and not is_whole:
+                break
+        return count
+
+    async def _sent(
+        self,
+        asked: Asked,
+        reader: TimelineReader,
+        wanted: TimelineRequest,
+        doubts: Sequence[Doubt],
+        left_out: int,
+    ) -> AsyncGenerator[bytes, None]:
+        encoder = msgspec.json.Encoder()
+        yield encoder.encode_lines([{"doubts": msgspec.to_builtins(doubts)}])
+        count = 0
+        async with self._turns:
+            async for page in reader.pages():
+                rows = shown(_seen(asked, page), wanted)
+                skipped = min(left_out, len(rows))
+                left_out -= skipped
+                count += len(rows) - skipped
+                if rows[skipped:]:
+                    yield encoder.encode_lines(rows[skipped:])
+        yield encoder.encode_lines([{"count": count, "revision": reader.revision}])
+        runtime = asked.runtime
+        if not asked.request.flag("follow"):
+            return
+        with runtime.watches.guest():
+            while not reader.is_over and not runtime.watches.ended:
+                await runtime.wait_for(Revision(reader.revision + 1), _FOLLOW_SECONDS)
+                rows = shown(_seen(asked, await reader.read()), wanted)
+                if rows:
+                    yield encoder.encode_lines(rows)
 
 
 def _seen(asked: Asked, rows: list[Row]) -> list[Row]:

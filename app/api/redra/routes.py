@@ -15,11 +15,12 @@ from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
-from app.api.redra import document, elsewhere, entries, log_lines, models, views
+from app.api.redra import document, elsewhere, log_lines, models, views
 from app.api.redra.answers import Answers, Asked, integer
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import DiffApi
+from app.api.redra.entries import EntriesApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.rehearsals import RehearsalApi
 from app.api.redra.replaying import ReplayApi
@@ -80,6 +81,9 @@ class RedraApi:
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
         self.capacities = CapacityApi(histories, self.answers, limits)
+        self._timelines = EntriesApi(
+            at_once_max=limits.timelines_at_once_max, page_max=limits.log_page_max
+        )
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
     async def answer(self, request: Request, actor: Actor) -> Response | Stream:
@@ -350,8 +354,7 @@ class RedraApi:
         return _encoded(await self.answers.timeline(asked))
 
     async def _entries(self, asked: Asked) -> Stream:
-        lines = await entries.lines(asked, page_max=self._limits.log_page_max)
-        return Stream(chunks=lines, content_type=_LINES)
+        return Stream(chunks=await self._timelines.lines(asked), content_type=_LINES)
 
     async def _head(self, asked: Asked) -> Response:
         """The head of a history up to the moment, signed by who serves it."""

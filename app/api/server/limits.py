@@ -55,6 +55,7 @@ class ApiLimits:
     taken away by `trace` and `report`, pages that follow a history by `live`.
     Reports and traces are made of histories of up to `report_events_max` events, and
     `reports_at_once_max` reports at a time.
+    `timelines_at_once_max` whole timelines are read at a time.
     Histories of up to `scan_events_max` events are looked at for known defects.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history.
@@ -100,6 +101,7 @@ class ApiLimits:
     report: ReportBounds = ReportBounds()
     report_events_max: int = 500_000
     reports_at_once_max: int = 1
+    timelines_at_once_max: int = 4
     live: LiveBounds = LiveBounds()
 
     @property

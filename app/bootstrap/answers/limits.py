@@ -78,6 +78,7 @@ def api_limits(settings: Settings) -> ApiLimits:
             rows_max=settings.timeline_rows_max, scanned_max=settings.timeline_scanned_max
         ),
         diffs_at_once_max=settings.diffs_at_once_max,
+        timelines_at_once_max=settings.timelines_at_once_max,
         diff=diff_bounds(settings),
         diff_events_max=settings.diff_events_max,
     )

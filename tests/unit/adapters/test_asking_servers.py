@@ -206,9 +206,22 @@ def test_log_that_is_whole_is_printed(tmp_path: Path) -> None:
     assert asked == (0, EVENT.decode() * 2, "")
 
 
+ENTRY = (
+    b'{"kind": "PodCreated", "revision": 3, "time": "2026-01-02T03:04:05Z", "name": "a",'
+    b' "text": "", "resource": "pods", "namespace": "", "actor": "", "because": "", "doubt": ""}\n'
+)
+
+
+def test_timeline_that_is_whole_is_printed(tmp_path: Path) -> None:
+    with answering(b'{"doubts": []}\n', ENTRY, b'{"count": 1, "revision": 3}\n') as fake:
+        code, out, error = redra("timeline", "prod", "--server", fake.url, data=tmp_path)
+    assert (code, error) == (0, "")
+    assert "PodCreated" in out
+
+
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_timeline_that_breaks_off_is_an_error(tmp_path: Path, is_whole: bool) -> None:
-    for parts in ((), (b'{"doubts": [], "count": 2}\n',)):
+    for parts in ((), (b'{"doubts": []}\n',), (b'{"doubts": []}\n', ENTRY)):
         with answering(*parts, is_whole=is_whole) as fake:
             code, out, error = redra("timeline", "prod", "--server", fake.url, data=tmp_path)
         assert (code, out, error.count("\n")) == (1, "", 1)

@@ -1,0 +1,117 @@
+"""The whole timeline as JSON lines: bounded in memory, whole or known to have broken off."""
+
+import json
+
+import anyio
+import pytest
+
+from app.adapters.memory import MemoryLog
+from app.api.server.limits import ApiLimits
+from tests.api.serving import CLAIMS, claim, serving
+
+ENTRIES = "/redra/v1/histories/default/entries"
+SMALL = ApiLimits(log_page_max=3, timelines_at_once_max=1)
+
+
+async def _with_claims(server, count=20):
+    for number in range(count):
+        await server.post(CLAIMS, claim(f"c{number}"))
+
+
+async def _lines(server, query=""):
+    answer = await server.raw("GET", f"{ENTRIES}{query}")
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+async def test_lines_begin_with_doubts_and_end_with_their_count():
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server)
+        head, *entries, end = await _lines(server)
+        assert head == {"doubts": []}
+        assert [entry["name"] for entry in entries[-20:]] == [f"c{n}" for n in range(20)]
+        revisions = [entry["revision"] for entry in entries]
+        assert revisions == sorted(set(revisions))
+        assert end == {"count": len(entries), "revision": revisions[-1]}
+
+
+@pytest.mark.parametrize("last", [1, 5, 20, 1000])
+async def test_last_entries_are_those_of_the_whole_answer(last):
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server)
+        _, *entries, end = await _lines(server)
+        _, *newest, newest_end = await _lines(server, f"?last={last}")
+        assert newest == entries[-last:]
+        assert newest_end == {**end, "count": len(newest)}
+
+
+async def test_name_that_occurs_late_is_answered_and_an_unknown_one_refused_before_any_line():
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server)
+        _, *entries, end = await _lines(server, "?name=c19")
+        assert [entry["name"] for entry in entries] == ["c19"]
+        assert end["count"] == 1
+        answer = await server.raw("GET", f"{ENTRIES}?name=c91")
+        assert answer.status_code == 400
+        assert "'c91' does not occur" in answer.json()["message"]
+
+
+async def test_answer_is_read_as_the_client_takes_it(monkeypatch):
+    """A page of the log for each chunk: a client that stops taking stops the reading."""
+    reads = []
+    read = MemoryLog.read
+
+    async def counted(self, history, **options):
+        reads.append(options["after"])
+        return await read(self, history, **options)
+
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server)
+        monkeypatch.setattr(MemoryLog, "read", counted)
+        goes_on, chunks = anyio.Event(), []
+
+        async def send(message):
+            chunks.append(message.get("body", b""))
+            if b'"name":"c2"' in chunks[-1]:
+                await goes_on.wait()
+
+        async def receive():
+            await anyio.sleep_forever()
+
+        path, _, query = ENTRIES.partition("?")
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [],
+        }
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.app, scope, receive, send)
+            await anyio.wait_all_tasks_blocked()
+            assert b'"name":"c2"' in chunks[-1]
+            before = len(reads)
+            # The one turn is taken, so another reader waits instead of being held beside it.
+            tasks.start_soon(server.app, scope, receive, _ignore)
+            await anyio.wait_all_tasks_blocked()
+            assert len(reads) == before
+            goes_on.set()
+            await anyio.wait_all_tasks_blocked()
+            assert b'"name":"c19"' in b"".join(chunks)
+            tasks.cancel_scope.cancel()
+
+
+async def _ignore(message):
+    """Take whatever comes."""
+
+
+async def test_turn_is_free_again_when_its_client_has_gone():
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server)
+        for _ in range(3):
+            async with server.watch(f"{ENTRIES}?follow=true") as following:
+                while "count" not in await following.line():
+                    pass
+                await server.post(CLAIMS, {**claim(), "metadata": {"generateName": "late-"}})
+                assert (await following.line())["name"].startswith("late-")
+        assert (await _lines(server))[-1]["count"] > 0
