@@ -12,7 +12,7 @@ from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
 from app.adapters.secret_keys import IMPORTED_FILE
 from app.analysis.recordings import recorded_gates, releases
-from app.analysis.recordings.fidelity import ROW_TITLES, FidelityReport
+from app.analysis.recordings.fidelity import FidelityReport
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.rules import rules_for
@@ -76,7 +76,7 @@ class Imported:
 
     def table(self) -> list[tuple[str, ...]]:
         """Titles and one row per kind."""
-        return [] if self.report is None else [ROW_TITLES, *self.report.rows()]
+        return [] if self.report is None else self.report.table()
 
 
 async def import_history(

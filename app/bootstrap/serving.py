@@ -33,7 +33,7 @@ from app.bootstrap.pacing.overseeing import oversight_for
 from app.bootstrap.pacing.wanted import ReplayWanted
 from app.bootstrap.projecting import keep_process, start_each
 from app.bootstrap.recording.wanted import Wanted
-from app.bootstrap.stores import Store, find_history, memory_store, open_store
+from app.bootstrap.stores import Store, find_history, memory_store, open_store, with_lost_secrets
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
@@ -149,12 +149,12 @@ async def _open_all(histories: Histories, store: Store, names: Iterable[str]) ->
 
 
 async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
-    """Read the key of Secrets, made when it is missing: of old data that may be a loss."""
+    """Read the key of Secrets, made when it is missing; say so where that is a loss."""
     assert store.secrets is not None, "a server keeps what it is told"
-    if store.secrets.open() and await store.log.histories():
+    if store.secrets.open() and (names := await with_lost_secrets(store)):
         note(
-            f"{store.secrets.place} was missing and has been made; values of Secrets that another "
-            "key encrypted can be read with that key alone"
+            f"{store.secrets.place} was missing and has been made; values of Secrets in "
+            f"{', '.join(names)} can be read with the key alone that encrypted them"
         )
 
 

@@ -21,8 +21,10 @@ from app.adapters.secret_keys import IMPORTED_FILE, MAIN_FILE, SecretKeys
 from app.adapters.uids import RandomUids
 from app.bootstrap.asking.queries import no_history
 from app.domain.errors import InputError, RevisionTooLarge
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.log.projection import Table
+from app.domain.objects.kinds import secret_values
+from app.domain.values import api_resources
 from app.ports import EventLog, Leases, RuntimePorts, ViewStore
 from app.service import moments
 from app.settings import Settings
@@ -149,6 +151,29 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
         return await moments.find_revision(store.log, info, moment)
     except RevisionTooLarge as problem:
         raise InputError(problem.message, place=option) from problem
+
+
+async def with_lost_secrets(store: Store) -> list[str]:
+    """The histories with a Secret at their end of which a key is not here."""
+    infos = await store.log.histories()
+    return [info.name for info in infos if await _has_lost_secrets(store, info)]
+
+
+async def _has_lost_secrets(store: Store, info: HistoryInfo) -> bool:
+    assert store.secrets is not None, "asked of a store with a folder"
+    revision = (await store.log.head(info.id)).revision
+    group, resource = api_resources.SECRETS
+    after: ObjectKey | None = None
+    while True:
+        page = await store.log.objects_at(
+            info.id, revision, group=group, resource=resource, after=after, limit=_PAGE_MAX
+        )
+        names = {name for event in page for name in secret_values.key_ids(event.object)}
+        if any(store.secrets.find(name) is None for name in names):
+            return True
+        if len(page) < _PAGE_MAX:
+            return False
+        after = page[-1].key
 
 
 async def migrate(
@@ -285,3 +310,4 @@ def _shared(folder: Path, stack: AsyncExitStack, *, stays: bool, is_last: bool) 
 
 
 _FOLDER_POLL_SECONDS = 0.02
+_PAGE_MAX = 500

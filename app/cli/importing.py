@@ -1,5 +1,6 @@
 """`redra import`: recordings become histories."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
-from app.domain.values import counts
+from app.domain.values import counts, timestamps
 
 if TYPE_CHECKING:
     from app.bootstrap.recordings import Imported
@@ -92,26 +93,35 @@ def import_history(
 def _print(imported: "Imported") -> None:
     imitated = f", imitates {imported.profile}" if imported.profile else ""
     console.say(f"history {imported.name}: {counts.of(imported.events, 'event')}{imitated}")
-    for note in imported.notes:
-        console.note(f"note: {note}")
     report = imported.report
     if report is None:
+        _note(imported.notes)
         for head in imported.signed:
             console.say(f"signed head at revision {head.revision}: {head.key}")
         if not imported.signed:
             console.note("note: the bundle has no signed head, so that it is whole is not proved")
         return
-    rows = imported.table()
-    console.say()
-    console.table(rows[0], rows[1:])
-    console.say()
+    if (known := report.times_known) is not None:
+        first, last = map(timestamps.seconds_text, known)
+        console.say(f"from {first} to {last}")
     for verdict in report.verdicts:
         reasons = "; ".join(verdict.reasons)
         answer = "yes" if verdict.answer else "no"
         console.say(f"{verdict.question} {answer}" + (f": {reasons}" if reasons else ""))
+    rows = imported.table()
+    console.say()
+    console.table(rows[0], rows[1:])
+    console.say()
+    console.say(f"what is wrong in it: redra findings {imported.name}")
+    console.flush()
     for place, problem in report.refusals:
         console.note(f"lost: {place}: {problem}")
+    _note(imported.notes)
+    _note(report.notes)
     for place, reason in report.left_out:
         console.note(f"left out: {place}: {reason}")
-    for note in report.notes:
+
+
+def _note(notes: Sequence[str]) -> None:
+    for note in notes:
         console.note(f"note: {note}")

@@ -329,7 +329,14 @@ def test_folders_hold_no_value_and_keys_travel_only_when_asked_for(tmp_path):
         assert b"secrets-imported.key" in said
         assert shown_values(client, "/h/keyed", "s") == {marks.made["create"]}
         assert marks.within(files_of(server.data)) <= {CONTROL}
-        # Without its key a server says so at once.
+        # Nothing was encrypted here yet, and the keys of what was imported are kept: no loss.
         (server.data / "secrets.key").unlink()
         server.restart()
-        assert "secrets.key was missing and has been made" in server.log.read_text()
+        assert "was missing" not in server.log.read_text()
+        assert shown_values(client, "/h/keyed", "s") == {marks.made["create"]}
+        # Without its key a server says at once what cannot be read.
+        assert client.post(SECRETS, json=body).status_code == 201
+        (server.data / "secrets.key").unlink()
+        server.restart()
+        said = server.log.read_text()
+        assert "was missing and has been made; values of Secrets in default can be read" in said

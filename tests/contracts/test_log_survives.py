@@ -1,15 +1,17 @@
 """What breaks logs: many writers, killed writers, open transactions, restarts. PostgreSQL only,
 except where the memory store can be held to the same."""
 
+import asyncio
 from collections import Counter
 
 import anyio
+import anyio.lowlevel
 import asyncpg
 import pytest
 from anyio.abc import TaskGroup
 
 from app.adapters.postgres import migrating
-from app.adapters.postgres.database import DatabaseBounds, open_database
+from app.adapters.postgres.database import Database, DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.server import EmbeddedServer
@@ -177,6 +179,40 @@ async def test_transaction_left_open_is_waited_for_so_long_and_named(database_ur
             assert (await log.head(history)).revision == 0
         await append(log, history, "after", 1, 1)
         assert (await log.head(history)).revision == 1
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("is_copied", [False, True])
+async def test_work_that_is_cancelled_at_any_moment_leaves_no_transaction(
+    database: Database, is_copied: bool
+):
+    # The driver tells the loop of a connection that comes back with one.
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, said: told.append(said["message"]))
+
+    async def work() -> None:
+        if is_copied:
+            async with database.connection() as connection, connection.transaction():
+                await connection.execute("SELECT 1")
+        else:
+            async with database.transaction() as connection:
+                await connection.execute("SELECT 1")
+
+    for turns in range(60):
+        # The connection rests: nothing is waited for before the transaction begins.
+        async with database.connection() as connection:
+            await connection.execute("SELECT 1")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work)
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    async with database.connection() as connection:
+        open_ones = await connection.fetchval(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
+        )
+    assert (told, open_ones) == ([], 0)
 
 
 @pytest.mark.database

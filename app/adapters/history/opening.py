@@ -122,8 +122,7 @@ class RecordedHistory:
     @property
     def notes(self) -> tuple[str, ...]:
         """Guesses and assumptions, as sentences; complete once `records` has been read."""
-        counted = (f"{name}: {count}" for name, count in sorted(self._notes.counts.items()))
-        return (*self._notes.texts, *counted)
+        return tuple(self._notes.sentences())
 
     @property
     def refusals(self) -> tuple[SkippedRecord, ...]:

@@ -22,6 +22,9 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+PLACES_MAX = 3
+"""Places that are named with a sentence that holds for many."""
+
 CONTRADICTIONS_MAX = 20
 """Contradictions between sources that are named; all are counted."""
 
@@ -77,6 +80,7 @@ class Notes:
     way_on: str = ""
     refusals_max: int = DEFAULT_LIMITS.refusals_max
     texts: list[str] = field(default_factory=list)
+    alike: dict[str, list[str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     refusals: list[SkippedRecord] = field(default_factory=list)
     refused: int = 0
@@ -109,6 +113,19 @@ class Notes:
         """A sentence, once."""
         if text not in self.texts:
             self.texts.append(text)
+
+    def add_alike(self, text: str, place: str) -> None:
+        """A sentence that may hold for many places; it is told once, with the first of them."""
+        self.alike.setdefault(text, []).append(place)
+
+    def sentences(self) -> Iterator[str]:
+        """All sentences, then the counts of what is left out."""
+        yield from self.texts
+        for text, places in self.alike.items():
+            more = len(places) - PLACES_MAX
+            shown = ", ".join(places[:PLACES_MAX])
+            yield f"{text}: {shown}" + (f" and {more} more" if more > 0 else "")
+        yield from (f"{name}: {count}" for name, count in sorted(self.counts.items()))
 
     def count(self, name: str, amount: int = 1) -> None:
         """Count something that is left out."""

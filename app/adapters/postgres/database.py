@@ -56,7 +56,10 @@ class Database:
             connection = await self._take()
             try:
                 yield connection
-            except BaseException:
+            except BaseException as problem:
+                is_cancelled = isinstance(problem, anyio.get_cancelled_exc_class())
+                if is_cancelled or (_is_open(connection) and connection.is_in_transaction()):
+                    await self._roll_back(connection)
                 await self._pool.release(connection)
                 raise
             if self._resting is None and not self._waiting and _is_open(connection):
@@ -89,17 +92,23 @@ class Database:
     async def transaction(self) -> AsyncIterator[PoolConnectionProxy]:
         """A transaction: committed on leaving, rolled back by an error."""
         async with self.connection() as connection:
-            transaction = connection.transaction()
-            await transaction.start()
-            try:
-                yield connection
-            except BaseException:
-                # Also when cancelled: a connection goes back to the pool without a transaction.
-                seconds = self.bounds.close_seconds
-                with anyio.move_on_after(seconds, shield=True), suppress(*Unreachable):
-                    await transaction.rollback()
-                raise
-            await transaction.commit()
+            # Not the driver's own: cancelled while it begins, it is given back open.
+            await connection.execute("BEGIN")
+            yield connection
+            await connection.execute("COMMIT")
+
+    async def _roll_back(self, connection: PoolConnectionProxy) -> None:
+        """Leave no transaction open, also when cancelled while it began or was committed.
+
+        The pool would roll back as well, but reports it as a mistake of the program.
+        """
+        seconds = self.bounds.close_seconds
+        with anyio.move_on_after(seconds, shield=True), suppress(*Unreachable):
+            # What was cancelled may still be answered; only then the state is known.
+            with suppress(asyncpg.InFailedSQLTransactionError):
+                await connection.execute("SELECT")
+            if connection.is_in_transaction():
+                await connection.execute("ROLLBACK")
 
 
 @asynccontextmanager

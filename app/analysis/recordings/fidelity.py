@@ -147,9 +147,37 @@ class FidelityReport:
             table.append((name, *counts, _span(kind), losses))
         return table
 
+    def table(self) -> list[tuple[str, ...]]:
+        """Titles for people and the rows, without columns in which nothing is counted."""
+        titles = ("KIND", *_OP_TITLES.values(), "TIMES", "LOSSES")
+        table = self.rows()
+        columns = [
+            place
+            for place, _ in enumerate(titles)
+            if any(row[place] not in ("", "0") for row in table)
+        ]
+        return [tuple(row[place] for place in columns) for row in (titles, *table)]
+
+    @property
+    def times_known(self) -> tuple[Instant, Instant] | None:
+        """The first and the last time of anything; None where nothing has one."""
+        first = [kind.first_time for kind in self.kinds if kind.first_time is not None]
+        last = [kind.last_time for kind in self.kinds if kind.last_time is not None]
+        return (min(first), max(last)) if first and last else None
+
 
 ROW_TITLES = ("KIND", *(op.value for op in Op), "TIMES", "LOSSES")
 """Titles of the columns of `FidelityReport.rows`."""
+
+_OP_TITLES = {
+    Op.BASELINE: "AT FIRST",
+    Op.ADDED: "CREATED",
+    Op.MODIFIED: "CHANGED",
+    Op.DELETED: "DELETED",
+    Op.GAP: "GAPS",
+    Op.CONTEXT: "NO EFFECT",
+}
+"""The operations as people call them: `NO EFFECT` are requests that changed nothing."""
 
 
 @dataclass(slots=True)

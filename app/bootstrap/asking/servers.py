@@ -71,7 +71,7 @@ class Server:
 
     def histories(self) -> list[dict[str, Any]]:
         """What the server says of each history."""
-        items: list[dict[str, Any]] = self._tree("/redra/v1/histories").get("items", [])
+        items: list[dict[str, Any]] = self._tree("/redra/v1/histories")["items"]
         return items
 
     def _history(self, name: str) -> Mapping[str, Any]:

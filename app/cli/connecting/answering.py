@@ -89,10 +89,12 @@ class AnswerSource:
         """
         if self.server is not None:
             try:
+                reading.note_asked(self.server.connection.url)
                 return of_server(self.server)
             except (ServerUnreachable, TooLarge):
                 if self.server.is_named:
                     raise
+        reading.note_asked("")
         return here()
 
     def lines(

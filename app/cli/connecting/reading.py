@@ -8,9 +8,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import msgspec
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from app.domain.errors import ServerUnreachable
+
 _chosen: ContextVar[dict[str, str]] = ContextVar("chosen")
+_asked: ContextVar[str] = ContextVar("asked", default="")
+
+_PROBLEM_MAX = 200
+"""Characters of what is wrong with an answer."""
+
+_ODD = (LookupError, TypeError, AttributeError, ValueError, msgspec.MsgspecError)
+"""What reading an answer of another shape raises."""
 
 _OPTIONS = (
     (
@@ -49,12 +59,25 @@ def _options() -> list[TyperOption]:
 
 @contextmanager
 def _choosing(ctx: Any) -> Iterator[None]:
-    """While it lasts, `chosen` gives what was said of the server."""
+    """While it lasts, `chosen` gives what was said of the server.
+
+    Raises ServerUnreachable where the answer of a server has not the shape of redra's answers.
+    """
     before = _chosen.set(ctx.meta.get(__name__, {}))
+    nobody = _asked.set("")
     try:
         yield
+    except _ODD as problem:
+        # What this process answers itself is no stranger's: then it is a mistake of the program.
+        if not (url := _asked.get()):
+            raise
+        text = f"{type(problem).__name__}: {problem}"
+        raise ServerUnreachable(
+            f"{url}: the server answers not as redra does ({text[:_PROBLEM_MAX]})"
+        ) from problem
     finally:
         _chosen.reset(before)
+        _asked.reset(nobody)
 
 
 class ReadingCommand(TyperCommand):
@@ -81,6 +104,11 @@ class ReadingGroup(TyperGroup):
         """Run the command, or one below it."""
         with _choosing(ctx):
             return super().invoke(ctx)
+
+
+def note_asked(url: str) -> None:
+    """Note the server whose answer the command goes on with; empty for its own."""
+    _asked.set(url)
 
 
 def chosen() -> dict[str, str]:

@@ -302,9 +302,9 @@ def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None
         if comparable > summary.first:
             summary.first, summary.list_version = comparable, version
     if summary.is_guess and summary.baseline:
-        events = f"{counts.of(summary.baseline, 'event')} {counts.plural(summary.baseline, 'is')}"
-        notes.add(
-            f"{place}: the first {events} taken as the list of what existed (no mark ends the list)"
+        notes.add_alike(
+            "no mark ends the list of what existed, so the first events are taken as it",
+            f"{place}: {counts.of(summary.baseline, 'event')}",
         )
 
 
