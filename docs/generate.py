@@ -200,6 +200,9 @@ def formats_page() -> str:
         "takes, are refused too unless `--keep-going` is given. In a folder or an archive they are",
         "lost, and the rest is read.",
         "",
+        "`redra export --as audit`, `watch`, `objects` and `k8shark` write four of them",
+        "(`docs/how-to/incident-to-test.md`).",
+        "",
         *_table(["format", "detected by", "gives", "lacks", "example"], rows),
     ]
     return "\n".join(lines) + "\n"

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from app.adapters.head_keys import open_head_key
 from app.adapters.history import opening
+from app.adapters.history.captures import CaptureWriter
 from app.adapters.history.formats.bundle import MANIFEST, BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
+from app.adapters.history.writers import AuditWriter, DumpWriter, WatchWriter
 from app.adapters.secret_keys import IMPORTED_FILE
 from app.analysis.recordings import recorded_gates, releases
 from app.analysis.recordings.fidelity import FidelityReport
@@ -27,9 +30,9 @@ from app.domain.objects.rules import Rules
 from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
-from app.service import exporting, importing
+from app.service import exporting, importing, moments
 from app.service import rebuild as rebuilding
-from app.service.exporting import BundleImport
+from app.service.exporting import BundleImport, HistorySink
 from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"
@@ -231,6 +234,50 @@ async def export_history(
     )
     events = manifest.get("events", 0)
     return events if isinstance(events, int) else 0
+
+
+class ToolForm(StrEnum):
+    """What other tools read, which says less than a bundle does."""
+
+    AUDIT = "audit"
+    WATCH = "watch"
+    OBJECTS = "objects"
+    K8SHARK = "k8shark"
+
+
+_TOOL_WRITERS: dict[ToolForm, Callable[[Path], HistorySink]] = {
+    ToolForm.AUDIT: AuditWriter,
+    ToolForm.WATCH: WatchWriter,
+    ToolForm.OBJECTS: DumpWriter,
+    ToolForm.K8SHARK: CaptureWriter,
+}
+
+
+async def export_for_tools(
+    store: Store,
+    name: str,
+    moment: str,
+    form: ToolForm,
+    path: Path,
+    progress: Progress,
+) -> JsonObject:
+    """Write a history up to a moment in the form of another tool; returns counts by what they are.
+
+    Raises InputError for a moment outside, and where nothing can be written.
+    """
+    info = await find_history(store, name)
+    until = await moments.find_revision(store.log, info, moment) if moment else None
+    if until == 0:
+        raise InputError(f"nothing had happened at {moment}", place=name)
+    return await exporting.export_history(
+        store.log,
+        info,
+        _TOOL_WRITERS[form](path),
+        program=PROGRAM,
+        file=path.name,
+        until=until,
+        progress=progress,
+    )
 
 
 async def rebuild(

@@ -48,6 +48,25 @@ def test_recording_goes_in_and_out_and_in_again(data, tmp_path):
     assert code == 0, error
     assert json.loads(out)["head"] == report["head"]
 
+    said = {}
+    for form in ("audit", "watch", "objects", "k8shark"):
+        code, said[form], error = redra(
+            "export", "one", "--as", form, "-o", tmp_path / form, data=data
+        )
+        assert code == 0, error
+        assert redra("export", "one", "--as", form, "-o", tmp_path / form, data=data)[0] == 2
+    assert [words.partition(": ")[2] for words in said.values()] == [
+        "3 lines of history one\n",
+        "1 file, 4 lines of history one\n",
+        "0 objects of history one\n",
+        "3 records of history one\n",
+    ]
+    code, out, error = redra(
+        "export", "one@2020-01-01T00:00:00Z", "--as", "objects", "-o", tmp_path / "l", data=data
+    )
+    assert (code, out) == (2, ""), error
+    assert "nothing had happened" in error
+
     broken = tmp_path / "broken.redra"
     content = bytearray(bundle.read_bytes())
     content[len(content) // 2] ^= 0xFF

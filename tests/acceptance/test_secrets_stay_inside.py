@@ -271,6 +271,14 @@ def test_values_of_secrets_are_found_in_nothing_stored_or_shown(tmp_path):
             bundle = tmp_path / f"{name}.redra"
             said[f"export {name}"] = redra("export", name, "-o", bundle, data=data)
             said[f"bundle {name}"] = bundle.read_bytes() + unpacked(bundle)
+            for form in ("audit", "watch", "objects", "k8shark"):
+                left = tmp_path / f"{name}.{form}"
+                words = ("export", name, "--as", form, "-o", left)
+                said[f"{form} {name}"] = redra(*words, data=data)
+                files = sorted(left.iterdir()) if left.is_dir() else [left]
+                said[f"files {form} {name}"] = b"".join(file.read_bytes() for file in files)
+                if form == "k8shark":
+                    said[f"files {form} {name}"] += unpacked(left)
             for page in ("", "/events", "/decisions", "/views", "/views/timeline", "/views/claims"):
                 place = f"/redra/v1/histories/{name}{page}"
                 answer = client.get(place)

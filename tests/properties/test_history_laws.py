@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.adapters.history.captures import CaptureWriter
 from app.adapters.history.formats.bundle import BundleReader, BundleWriter
 from app.adapters.history.joining.spool import replace_times
 from app.adapters.history.limits import DEFAULT_LIMITS
@@ -146,6 +147,20 @@ def test_watch_stream_gives_back_every_change(plan):
         written(WatchWriter(Path(folder, "w")), events)
         records = read(Path(folder, "w"))
     assert heard(records) == told(events)
+
+
+@given(steps)
+@settings(max_examples=draws.examples(60), deadline=None)
+def test_capture_gives_back_every_change_and_equal_bytes(plan):
+    events = history(plan)
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = Path(folder, "a.kshrk"), Path(folder, "b.kshrk")
+        written(CaptureWriter(first), events)
+        written(CaptureWriter(second), events)
+        assert first.read_bytes() == second.read_bytes()
+        records = read(first)
+    assert heard(records) == told(events)
+    assert [r.observed_at for r in records] == [e.stamp.time for e in events]
 
 
 @given(steps, st.randoms(use_true_random=False))

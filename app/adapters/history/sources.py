@@ -12,7 +12,7 @@ from pathlib import Path
 from app.adapters.history import archives, detection, json_text, kinds, mixtures, unpacking
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.detection import Format
-from app.adapters.history.formats import scheduler_log
+from app.adapters.history.formats import kshrk, scheduler_log
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
 from app.adapters.history.reading import Notes, ReadOptions
@@ -142,6 +142,9 @@ class Finder:
                 place=source.name,
                 cure="name the format with --format if it is one of them",
             )
+        if kshrk.is_index(source.name):
+            self._notes.count("indexes of captures")
+            return
         self._notes.pass_over(source.name, "it holds no objects, events or attempts")
 
     def _in_mixture(

@@ -12,6 +12,7 @@ from typing import IO
 
 import msgspec
 
+from app.adapters import whole_files
 from app.adapters.history import kinds
 from app.adapters.history.compression import CHUNK
 from app.domain.errors import InputError
@@ -19,7 +20,8 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
 from app.domain.values import json_tree, timestamps, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import meta, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _VERBS = {
@@ -27,28 +29,53 @@ _VERBS = {
     EventType.OBJECT_UPDATED: "update",
     EventType.OBJECT_DELETED: "delete",
 }
-_WATCH_TYPES = {
+WATCH_TYPES = {
     EventType.OBJECT_CREATED: "ADDED",
     EventType.OBJECT_UPDATED: "MODIFIED",
     EventType.OBJECT_DELETED: "DELETED",
 }
 
 
+_REFUSED_FROM = 400
+
+LEFT_OUT = "leftOut"
+"""How many events a form has no place for, in what `finish` returns."""
+
+
+class _Request(Record, frozen=True):
+    """A request that changed nothing."""
+
+    verb: str = ""
+    code: int = 0
+    subresource: str = ""
+    message: str = ""
+
+
+_request = records.of_tree(_Request)
+
+
 class AuditWriter:
     """One `ResponseComplete` event per change, with both bodies, and per refused request.
 
     First steps of removals (a grace period of 0 without finalizers) are left out, as the API server
-    leaves them out; gaps and decisions have no form here.
+    leaves them out; gaps, decisions and requests that changed nothing have no form here.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = _PendingFile(path)
+        self._path = path
+        self._file = _PendingFile()
+        self._left_out = 0
+
+    def begin(self, hash: bytes) -> None:
+        """Be told what the first event follows, for which this form has no place."""
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
         for event in events:
             line = _audit_line(event)
-            if line is not None:
+            if line is None:
+                self._left_out += 1
+            else:
                 self._file.write(canonical_json(line) + b"\n")
 
     def discard(self) -> None:
@@ -56,8 +83,8 @@ class AuditWriter:
         self._file.discard()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the file; returns how many lines it has."""
-        return self._file.finish()
+        """Write the file; returns how many lines it has, and how many events it has no form for."""
+        return {"lines": self._file.finish(self._path), LEFT_OUT: self._left_out}
 
 
 class WatchWriter:
@@ -68,23 +95,27 @@ class WatchWriter:
         self._files: dict[tuple[str, str], _PendingFile] = {}
         self._is_listing: dict[tuple[str, str], bool] = {}
         self._last: dict[tuple[str, str], Event] = {}
+        self._left_out = 0
+
+    def begin(self, hash: bytes) -> None:
+        """Be told what the first event follows, for which this form has no place."""
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
         for event in events:
             if not event.is_about_object:
+                self._left_out += 1
                 continue
             place = event.key[:2]
             file = self._files.get(place)
             if file is None:
-                name = ".".join(part for part in (event.key.resource, event.key.group) if part)
-                file = self._files[place] = _PendingFile(self._path / f"{name}.jsonl")
+                file = self._files[place] = _PendingFile()
                 self._is_listing[place] = True
             if self._is_listing[place] and event.stamp.verb != BASELINE_VERB:
                 self._is_listing[place] = False
                 mark = {well_known.INITIAL_EVENTS_END: "true"}
                 file.write(_bookmark(event, event.revision - 1, mark))
-            kind = _WATCH_TYPES[event.type].encode()
+            kind = WATCH_TYPES[event.type].encode()
             file.write(b'{"object":%s,"type":"%s"}\n' % (event.body, kind))
             self._last[place] = event
 
@@ -94,18 +125,24 @@ class WatchWriter:
             file.discard()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the files; returns how many lines each has."""
+        """Write the files; returns how many there are, how many lines they have together, and how
+        many events they have no form for."""
+        lines = 0
         try:
-            self._path.mkdir(parents=True, exist_ok=True)
+            with whole_files.making(self._path) as folder:
+                for place, file in sorted(self._files.items()):
+                    last = self._last[place]
+                    marks = {well_known.INITIAL_EVENTS_END: "true"}
+                    is_listing = self._is_listing[place]
+                    file.write(_bookmark(last, last.revision, marks if is_listing else {}))
+                    group, resource = place
+                    name = f"{resource}.{group}" if group else resource
+                    lines += file.finish(folder / f"{name}.jsonl")
         except OSError as problem:
-            raise _unwritable(self._path, problem) from problem
-        written: JsonObject = {}
-        for place, file in sorted(self._files.items()):
-            last = self._last[place]
-            marks = {well_known.INITIAL_EVENTS_END: "true"} if self._is_listing[place] else {}
-            file.write(_bookmark(last, last.revision, marks))
-            written[place[1]] = file.finish()["lines"]
-        return written
+            raise unwritable(self._path, problem) from problem
+        finally:
+            self.discard()
+        return {"files": len(self._files), "lines": lines, LEFT_OUT: self._left_out}
 
 
 class DumpWriter:
@@ -114,6 +151,9 @@ class DumpWriter:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._objects: dict[ObjectKey, bytes] = {}
+
+    def begin(self, hash: bytes) -> None:
+        """Be told what the first event follows, for which this form has no place."""
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
@@ -129,20 +169,19 @@ class DumpWriter:
 
     def finish(self, details: JsonObject) -> JsonObject:
         """Write the file; returns how many objects it holds."""
-        file = _PendingFile(self._path)
+        file = _PendingFile()
         file.write(b'{"apiVersion":"v1","items":[')
         for index, key in enumerate(sorted(self._objects)):
             file.write((b",\n" if index else b"\n") + self._objects[key])
         file.write(b'],\n"kind":"List","metadata":{"resourceVersion":""}}\n')
-        file.finish()
+        file.finish(self._path)
         return {"objects": len(self._objects)}
 
 
 class _PendingFile:
     """Bytes that become a file at once or not at all."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `finish`
         self._lines = 0
 
@@ -153,23 +192,22 @@ class _PendingFile:
     def discard(self) -> None:
         self._file.close()
 
-    def finish(self) -> JsonObject:
-        partial = self._path.with_name(f".{self._path.name}.partial")
+    def finish(self, path: Path) -> int:
+        """Write the file; returns how many lines it has. Raises InputError."""
         try:
             self._file.seek(0)
-            with partial.open("wb") as target:
+            with whole_files.replacing(path) as partial, partial.open("wb") as target:
                 while chunk := self._file.read(CHUNK):
                     target.write(chunk)
-            partial.replace(self._path)
         except OSError as problem:
-            partial.unlink(missing_ok=True)
-            raise _unwritable(self._path, problem) from problem
+            raise unwritable(path, problem) from problem
         finally:
             self._file.close()
-        return {"lines": self._lines}
+        return self._lines
 
 
-def _unwritable(path: Path, problem: OSError) -> InputError:
+def unwritable(path: Path, problem: OSError) -> InputError:
+    """What to tell whoever named a place where nothing can be written."""
     return InputError(
         f"it cannot be written: {problem.strerror}", place=str(path), cure="choose another place"
     )
@@ -186,10 +224,13 @@ def _bookmark(event: Event, version: int, annotations: dict[str, str]) -> bytes:
 
 def _audit_line(event: Event) -> JsonObject | None:
     if event.type is EventType.REQUEST_OBSERVED:
-        body = event.object
-        line = _audit_event(event, json_tree.text(body, "verb"), json_tree.integer(body, "code"))
-        line["objectRef"]["subresource"] = json_tree.text(body, "subresource")
-        line["responseStatus"]["message"] = json_tree.text(body, "message")
+        request = _request(event.object)
+        if request.code < _REFUSED_FROM:
+            # It changed nothing; the object that it was answered with is not in the event.
+            return None
+        line = _audit_event(event, request.verb, request.code)
+        line["objectRef"]["subresource"] = request.subresource
+        line["responseStatus"]["message"] = request.message
         return line
     if not event.is_about_object:
         return None

@@ -1,4 +1,4 @@
-"""`redra export`: a history as a bundle, as a test, as manifests or as a case of the allocator."""
+"""`redra export`: a history as a bundle, as a test, as manifests, or as what other tools read."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,7 @@ from app.domain.values import counts
 if TYPE_CHECKING:
     from app.bootstrap.handover.exporting import Wanted
     from app.bootstrap.minimising.sources import Source
+    from app.domain.values.json_tree import JsonObject
     from app.settings import Settings
 
 
@@ -25,6 +26,13 @@ class Form(StrEnum):
     PYTEST = "pytest"
     MANIFESTS = "manifests"
     CASE = "go-allocator-case"
+    AUDIT = "audit"
+    WATCH = "watch"
+    OBJECTS = "objects"
+    K8SHARK = "k8shark"
+
+
+_FOR_TOOLS = (Form.AUDIT, Form.WATCH, Form.OBJECTS, Form.K8SHARK)
 
 
 class Expect(StrEnum):
@@ -56,7 +64,9 @@ FormOption = Annotated[
         "--as",
         help="bundle: all events with their hashes; pytest: a test that decides the outside inputs "
         "again; manifests: a new folder with numbered files and a script for kubectl; "
-        "go-allocator-case: one allocation in the shape of upstream's tables.",
+        "go-allocator-case: one allocation in the shape of upstream's tables; audit: lines of an "
+        "audit log; watch: a folder with a watch stream for each resource; objects: a List of what "
+        "is there at the moment; k8shark: a capture.",
     ),
 ]
 
@@ -116,6 +126,8 @@ def export(
 ) -> None:
     """Write a history as a bundle: events with their hashes, settings, reports. Or hand it on.
 
+    audit, watch, objects and k8shark say less than a bundle does; they are read by redra too.
+
     A test, manifests and a case hold what came from outside; the controllers of whoever has it
     do the rest. `redra minimise` makes the history small before.
     """
@@ -128,12 +140,14 @@ def export(
         "--expect": expect is not Expect.RECORDED,
     }
     _check(form, flags, never, pod)
-    if form is not Form.MANIFESTS:
+    if form not in (Form.MANIFESTS, Form.WATCH):
         console.check_free(file, force=force)
     elif file.exists():
         raise InputError("it is there already", place=str(file), cure="name a new folder")
     if form is Form.BUNDLE:
         _bundle(history, file, settings, with_secrets=with_secrets)
+    elif form in _FOR_TOOLS:
+        _for_tools(history, file, settings, form)
     else:
         from app.bootstrap.handover import exporting
 
@@ -150,7 +164,7 @@ def export(
 def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
     """Raises InputError for options that the form does not have."""
     wrong = {
-        "--redact": flags["--redact"] and form is Form.BUNDLE,
+        "--redact": flags["--redact"] and form in (Form.BUNDLE, *_FOR_TOOLS),
         "--with-secrets": flags["--with-secrets"] and form is not Form.BUNDLE,
         "--never": bool(never) and form is not Form.PYTEST,
         "--pod": bool(pod) and form is not Form.CASE,
@@ -177,6 +191,30 @@ def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: boo
 
     events = console.run(run)
     console.say(f"{file}: {counts.of(events, 'event')} of history {history}")
+
+
+def _for_tools(history: str, file: Path, settings: "Settings", form: Form) -> None:
+    from app.bootstrap import recordings, stores
+
+    name, _, moment = history.partition("@")
+    wanted = recordings.ToolForm(form.value)
+
+    async def run() -> "JsonObject":
+        async with stores.open_store(settings) as store:
+            with Progress(f"exporting {history}") as progress:
+                return await recordings.export_for_tools(
+                    store, name, moment, wanted, file, progress.to
+                )
+
+    written = console.run(run)
+    left_out = written.pop("leftOut", 0)
+    amounts = ", ".join(counts.of(count, noun.removesuffix("s")) for noun, count in written.items())
+    console.say(f"{file}: {amounts} of history {name}")
+    if left_out:
+        console.note(
+            f"{counts.of(left_out, 'event')} left out, for which {form.value} has no form: "
+            "decisions, notes of the recording, first steps of removals"
+        )
 
 
 def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted") -> None:

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import msgspec
 
-from app.adapters import head_keys
+from app.adapters import head_keys, whole_files
 from app.adapters.history import compression, json_text, unpacking
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import ChainBroken, InputError
@@ -210,9 +210,11 @@ class BundleWriter:
             "checks": {"files": files},
             **details,
         }
-        partial = self._path.with_name(f".{self._path.name}.partial")
         try:
-            with zipfile.ZipFile(partial, "w", allowZip64=True) as archive:
+            with (
+                whole_files.replacing(self._path) as partial,
+                zipfile.ZipFile(partial, "w", allowZip64=True) as archive,
+            ):
                 _put(archive, MANIFEST, chain.canonical_json(manifest) + b"\n", packed=False)
                 self._lines.seek(0)
                 with archive.open(_entry(EVENTS, packed=True), "w", force_zip64=True) as entry:
@@ -226,9 +228,7 @@ class BundleWriter:
                 _put(archive, README, readme.encode(), packed=True)
                 if keys:
                     _put(archive, SECRET_KEYS, chain.canonical_json(keys) + b"\n", packed=True)
-            partial.replace(self._path)
         except OSError as problem:
-            partial.unlink(missing_ok=True)
             raise InputError(
                 f"the bundle cannot be written: {problem.strerror}",
                 place=str(self._path),

@@ -22,6 +22,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
+_INDEXES = ("index", "metadata", "watch-index")
 _NOT_OBJECTS = ("/api", "/apis", "/version", "/openapi")
 
 
@@ -45,6 +46,12 @@ class _Seen:
     known: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
     listed: dict[str, set[ObjectKey]] = field(default_factory=dict)
     newest: str = ""
+
+
+def is_index(name: str) -> bool:
+    """Whether a file of that name tells of the records of a capture, and is none."""
+    folder, _, file = name.rpartition("/")
+    return folder.endswith("k8shark-capture") and file.partition(".")[0] in _INDEXES
 
 
 def read(

@@ -1,0 +1,154 @@
+"""A recording that leaves in the forms of other tools comes back with what each form can say."""
+
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+import zstandard
+
+from app.adapters.history.captures import CaptureWriter
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.history.writers import AuditWriter, DumpWriter, WatchWriter
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.records import IMPORTER_USER
+from app.service import exporting, importing
+from app.service.importing import ImportOptions
+
+RECORDING = Path(__file__).parents[3] / "examples/recordings/maintenance"
+
+COURSES = {"audit.log": AuditWriter, "watch": WatchWriter, "capture.kshrk": CaptureWriter}
+
+
+async def imported(path: Path, name: str) -> tuple[MemoryLog, list[Event]]:
+    log = MemoryLog(MemoryStore())
+    with open_history([path], ReadOptions()) as source:
+        result = await importing.import_records(
+            log, source, name=name, options=ImportOptions(settings={"profile": "1.36"})
+        )
+    return log, await log.read(result.history.id, after=Revision(0), limit=1_000_000)
+
+
+async def exported(log: MemoryLog, path: Path, writer, until: Revision | None = None):
+    info = await log.find_history("prod")
+    sink = writer(path)
+    return await exporting.export_history(
+        log, info, sink, program="tests", file=path.name, until=until
+    )
+
+
+def course(events: list[Event]) -> dict:
+    """What happened to each object, one step after the other; a removal shows the last state."""
+    steps: dict = {}
+    for event in events:
+        if event.is_about_object:
+            body = dict(event.object)
+            body["metadata"] = {**body["metadata"], "resourceVersion": ""}
+            shown = None if event.type is EventType.OBJECT_DELETED else body
+            steps.setdefault((event.key, event.uid), []).append(shown)
+    return steps
+
+
+def but_first_steps(steps: dict) -> dict:
+    """Without the states in which nothing held an object any more: no answer shows them."""
+
+    def is_shown(state):
+        metadata = {} if state is None else state["metadata"]
+        is_held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        return not metadata.get("deletionTimestamp") or is_held
+
+    return {key: [each for each in states if is_shown(each)] for key, states in steps.items()}
+
+
+def left(events: list[Event]) -> dict:
+    """The objects at the end, without managed fields, which are not read from dumps."""
+    objects = {}
+    for key, states in course(events).items():
+        if states[-1] is not None:
+            metadata = {n: v for n, v in states[-1]["metadata"].items() if n != "managedFields"}
+            objects[key] = {**states[-1], "metadata": metadata}
+    return objects
+
+
+@pytest.mark.parametrize("name", COURSES)
+async def test_course_of_every_object_comes_back(name, tmp_path):
+    log, events = await imported(RECORDING, "prod")
+    written = await exported(log, tmp_path / name, COURSES[name])
+    _, again = await imported(tmp_path / name, "again")
+    if name == "audit.log":
+        assert but_first_steps(course(again)) == but_first_steps(course(events))
+        assert written["lines"] + written["leftOut"] == len(events)
+    else:
+        assert course(again) == course(events)
+        assert written["leftOut"] == sum(not event.is_about_object for event in events)
+
+
+async def test_authors_come_back_with_an_audit_log_alone(tmp_path):
+    log, events = await imported(RECORDING, "prod")
+
+    def authors(of):
+        made = {(str(event.key), event.stamp.actor.user) for event in of if event.is_about_object}
+        return {each for each in made if each[1] != IMPORTER_USER}
+
+    same = {}
+    for name, writer in COURSES.items():
+        await exported(log, tmp_path / name, writer)
+        _, again = await imported(tmp_path / name, "again")
+        same[name] = authors(again) == authors(events)
+    assert same == {"audit.log": True, "watch": False, "capture.kshrk": False}
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+async def test_objects_are_those_of_the_moment(share, tmp_path):
+    log, events = await imported(RECORDING, "prod")
+    until = Revision(int(events[-1].revision * share))
+    await exported(log, tmp_path / "objects.json", DumpWriter, until)
+    _, again = await imported(tmp_path / "objects.json", "again")
+    assert left(again) == left([event for event in events if event.revision <= until])
+
+
+async def test_capture_says_which_records_it_has(tmp_path):
+    log, _ = await imported(RECORDING, "prod")
+    path = tmp_path / "capture.kshrk"
+    await exported(log, path, CaptureWriter)
+    unpack = zstandard.ZstdDecompressor().decompressobj
+    with zipfile.ZipFile(path) as archive:
+        names = set(archive.namelist())
+
+        def read(name):
+            content = archive.read(f"k8shark-capture/{name}")
+            packed = unpack().decompress(content) if name.endswith(".zst") else content
+            return msgspec.json.decode(packed)
+
+        metadata = read("metadata.json")
+        lists, watched = (read(f"{name}.json.zst")["entries"] for name in ("index", "watch-index"))
+        records = [read(name.partition("/")[2]) for name in sorted(names) if "/records/" in name]
+    assert metadata["format_version"] == 2
+    assert metadata["record_count"] == len(records) == len({each["id"] for each in records})
+    for index, has_type in ((lists, False), (watched, True)):
+        for api_path, entry in index.items():
+            own = [
+                each
+                for each in records
+                if each["api_path"] == api_path and ("event_type" in each) is has_type
+            ]
+            assert sorted(entry["times"]) == sorted(each["captured_at"] for each in own)
+            if has_type:
+                types = sorted(each["event_type"] for each in own)
+                assert sorted(entry["event_types"]) == types
+            else:
+                sizes = sorted(len(each["response_body"]["items"]) for each in own)
+                assert sorted(entry["counts"]) == sizes
+
+
+@pytest.mark.parametrize("name", [*COURSES, "objects.json"])
+async def test_place_where_nothing_can_be_written_is_refused_and_nothing_is_left(name, tmp_path):
+    log, _ = await imported(RECORDING, "prod")
+    (tmp_path / "file").write_text("in the way")
+    writer = {**COURSES, "objects.json": DumpWriter}[name]
+    with pytest.raises(InputError, match="cannot be written"):
+        await exported(log, tmp_path / "file" / name, writer)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
