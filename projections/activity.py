@@ -7,17 +7,18 @@ counts divided by sixty seconds; SQL and the pages that draw them do that.
 import msgspec
 
 from app.domain.log import Event, EventType, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values.timestamps import SECOND
 from projections import outlines
-from projections.row_changes import RowChanges
+from projections.row_changes import PagedView, RowChanges
 from projections.tables import ACTIVITY, OUTCOMES
 
 MINUTE = 60 * SECOND
 """Microseconds in a minute."""
 
 
-class ActivityProjection:
+class ActivityProjection(PagedView):
     """Folds every event into two tables of counts.
 
     Example: two claims created by alice within one minute: one row of `view_activity` with
@@ -35,21 +36,27 @@ class ActivityProjection:
         self._touched = self._changes.touched(ACTIVITY.name)
         self._touched_outcomes = self._changes.touched(OUTCOMES.name)
 
-    def fold(self, event: Event) -> None:
-        """Count the event."""
-        self.revision = event.revision
-        stamp = event.stamp
-        minute = stamp.time - stamp.time % MINUTE
-        group, resource, _, _ = event.key
-        key = (minute, _TYPES[event.type], group, resource, stamp.verb, stamp.actor.user)
-        counts = self._events.get(key)
-        if counts is None:
-            counts = self._events[key] = [0, 0]
-        counts[0] += 1
-        counts[1] += len(event.body)
-        self._touched.add(key)
-        if event.type is EventType.DECISION_RECORDED:
-            self._count_outcome(minute, event)
+    def _take(self, page: Page) -> None:
+        """Count the events."""
+        known, touched = self._events, self._touched
+        begin = end = 0
+        for event in page.events:
+            stamp = event.stamp
+            time = stamp.time
+            if not begin <= time < end:
+                begin = time - time % MINUTE
+                end = begin + MINUTE
+            kind = event.type
+            group, resource, _, _ = event.key
+            key = (begin, _TYPES[kind], group, resource, stamp.verb, stamp.actor.user)
+            counts = known.get(key)
+            if counts is None:
+                counts = known[key] = [0, 0]
+            counts[0] += 1
+            counts[1] += len(event.body)
+            touched.add(key)
+            if kind is _DECIDED:
+                self._count_outcome(begin, event)
 
     def tables(self) -> tuple[Table, ...]:
         """Events and decisions per minute."""
@@ -100,6 +107,7 @@ class ActivityProjection:
         return {**dict(zip(ACTIVITY.key, key, strict=True)), "events": events, "bytes": size}
 
 
+_DECIDED = EventType.DECISION_RECORDED
 _TYPES = {kind: kind.value for kind in EventType}
 """Plain texts: rows hold JSON values, not members of an enumeration."""
 

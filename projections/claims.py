@@ -8,12 +8,13 @@ phase or the names changed.
 import msgspec
 
 from app.domain.log import Event, EventType, Revision, doubts
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import RowChanges
+from projections.row_changes import PagedView, RowChanges
 from projections.tables import CLAIM_DEVICES, CLAIMS
 
 
@@ -38,7 +39,7 @@ class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     claims: tuple[str, ...]
 
 
-class ClaimsProjection:
+class ClaimsProjection(PagedView):
     """Folds ResourceClaims, and Pods as far as they name claims.
 
     Example: claim `a` allocated at 5 and reserved for pod `p`, bound to `n1` at 6: its row says
@@ -57,16 +58,29 @@ class ClaimsProjection:
         self._touched = self._changes.touched(CLAIMS.name)
         self._touched_devices = self._changes.touched(CLAIM_DEVICES.name)
 
-    def fold(self, event: Event) -> None:
-        """Take over a claim or what a pod says of its claims."""
-        self.revision = event.revision
-        group, resource, namespace, name = event.key
-        if not event.is_about_object:
-            return
-        if resource == "pods" and group == "":
-            self._fold_pod((namespace, name), event)
-        elif resource == "resourceclaims" and group == api_groups.RESOURCE:
-            self._fold_claim((namespace, name), event)
+    def _take(self, page: Page) -> None:
+        """Take over claims, and what pods say of their claims."""
+        pods = self._pods
+        for event, seen in page.read(api_resources.PODS, outlines.seen_pod):
+            place = event.key[2:]
+            old = pods.get(place)
+            if seen is None or seen.claims is None:
+                if old is not None:
+                    self._drop_pod(place, old)
+            elif (
+                old is None
+                or old.phase != seen.phase
+                or old.claims != seen.claims
+                or old.node != seen.node
+                or old.deleting is not seen.deleting
+                or old.uid != event.uid
+            ):
+                if old is not None:
+                    self._drop_pod(place, old)
+                pod = _Pod(event.uid, seen.node, seen.phase, seen.deleting, seen.claims)
+                self._set_pod(place, pod)
+        for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
+            self._fold_claim(event.key[2:], event, claim)
 
     def tables(self) -> tuple[Table, ...]:
         """Claims and the devices they hold."""
@@ -99,42 +113,37 @@ class ClaimsProjection:
         for key, pod in pods:
             self._set_pod(key, pod)
 
-    def _fold_claim(self, key: tuple[str, str], event: Event) -> None:
+    def _fold_claim(
+        self, key: tuple[str, str], event: Event, seen: outlines.SeenClaim | None
+    ) -> None:
         self._touched.add(key)
         old = self._claims.get(key)
-        if event.type is EventType.OBJECT_DELETED:
+        if seen is None:
             if old is not None:
                 del self._claims[key]
                 self._touch_devices(key, old.devices)
             return
         fresh = old is None or event.type is EventType.OBJECT_CREATED
-        time = event.stamp.time
+        stamp = event.stamp
+        time = stamp.time
         claim = _Claim(event.body, time if fresh or old is None else old.created)
-        claim.doubt = ",".join(doubts.of_event(event))
-        allocation = outlines.claim(event.body).status.allocation
-        if allocation is not None:
-            claim.devices = len(allocation.devices.results)
+        if stamp.origin is not None:
+            claim.doubt = ",".join(doubts.of_event(event))
+        if seen.held is not None:
+            claim.devices = len(seen.held)
             if old is None or fresh or old.allocated is None:
                 claim.allocated, claim.allocated_revision = time, event.revision
             else:
                 claim.allocated = old.allocated
                 claim.allocated_revision = old.allocated_revision
         self._claims[key] = claim
-        self._touch_devices(key, max(claim.devices, old.devices if old is not None else 0))
+        count = claim.devices if old is None else max(claim.devices, old.devices)
+        if count:
+            self._touch_devices(key, count)
 
     def _touch_devices(self, key: tuple[str, str], count: int) -> None:
         for number in range(count):
             self._touched_devices.add((*key, number))
-
-    def _fold_pod(self, key: tuple[str, str], event: Event) -> None:
-        deleted = event.type is EventType.OBJECT_DELETED
-        pod = None if deleted else _read_pod(event)
-        old = self._pods.get(key)
-        if pod != old:
-            if old is not None:
-                self._drop_pod(key, old)
-            if pod is not None:
-                self._set_pod(key, pod)
 
     def _set_pod(self, key: tuple[str, str], pod: _Pod) -> None:
         self._pods[key] = pod
@@ -201,24 +210,6 @@ class ClaimsProjection:
             "pods": pods,
             "doubt": claim.doubt,
         }
-
-
-def _read_pod(event: Event) -> _Pod | None:
-    """What claims show of a pod, None for a pod that names none."""
-    pod = outlines.pod(event.body)
-    entries, status = pod.spec.resource_claims, pod.status
-    extended = status.extended_resource_claim_status.resource_claim_name
-    if not entries and not extended:
-        return None
-    generated = {entry.name: entry.resource_claim_name for entry in status.resource_claim_statuses}
-    names = {entry.resource_claim_name or generated.get(entry.name, "") for entry in entries}
-    return _Pod(
-        event.uid,
-        pod.spec.node_name,
-        status.phase,
-        pod.metadata.deletion_timestamp != "",
-        tuple(sorted(names - {""} | {extended} - {""})),
-    )
 
 
 def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> Row | None:

@@ -11,12 +11,13 @@ from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import Device
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.values import api_groups
+from app.domain.values import api_resources
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import LateRows, RowChanges
+from projections.row_changes import LateRows, PagedView, RowChanges
 from projections.tables import COUNTERS
 
 _Claim = tuple[str, str]
@@ -25,7 +26,7 @@ _Place = tuple[str, str, int]
 """Driver, pool and the pool's generation, as a slice says."""
 
 
-class CountersProjection(LateRows):
+class CountersProjection(LateRows, PagedView):
     """Folds ResourceSlices and the allocations of ResourceClaims.
 
     Example: set `gpu-0` has 80 units; claim `a` holds a partition of 40: capacity 80, used 40, free
@@ -49,19 +50,17 @@ class CountersProjection(LateRows):
         self._changes = RowChanges((COUNTERS,), self._compute)
         self._touched = self._changes.touched(COUNTERS.name)
 
-    def fold(self, event: Event) -> None:
-        """Note a slice, or the devices that a claim holds now."""
-        self.revision = event.revision
-        group, resource, namespace, name = event.key
-        if group != api_groups.RESOURCE or not event.is_about_object:
-            return
-        deleted = event.type is EventType.OBJECT_DELETED
-        if resource == "resourceclaims":
-            held = () if deleted else _held_devices(event.body)
-            if held != self._claims.get((namespace, name), ()):
-                self._set_claim((namespace, name), held)
-        elif resource == "resourceslices":
-            self._note_slice(name, None if deleted else event)
+    def _take(self, page: Page) -> None:
+        """Note slices, and the devices that claims hold now."""
+        claims = self._claims
+        for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
+            place = event.key[2:]
+            held = () if claim is None or not claim.held else _counted(claim.held)
+            if held != claims.get(place, ()):
+                self._set_claim(place, held)
+        for event, _ in page.of(api_resources.RESOURCE_SLICES):
+            is_deleted = event.type is EventType.OBJECT_DELETED
+            self._note_slice(event.key.name, None if is_deleted else event)
 
     def tables(self) -> tuple[Table, ...]:
         """Counters."""
@@ -206,17 +205,10 @@ def decimal_text(nanos: int) -> str:
     return f"{sign}{whole}.{part:09d}".rstrip("0") if part else f"{sign}{whole}"
 
 
-def _held_devices(body: bytes) -> tuple[DeviceId, ...]:
-    """The devices that a claim's allocation holds, without those for administrative access."""
-    allocation = outlines.claim(body).status.allocation
-    if allocation is None:
-        return ()
-    held = {
-        (result.driver, result.pool, result.device)
-        for result in allocation.devices.results
-        if not result.admin_access
-    }
-    return tuple(sorted(held))
+def _counted(held: tuple[outlines.Held, ...]) -> tuple[DeviceId, ...]:
+    """The devices of an allocation, without those for administrative access."""
+    devices = {(each.driver, each.pool, each.device) for each in held if not each.admin_access}
+    return tuple(sorted(devices))
 
 
 def _place(body: bytes) -> _Place:

@@ -8,12 +8,15 @@ from typing import Any
 
 import msgspec
 
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import EventType, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from projections.row_changes import AppendedRows
+from projections.row_changes import AppendedRows, PagedView
 from projections.tables import DECISIONS
+
+_DECIDED_TYPE = EventType.DECISION_RECORDED
 
 
 class _Decided(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -29,7 +32,7 @@ class _Decided(msgspec.Struct, frozen=True, gc=False, array_like=True):
     body: bytes
 
 
-class DecisionsProjection:
+class DecisionsProjection(PagedView):
     """Folds `DecisionRecorded` events.
 
     Example: after a decision about pod `default/a` at 7 and one at 9, `about("default", "a")` is
@@ -46,24 +49,23 @@ class DecisionsProjection:
         self._about: dict[tuple[str, str], list[Revision]] = {}
         self._changes = AppendedRows(DECISIONS.name, self._key, self._row)
 
-    def fold(self, event: Event) -> None:
-        """Take a decision over; other events only move the revision."""
-        self.revision = event.revision
-        if event.type is not EventType.DECISION_RECORDED:
-            return
-        stamp = event.stamp
-        self._append(
-            _Decided(
-                event.revision,
-                stamp.time,
-                event.key.namespace,
-                event.key.name,
-                stamp.observed,
-                stamp.cause,
-                stamp.actor.user,
-                event.body,
-            )
-        )
+    def _take(self, page: Page) -> None:
+        """Take decisions over; other events only move the revision."""
+        for event in page.events:
+            if event.type is _DECIDED_TYPE:
+                stamp, key = event.stamp, event.key
+                self._append(
+                    _Decided(
+                        event.revision,
+                        stamp.time,
+                        key.namespace,
+                        key.name,
+                        stamp.observed,
+                        stamp.cause,
+                        stamp.actor.user,
+                        event.body,
+                    )
+                )
 
     def about(self, namespace: str, name: str) -> list[Revision]:
         """Revisions of the decisions about that subject, in order."""

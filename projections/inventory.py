@@ -17,13 +17,14 @@ from app.domain.devices.nodes import NodeChoice
 from app.domain.devices.pools import PoolState
 from app.domain.devices.taints import BLOCKING_EFFECTS
 from app.domain.errors import InputError
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import EventType, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import meta
 from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
-from projections.row_changes import LateRows, RowChanges
+from projections.row_changes import LateRows, PagedView, RowChanges
 from projections.tables import DEVICES, POOLS
 
 INTEGER_MAX = 2**63 - 1
@@ -37,7 +38,7 @@ _Placed = dict[str, tuple[Slice, Device]]
 """Device name to the slice that holds it and the device."""
 
 
-class InventoryProjection(LateRows):
+class InventoryProjection(LateRows, PagedView):
     """Folds ResourceSlices, DeviceTaintRules, ResourceSlicePatches and DeviceClasses.
 
     `compiler` reads the CEL of patches; without one patches are passed over. Example: slice `a` of
@@ -68,18 +69,17 @@ class InventoryProjection(LateRows):
         self._touched_pools = self._changes.touched(POOLS.name)
         self._touched_devices = self._changes.touched(DEVICES.name)
 
-    def fold(self, event: Event) -> None:
-        """Note the object's present state."""
-        self.revision = event.revision
-        group, resource, _, name = event.key
-        if group != api_groups.RESOURCE or resource not in _RESOURCES or not event.is_about_object:
-            return
-        place = (resource, name)
-        if event.type is EventType.OBJECT_DELETED:
-            self._bodies.pop(place, None)
-            self._pending[place] = None
-        else:
-            self._bodies[place] = self._pending[place] = event.body
+    def _take(self, page: Page) -> None:
+        """Note the present state of objects."""
+        bodies, pending = self._bodies, self._pending
+        for resource in _RESOURCES:
+            for event, _ in page.of((api_groups.RESOURCE, resource)):
+                place = (resource, event.key.name)
+                if event.type is EventType.OBJECT_DELETED:
+                    bodies.pop(place, None)
+                    pending[place] = None
+                else:
+                    bodies[place] = pending[place] = event.body
 
     @property
     def inventory(self) -> Inventory:
@@ -285,9 +285,7 @@ def _check_patch(tree: JsonObject) -> None:
                 raise InputError(f"{part} {name} is not an object")
 
 
-_RESOURCES = frozenset(
-    ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")
-)
+_RESOURCES = ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.msgpack.Encoder()
 _snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[_Place, bytes]]])

@@ -5,13 +5,13 @@ gets them without encoding; trees are decoded on first use and the oldest decode
 so that memory follows the size of the bodies and not of Python's dictionaries.
 """
 
-from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.pages import Page, Place, Split
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import Scopes, Tally
 from app.domain.values import api_resources, json_tree, well_known
@@ -19,6 +19,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
+from projections.sorted_keys import SortedKeys
 from projections.tables import OBJECTS
 
 DECODED_MAX = 5_000
@@ -48,7 +49,7 @@ class ObjectsProjection:
         self._revision = Revision(0)
         self._events: dict[ObjectKey, Event] = {}
         self._created: dict[ObjectKey, int] = {}
-        self._sorted: dict[tuple[str, str], list[ObjectKey]] = {}
+        self._sorted: dict[Place, SortedKeys] = {}
         self._uids: dict[str, ObjectKey] = {}
         self._owned: dict[str, set[ObjectKey]] = {}
         self._owners: dict[ObjectKey, tuple[str, ...]] = {}
@@ -67,31 +68,49 @@ class ObjectsProjection:
 
     def fold(self, event: Event) -> None:
         """Take the event over; events that are not about an object only move the revision."""
+        self._take(((event, None),))
         self._revision = event.revision
-        if not event.is_about_object:
-            return
-        key = event.key
-        if self._tells_changes:
-            self._changed.add(tuple(key))
-            self._unhashed.add(tuple(key))
-        old = self._events.get(key)
-        if self._tallies:
-            self._count(old, event)
-        if event.type is EventType.OBJECT_DELETED:
-            self._remove(key)
-            return
-        if old is None:
-            insort(self._sorted.setdefault((key.group, key.resource), []), key)
-            self._created[key] = event.revision
-        elif old.uid != event.uid:
-            self._uids.pop(old.uid, None)
-            self._created[key] = event.revision
-        self._events[key] = event
-        if event.uid:
-            self._uids[event.uid] = key
-        self._set_owners(key, outlines.owner_uids(event.body))
-        # Also when nobody has decoded it yet: whoever folds after this view may do so.
-        self._remember(event)
+
+    def fold_page(self, page: Page) -> None:
+        """Fold the events of a page."""
+        self._take(page.splits)
+        if page.events:
+            self._revision = page.events[-1].revision
+
+    def _take(self, splits: Sequence[Split]) -> None:
+        """Take events over; where an object is not split its owners are read from its body."""
+        events, uids, owners_of = self._events, self._uids, self._owners
+        changed, decoded = self._changed, self._decoded
+        tells_changes = self._tells_changes
+        owner_uids, owners_in = outlines.owner_uids, outlines.owners_in
+        for event, parts in splits:
+            if not event.is_about_object:
+                continue
+            key = event.key
+            if tells_changes:
+                changed.add(key)
+            old = events.get(key)
+            if self._tallies:
+                self._count(old, event)
+            if event.type is _DELETED:
+                self._remove(key)
+                continue
+            uid = event.uid
+            if old is None:
+                self._keys(key[:2]).add(key)
+                self._created[key] = event.revision
+            elif old.uid != uid:
+                uids.pop(old.uid, None)
+                self._created[key] = event.revision
+            events[key] = event
+            if uid:
+                uids[uid] = key
+            owners = owner_uids(event.body) if parts is None else owners_in(parts.metadata)
+            if (owners or old is not None) and owners_of.get(key, ()) != owners:
+                self._set_owners(key, owners)
+            # Also when nobody has decoded it yet: whoever folds after this view may do so.
+            decoded.append(event)
+        self._let_go()
 
     def show_as_of(self, revision: Revision) -> None:
         """Say that nothing changed up to `revision` since the last folded event."""
@@ -118,10 +137,9 @@ class ObjectsProjection:
         if not keys:
             return []
         if namespace is None:
-            return list(keys)
-        first = bisect_left(keys, ObjectKey(group, resource, namespace, ""))
-        last = bisect_left(keys, ObjectKey(group, resource, namespace + "\x00", ""))
-        return keys[first:last]
+            return list(keys.all())
+        first = ObjectKey(group, resource, namespace, "")
+        return keys.between(first, ObjectKey(group, resource, namespace + "\x00", ""))
 
     def events(self, group: str, resource: str, namespace: str | None = None) -> Iterator[Event]:
         """The last events of one resource, in the order of `keys`."""
@@ -173,6 +191,7 @@ class ObjectsProjection:
     def take_changed(self) -> dict[str, set[RowKey]]:
         """Keys touched since the last call."""
         changed, self._changed = self._changed, set()
+        self._unhashed |= changed
         return {OBJECTS.name: changed} if changed else {}
 
     def row(self, table: str, key: RowKey) -> Row | None:
@@ -192,6 +211,7 @@ class ObjectsProjection:
         if not self._tells_changes:
             self._hash = RowSetHash()
             self._unhashed = {tuple(key) for key in self._events}
+        self._unhashed |= self._changed
         for key in tuple(self._unhashed):
             self.row(OBJECTS.name, key)
         return self._hash.text()
@@ -238,13 +258,18 @@ class ObjectsProjection:
             "object": _shown(event),
         }
 
+    def _keys(self, place: Place) -> SortedKeys:
+        keys = self._sorted.get(place)
+        if keys is None:
+            keys = self._sorted[place] = SortedKeys()
+        return keys
+
     def _remove(self, key: ObjectKey) -> None:
         event = self._events.pop(key, None)
         if event is None:
             return
         self._created.pop(key, None)
-        keys = self._sorted[(key.group, key.resource)]
-        del keys[bisect_left(keys, key)]
+        self._sorted[key[:2]].remove(key)
         if self._uids.get(event.uid) == key:
             del self._uids[event.uid]
         self._set_owners(key, ())
@@ -283,8 +308,13 @@ class ObjectsProjection:
 
     def _remember(self, event: Event) -> None:
         self._decoded.append(event)
-        while len(self._decoded) > self._decoded_max:
-            self._decoded.popleft().tree = None
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let the trees go that were decoded first, if there are too many."""
+        decoded = self._decoded
+        for _ in range(len(decoded) - self._decoded_max):
+            decoded.popleft().tree = None
 
 
 def _shown(event: Event) -> msgspec.Raw | JsonObject:
@@ -308,5 +338,6 @@ def without_values(secret: JsonObject) -> JsonObject:
     return tree
 
 
+_DELETED = EventType.OBJECT_DELETED
 _encoder = msgspec.msgpack.Encoder()
 _snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[int, Event]]])

@@ -4,12 +4,20 @@ Not a view itself. Decoding a whole object costs three to five times as much as 
 outline, and most events touch nothing else. An object that is odd (a number where a text belongs)
 is read leniently: odd parts count as absent, so folding is total. Several views ask for the outline
 of the same event one after the other; the last one is remembered.
+
+Pods and claims, which most events are about, come to folds in raw parts, and what folds read of
+them (`seen_pod`, `seen_claim`) is kept with the page. A part with the same bytes as one before is
+not read again: entries are those of a template, and most writes leave most parts as they were.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar
 
+import msgspec
+
+from app.domain.log.raw_parts import RawClaim, RawMetadata, RawPod
+from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta, records
 from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject
@@ -177,8 +185,167 @@ class Decision(Record, frozen=True):
     summary: Summary = Summary()
 
 
+class Held(Record, frozen=True):
+    """A device of an allocation, as far as folds look at it."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool = False
+    tolerations: tuple[JsonObject, ...] = ()
+
+
+class _HeldDevices(Record, frozen=True):
+    """The devices of an allocation."""
+
+    results: tuple[Held, ...] = ()
+
+
+class _HeldAllocation(Record, frozen=True):
+    """An allocation."""
+
+    devices: _HeldDevices = _HeldDevices()
+
+
+class _OwnerUid(Record, frozen=True):
+    """An owner reference."""
+
+    uid: str = ""
+
+
+class _ConditionText(Record, frozen=True):
+    """A condition of a pod."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class SeenPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod: `claims` are the names of those that it uses, `named` what its entries say.
+
+    `claims` is None where it has no entries. Of conditions there is why it is disrupted, and why it
+    is not scheduled.
+    """
+
+    node: str
+    phase: str
+    deleting: bool
+    claims: tuple[str, ...] | None
+    named: tuple[str, ...]
+    disruption: str
+    unschedulable: str
+
+
+class SeenClaim(msgspec.Struct, frozen=True, gc=False):
+    """A claim: `held` are the devices of its allocation, None where it has none."""
+
+    deleting: bool
+    held: tuple[Held, ...] | None
+    consumers: tuple[dra.Consumer, ...]
+
+
+def seen_pod(parts: RawPod) -> SeenPod:
+    """What folds look at."""
+    spec, status = parts.spec, parts.status
+    conditions, extended = status.conditions, status.extended_resource_claim_status
+    claims: tuple[str, ...] | None = None
+    named: tuple[str, ...] = ()
+    if spec.resource_claims:
+        named, claims = _claims_in(
+            bytes(spec.resource_claims), bytes(status.resource_claim_statuses)
+        )
+    if extended:
+        name = _extended(extended).resource_claim_name
+        claims = tuple(sorted({*(claims or ()), name})) if name else claims
+    disruption, unschedulable = _reasons_in(bytes(conditions)) if conditions else ("", "")
+    return SeenPod(
+        spec.node_name,
+        status.phase,
+        parts.metadata.deletion_timestamp != "",
+        claims,
+        named,
+        disruption,
+        unschedulable,
+    )
+
+
+def seen_claim(parts: RawClaim) -> SeenClaim:
+    """What folds look at."""
+    status = parts.status
+    allocation, reserved = status.allocation, status.reserved_for
+    return SeenClaim(
+        parts.metadata.deletion_timestamp != "",
+        _held_in(bytes(allocation)) if allocation else None,
+        _consumers_in(bytes(reserved)) if reserved else (),
+    )
+
+
+def owners_in(metadata: RawMetadata) -> tuple[str, ...]:
+    """The uids of an object's owners, each once, in order."""
+    references = metadata.owner_references
+    return _owners_in(bytes(references)) if references else ()
+
+
+PARTS_MAX = 4_096
+"""Parts of one sort whose reading is remembered."""
+
+
+@lru_cache(maxsize=PARTS_MAX)
+def _claims_in(part: bytes, statuses: bytes) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """What the entries of a pod name (a claim, or a template), and the claims that it has, sorted.
+
+    Of several statuses for an entry the last counts.
+    """
+    entries = _entries(part)
+    if not entries:
+        return (), None
+    named = tuple(
+        entry.resource_claim_name or "from " + entry.resource_claim_template_name
+        for entry in entries
+    )
+    made = {each.name: each.resource_claim_name for each in _entries(statuses)} if statuses else {}
+    names = {entry.resource_claim_name or made.get(entry.name, "") for entry in entries}
+    return named, tuple(sorted(names - {""}))
+
+
+@lru_cache(maxsize=PARTS_MAX)
+def _reasons_in(conditions: bytes) -> tuple[str, str]:
+    """Why a pod is disrupted, and why it is not scheduled; empty where it is not so."""
+    disruption = unschedulable = ""
+    for condition in _conditions(conditions):
+        if condition.type == condition_types.DISRUPTION_TARGET and condition.status == "True":
+            disruption = f"{condition.reason}: {condition.message}"
+        elif condition.type == condition_types.POD_SCHEDULED and condition.status == "False":
+            unschedulable = f"{condition.reason}: {condition.message}"
+    return disruption, unschedulable
+
+
+@lru_cache(maxsize=PARTS_MAX)
+def _held_in(allocation: bytes) -> tuple[Held, ...] | None:
+    """The devices of an allocation; None when it is none."""
+    if not allocation.startswith(b"{"):
+        return None
+    return _held_allocation(allocation).devices.results
+
+
+@lru_cache(maxsize=PARTS_MAX)
+def _owners_in(references: bytes) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(owner.uid for owner in _owners(references)))
+
+
 def _reader(form: type[_T]) -> Callable[[bytes], _T]:
     return lru_cache(maxsize=1)(records.of_bytes(form))
+
+
+_entries = records.of_list_bytes(PodClaim)
+_extended = records.of_bytes(PodClaim)
+_conditions = records.of_list_bytes(_ConditionText)
+_owners = records.of_list_bytes(_OwnerUid)
+_consumers_in = lru_cache(maxsize=PARTS_MAX)(records.of_list_bytes(dra.Consumer))
+_held_allocation = records.of_bytes(_HeldAllocation)
 
 
 outline = _reader(Outline)

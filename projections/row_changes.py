@@ -7,7 +7,29 @@ takes them, so that a row touched a hundred times between two takes is computed 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from app.domain.log import Event, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table, hash_rows
+
+
+class PagedView(ABC):
+    """A view that folds whole pages; a single event is a page of one."""
+
+    revision = Revision(0)
+
+    @abstractmethod
+    def _take(self, page: Page) -> None:
+        """Take over what the events mean to the view."""
+
+    def fold(self, event: Event) -> None:
+        """Fold one event."""
+        self.fold_page(Page((event,)))
+
+    def fold_page(self, page: Page) -> None:
+        """Fold the events of a page."""
+        self._take(page)
+        if page.events:
+            self.revision = page.events[-1].revision
 
 
 class RowChanges:

@@ -14,14 +14,15 @@ import msgspec
 from app.domain.devices import pools, taints
 from app.domain.devices.model import Taint
 from app.domain.devices.taints import TaintRule
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import EventType, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import LateRows, RowChanges
+from projections.row_changes import LateRows, PagedView, RowChanges
 from projections.tables import RULES, TAINTS
 
 NAMED_MAX = 100
@@ -58,7 +59,7 @@ _Merged = dict[str, tuple[JsonObject, ...]]
 """Device name to its own taints, for one pool."""
 
 
-class TaintsProjection(LateRows):
+class TaintsProjection(LateRows, PagedView):
     """Folds ResourceSlices, DeviceTaintRules and the allocations of ResourceClaims.
 
     Example: rule `r` with effect NoExecute on pool `d/p` of two devices, claim `a` holds one of
@@ -85,20 +86,20 @@ class TaintsProjection(LateRows):
         self._touched = self._changes.touched(TAINTS.name)
         self._touched_rules = self._changes.touched(RULES.name)
 
-    def fold(self, event: Event) -> None:
-        """Take over a slice, a rule, or what a claim holds."""
-        self.revision = event.revision
-        group, resource, namespace, name = event.key
-        if group != api_groups.RESOURCE or not event.is_about_object:
-            return
-        deleted = event.type is EventType.OBJECT_DELETED
-        if resource == "resourceclaims":
-            claim = None if deleted else _read_claim(event.body)
-            self._set_claim((namespace, name), claim)
-        elif resource == "resourceslices":
-            self._set_slice(name, None if deleted else _read_slice(event.body))
-        elif resource == "devicetaintrules":
-            self._set_rule(name, None if deleted else _read_rule(name, event.object))
+    def _take(self, page: Page) -> None:
+        """Take over slices, rules, and what claims hold."""
+        for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
+            place = event.key[2:]
+            if claim is not None and claim.held is not None:
+                self._set_claim(place, _claim_of(claim.held, claim.consumers))
+            elif place in self._claims:
+                self._set_claim(place, None)
+        for event, _ in page.of(api_resources.RESOURCE_SLICES):
+            is_deleted = event.type is EventType.OBJECT_DELETED
+            self._set_slice(event.key.name, None if is_deleted else _read_slice(event.body))
+        for event, _ in page.of(api_resources.DEVICE_TAINT_RULES):
+            name, is_deleted = event.key.name, event.type is EventType.OBJECT_DELETED
+            self._set_rule(name, None if is_deleted else _read_rule(name, event.object))
 
     def tables(self) -> tuple[Table, ...]:
         """Taints and rules."""
@@ -322,16 +323,15 @@ def _same_effect(old: TaintRule, new: TaintRule) -> bool:
     )
 
 
-def _read_claim(body: bytes) -> _Claim | None:
-    """What the claim holds, None when it is not allocated."""
-    status = outlines.claim(body).status
-    if status.allocation is None:
-        return None
-    held = tuple(
-        _Held((result.driver, result.pool, result.device), result.request, result.tolerations)
-        for result in status.allocation.devices.results
+def _claim_of(held: tuple[outlines.Held, ...], consumers: tuple[dra.Consumer, ...]) -> _Claim:
+    """What a claim that is allocated holds."""
+    return _Claim(
+        tuple(
+            _Held((each.driver, each.pool, each.device), each.request, each.tolerations)
+            for each in held
+        ),
+        tuple(user.name for user in consumers if user.resource == "pods"),
     )
-    return _Claim(held, tuple(user.name for user in status.reserved_for if user.resource == "pods"))
 
 
 def _read_rule(name: str, tree: JsonObject) -> TaintRule:

@@ -8,15 +8,17 @@ looked like last, asks there what the change is called, and appends it.
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from operator import attrgetter
 
 import msgspec
 
-from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log import Event, ObjectKey, Revision, doubts
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from projections import timeline_kinds
-from projections.row_changes import AppendedRows
+from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
-from projections.timeline_kinds import State
+from projections.timeline_kinds import Kind, State, States, Told
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -33,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     doubt: str = ""
 
 
-class TimelineProjection:
+class TimelineProjection(PagedView):
     """Folds every event that a person would want to be told.
 
     Example: a pod is created at 3 and bound to n1 at 8 because claim `c` got devices at 7: rows
@@ -50,34 +52,44 @@ class TimelineProjection:
         self._states: dict[ObjectKey, State] = {}
         self._changes = AppendedRows(TIMELINE.name, self._key, self._row)
 
-    def fold(self, event: Event) -> None:
-        """Append what the event means to a person, if anything."""
-        self.revision = event.revision
-        key = event.key
-        if not event.is_about_object:
-            entry = timeline_kinds.tell_fact(event)
-            if entry is not None:
-                self._append(event, timeline_kinds.subject_of_fact(event), entry)
-            return
-        if key.resource == "events":
-            entry = timeline_kinds.tell_event_object(event)
-            if entry is not None:
-                self._append(event, timeline_kinds.subject_of_event_object(event), entry)
-            return
-        kind = timeline_kinds.kind_of(key)
-        if kind is None:
-            return
-        if event.type is EventType.OBJECT_DELETED:
-            self._states.pop(key, None)
-            self._append(event, key, (f"{kind.word}Deleted", ""))
-            return
-        old = self._states.get(key)
-        new = kind.read(event.body)
-        if new != old:
-            self._states[key] = new
-            entry = kind.tell(old, new)
-            if entry is not None:
-                self._append(event, key, entry)
+    def _take(self, page: Page) -> None:
+        """Append what the events mean to a person, if anything."""
+        new: list[Entry] = []
+        for event in page.facts:
+            saying = timeline_kinds.tell_fact(event)
+            if saying is not None:
+                new.append(_entry(event, timeline_kinds.subject_of_fact(event), saying))
+        for place, splits in page.kinds.items():
+            if place[1] == "events":
+                for event, _ in splits:
+                    saying = timeline_kinds.tell_event_object(event)
+                    if saying is not None:
+                        subject = timeline_kinds.subject_of_event_object(event)
+                        new.append(_entry(event, subject, saying))
+                continue
+            kind = timeline_kinds.kind_of(place)
+            if kind is not None:
+                self._follow(kind, kind.states(page, place), new)
+        # One kind after the other was told, and entries stand in the order of the log.
+        new.sort(key=_revision)
+        self._entries += new
+        self._revisions += [entry.revision for entry in new]
+
+    def _follow(self, kind: Kind, states: States, new: list[Entry]) -> None:
+        """Tell what happened to the objects of one kind."""
+        known, tell = self._states, kind.tell
+        for event, state in states:
+            key = event.key
+            if state is None:
+                known.pop(key, None)
+                new.append(_entry(event, key, (f"{kind.word}Deleted", "")))
+                continue
+            old = known.get(key)
+            if state != old:
+                known[key] = state
+                saying = tell(old, state)
+                if saying is not None:
+                    new.append(_entry(event, key, saying))
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -118,22 +130,6 @@ class TimelineProjection:
         self._revisions = [entry.revision for entry in self._entries]
         self._states = dict(states)
 
-    def _append(self, event: Event, subject: ObjectKey, told: tuple[str, str]) -> None:
-        stamp = event.stamp
-        entry = Entry(
-            event.revision,
-            stamp.time,
-            told[0],
-            subject,
-            told[1],
-            stamp.actor.user,
-            stamp.verb,
-            stamp.cause,
-            ",".join(doubts.of_event(event)),
-        )
-        self._entries.append(entry)
-        self._revisions.append(entry.revision)
-
     def _find(self, revision: int) -> int | None:
         number = bisect_left(self._revisions, revision)
         is_known = number < len(self._revisions) and self._revisions[number] == revision
@@ -170,6 +166,24 @@ class TimelineProjection:
             return ""
         entry = self._entries[number]
         return f"{entry.kind} {entry.subject}"
+
+
+def _entry(event: Event, subject: ObjectKey, told: Told) -> Entry:
+    stamp = event.stamp
+    return Entry(
+        event.revision,
+        stamp.time,
+        told[0],
+        subject,
+        told[1],
+        stamp.actor.user,
+        stamp.verb,
+        stamp.cause,
+        "" if stamp.origin is None else ",".join(doubts.of_event(event)),
+    )
+
+
+_revision = attrgetter("revision")
 
 
 def _first(item: tuple[ObjectKey, State]) -> ObjectKey:

@@ -4,13 +4,14 @@ Not a view itself: the tables behind `timeline`. A `Kind` reads from an object o
 and names the difference between two readings. `word` begins every name: `PodScheduled`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, replays
+from app.domain.log.pages import Page, Place
 from app.domain.values import api_groups, api_resources, condition_types, json_tree
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
@@ -82,18 +83,24 @@ class PlainState(msgspec.Struct, frozen=True, gc=False, tag="o", array_like=True
 State: TypeAlias = PodState | ClaimState | SliceState | RuleState | NodeState | PlainState
 
 
+States: TypeAlias = Sequence[tuple[Event, State | None]]
+"""Events about objects of one kind, with what is followed of the object; None for deletions."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """How one kind is read, and what a difference is called (None: nothing to tell)."""
+    """How the events of a page about one kind are read, and what a difference is called.
+
+    None means that there is nothing to tell.
+    """
 
     word: str
-    read: Callable[[bytes], State]
+    states: Callable[[Page, Place], States]
     tell: Callable[[Any, Any], Told | None]
 
 
-def kind_of(key: ObjectKey) -> Kind | None:
+def kind_of(place: Place) -> Kind | None:
     """How objects of that group and resource are followed; None when they are not."""
-    place = (key.group, key.resource)
     kind = _KINDS.get(place, _OTHER)
     return kind if kind is not _OTHER or place not in _UNTOLD else None
 
@@ -150,25 +157,18 @@ def subject_of_event_object(event: Event) -> ObjectKey:
     return ObjectKey(group if slash else "", plural, about.namespace, about.name)
 
 
-def _read_pod(body: bytes) -> PodState:
-    pod = outlines.pod(body)
-    disruption = unschedulable = ""
-    for condition in pod.status.conditions:
-        if condition.type == condition_types.DISRUPTION_TARGET and condition.status == "True":
-            disruption = f"{condition.reason}: {condition.message}"
-        elif condition.type == condition_types.POD_SCHEDULED and condition.status == "False":
-            unschedulable = f"{condition.reason}: {condition.message}"
-    return PodState(
-        pod.spec.node_name,
-        pod.status.phase,
-        pod.metadata.deletion_timestamp != "",
-        disruption,
-        unschedulable,
-        tuple(
-            entry.resource_claim_name or "from " + entry.resource_claim_template_name
-            for entry in pod.spec.resource_claims
-        ),
-    )
+def _pod_states(page: Page, place: Place) -> States:
+    return [
+        (
+            event,
+            None
+            if pod is None
+            else PodState(
+                pod.node, pod.phase, pod.deleting, pod.disruption, pod.unschedulable, pod.named
+            ),
+        )
+        for event, pod in page.read(place, outlines.seen_pod)
+    ]
 
 
 def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
@@ -189,16 +189,35 @@ def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
     return None
 
 
-def _read_claim(body: bytes) -> ClaimState:
-    claim = outlines.claim(body)
-    allocation = claim.status.allocation
-    results = () if allocation is None else allocation.devices.results
-    return ClaimState(
-        allocation is not None,
-        tuple(f"{result.driver}/{result.pool}/{result.device}" for result in results),
-        tuple(consumer.name for consumer in claim.status.reserved_for),
-        claim.metadata.deletion_timestamp != "",
-    )
+def _claim_states(page: Page, place: Place) -> States:
+    return [
+        (
+            event,
+            None
+            if claim is None
+            else ClaimState(
+                claim.held is not None,
+                tuple([f"{each.driver}/{each.pool}/{each.device}" for each in claim.held or ()]),
+                tuple([consumer.name for consumer in claim.consumers]),
+                claim.deleting,
+            ),
+        )
+        for event, claim in page.read(place, outlines.seen_claim)
+    ]
+
+
+def _followed(
+    word: str, read: Callable[[bytes], State], tell: Callable[[Any, Any], Told | None]
+) -> Kind:
+    """A kind that is not split: what is followed is read from the bytes of its objects."""
+
+    def states(page: Page, place: Place) -> States:
+        return [
+            (event, None if event.type is EventType.OBJECT_DELETED else read(event.body))
+            for event, _ in page.of(place)
+        ]
+
+    return Kind(word=word, states=states, tell=tell)
 
 
 def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
@@ -314,7 +333,7 @@ def _plain(word: str) -> Kind:
             return f"{word}Changed", f"generation {new.generation}"
         return None
 
-    return Kind(word=word, read=_read_plain, tell=tell)
+    return _followed(word, _read_plain, tell)
 
 
 def _read_plain(body: bytes) -> PlainState:
@@ -370,11 +389,11 @@ _DECIDED_GROUPS = {
     "podgroups": api_groups.SCHEDULING,
 }
 _KINDS: dict[tuple[str, str], Kind] = {
-    api_resources.PODS: Kind(word="Pod", read=_read_pod, tell=_tell_pod),
-    api_resources.NODES: Kind(word="Node", read=_read_node, tell=_tell_node),
-    api_resources.RESOURCE_CLAIMS: Kind(word="Claim", read=_read_claim, tell=_tell_claim),
-    api_resources.RESOURCE_SLICES: Kind(word="Slice", read=_read_slice, tell=_tell_slice),
-    api_resources.DEVICE_TAINT_RULES: Kind(word="Rule", read=_read_rule, tell=_tell_rule),
+    api_resources.PODS: Kind(word="Pod", states=_pod_states, tell=_tell_pod),
+    api_resources.NODES: _followed("Node", _read_node, _tell_node),
+    api_resources.RESOURCE_CLAIMS: Kind(word="Claim", states=_claim_states, tell=_tell_claim),
+    api_resources.RESOURCE_SLICES: _followed("Slice", _read_slice, _tell_slice),
+    api_resources.DEVICE_TAINT_RULES: _followed("Rule", _read_rule, _tell_rule),
     api_resources.NAMESPACES: _plain("Namespace"),
     api_resources.DEVICE_CLASSES: _plain("Class"),
     api_resources.RESOURCE_CLAIM_TEMPLATES: _plain("Template"),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row
 from app.domain.values.timestamps import Instant
 from projections.timeline import Entry, TimelineProjection
@@ -57,14 +58,15 @@ class Chronicle:
 
     def fold(self, events: Sequence[Event]) -> None:
         """Take the next events of the log in."""
+        page = Page(events)
         entries = self._timeline.entries
+        count = len(entries)
+        self._timeline.fold_page(page)
         for event in events:
-            count = len(entries)
-            self._timeline.fold(event)
             self.spans.fold(event)
-            if len(entries) > count:
-                self._index(count, entries[count])
-        self._watch.follow(events)
+        for number in range(count, len(entries)):
+            self._index(number, entries[number])
+        self._watch.follow_page(page)
 
     def until(self, revision: Revision) -> int:
         """How many entries there are up to a revision."""

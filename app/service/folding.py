@@ -14,6 +14,7 @@ import anyio.lowlevel
 
 from app.domain.errors import ChainBroken
 from app.domain.log import Event, Head, HistoryId, Revision, chain
+from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey
 from app.ports import EventLog, ViewStore
 from app.service import snapshots
@@ -122,8 +123,9 @@ class Projector:
 
         There is a gap when another process had written a view, and its state was read again.
         """
+        pages = [Page(part) for part in parts_of(events, self._bounds.turn_max)]
         for name in list(self._followed):
-            await self._advance(name, events, at_head=at_head)
+            await self._advance(name, events, pages, at_head=at_head)
 
     async def catch_up(self) -> None:
         """Step until every view is at the head."""
@@ -144,14 +146,20 @@ class Projector:
             if followed.written - followed.kept >= self._bounds.snapshot_every:
                 await self._keep(followed)
 
-    async def _advance(self, name: str, events: Sequence[Event], *, at_head: bool) -> None:
+    async def _advance(
+        self, name: str, events: Sequence[Event], pages: Sequence[Page], *, at_head: bool
+    ) -> None:
+        """Fold the events into a view, and write its rows; `pages` are the same events."""
         followed = self._followed[name]
         view = followed.view
         if events and events[0].revision > view.revision + 1:
             before = Revision(events[0].revision - 1)
             await self._fold_until(followed, before)
-        for part in parts_of(followed.take_over(events), self._bounds.turn_max):
-            fold(view, part)
+        new = followed.take_over(events)
+        if len(new) < len(events):
+            pages = [Page(part) for part in parts_of(new, self._bounds.turn_max)]
+        for page in pages:
+            fold(view, page)
             await anyio.lowlevel.checkpoint()
         if followed.hidden and not at_head:
             return
@@ -212,19 +220,15 @@ class Projector:
             )
             if not events:
                 return
-            fold(view, followed.take_over(events))
+            fold(view, Page(followed.take_over(events)))
 
 
-def fold(view: Projection, events: Sequence[Event]) -> None:
+def fold(view: Projection, page: Page) -> None:
     """Fold those of the events that the view has not seen."""
-    seen = view.revision
-    if events and events[0].revision > seen:
-        for event in events:
-            view.fold(event)
-    else:
-        for event in events:
-            if event.revision > seen:
-                view.fold(event)
+    events, seen = page.events, view.revision
+    if events and events[0].revision <= seen:
+        page = Page([event for event in events if event.revision > seen])
+    view.fold_page(page)
 
 
 async def fold_until(
@@ -236,8 +240,9 @@ async def fold_until(
         events = await log.read(history, after=after, limit=page_max, until=until)
         if not events:
             return
+        page = Page(events)
         for view in views:
-            fold(view, events)
+            fold(view, page)
         after = events[-1].revision
 
 

@@ -12,6 +12,7 @@ import anyio
 
 from app.domain.errors import LogUnavailable
 from app.domain.log import HistoryId, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey, hash_rows
 from app.ports import Checkpoint, EventLog, ViewStore
 from app.service import folding, snapshots
@@ -131,7 +132,7 @@ class _Rebuilding:
             )
             if not events:
                 break
-            folding.fold(view, events)
+            folding.fold(view, Page(events))
             if not await folding.write_rows(
                 self.views, self.history, view, written, turn_max=self.bounds.turn_max
             ):

@@ -2,8 +2,13 @@
 
 import ast
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+
+from app.domain.log import raw_parts
+from app.domain.log.pages import Page
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,3 +98,58 @@ def test_judge_imports_nothing_of_what_it_judges(place: str) -> None:
             if not any(name == one or name.startswith(f"{one}.") for one in allowed)
         }
         assert not shared, f"{path.relative_to(ROOT)} shares {sorted(shared)}"
+
+
+SPLIT = "app/domain/log/raw_parts.py"
+"""What the judge of invariants shares with the folds."""
+
+
+def parts_of(form: type, seen: set[type]) -> set[Any]:
+    """The types of everything that is handed out of an object."""
+    handed: set[Any] = set()
+    for field in msgspec.structs.fields(form):
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            seen.add(field.type)
+            handed |= parts_of(field.type, seen)
+        else:
+            handed.add(field.type)
+    return handed
+
+
+def test_the_shared_split_hands_out_bytes_and_texts() -> None:
+    """Lists, numbers and mappings are read by each side on its own."""
+    seen: set[type] = {raw_parts.RawPod, raw_parts.RawClaim}
+    handed = parts_of(raw_parts.RawPod, seen) | parts_of(raw_parts.RawClaim, seen)
+    assert handed == {str, msgspec.Raw}
+    declared = {
+        form
+        for form in vars(raw_parts).values()
+        if isinstance(form, type) and issubclass(form, msgspec.Struct) and form.__name__[0] != "_"
+    }
+    assert declared - {msgspec.Raw} == seen
+
+
+def test_the_shared_split_imports_no_reader() -> None:
+    assert imported(ROOT / SPLIT) == {"app.domain.values.api_resources"}
+
+
+def test_the_judge_of_invariants_takes_no_readings_of_folds() -> None:
+    """A page keeps what folds read; the judge takes raw parts alone."""
+    taken = {
+        node.attr
+        for path in modules("app/analysis/verify/invariants")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "page"
+    }
+    assert taken == {"events", "splits"}
+    private = {name for name in dir(Page) if name.startswith("_") and not name.startswith("__")}
+    everything = {
+        node.attr
+        for path in modules("app/analysis/verify/invariants")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    assert not everything & private
+    assert "read" not in everything

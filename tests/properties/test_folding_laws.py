@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
+from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey, hash_rows
 from projections import all_projections
 from tests import draws
@@ -92,6 +93,29 @@ def test_a_snapshot_and_the_tail_equal_the_whole(
     assert rows == expected
     assert after.state_hash() == whole.state_hash()
     assert after.dump() == whole.dump()
+
+
+@settings(max_examples=draws.examples(120), deadline=None)
+@given(chosen=WORLDS, cuts=st.lists(st.integers(0, 40), max_size=12))
+def test_shared_pages_fold_to_what_their_events_fold_to(
+    chosen: tuple[int, int], cuts: list[int]
+) -> None:
+    events = world(*chosen)
+    paged = all_projections(compiler=COMPILER)
+    begin = 0
+    for size in (*cuts, len(events)):
+        page = Page(events[begin : begin + size])
+        for view in paged:
+            view.fold_page(page)
+        begin += size
+    for view in paged:
+        rows: Rows = {}
+        materialise(view, rows)
+        single, expected = fold_at_once(view.name, events)
+        assert view.revision == single.revision
+        assert rows == expected
+        assert view.state_hash() == single.state_hash()
+        assert view.dump() == single.dump()
 
 
 @with_each_view

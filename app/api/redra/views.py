@@ -9,6 +9,7 @@ import anyio.lowlevel
 
 from app.domain.errors import NotFound, TooLarge
 from app.domain.log import Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey, Table
 from app.service.runtime import HistoryRuntime
 from projections.activity import ActivityProjection
@@ -99,8 +100,7 @@ async def _fold(runtime: HistoryRuntime, folded: _Folded, until: Revision) -> No
         )
         if not events:
             break
-        for event in events:
-            projection.fold(event)
+        projection.fold_page(Page(events))
         for table, keys in projection.take_changed().items():
             rows = folded.rows.setdefault(table, {})
             for key in keys:

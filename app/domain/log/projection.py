@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Event, Revision
+from app.domain.log.pages import Page
 
 RowKey: TypeAlias = tuple[str | int, ...]
 """The values of a row's key columns, in the order of `Table.key`."""
@@ -38,7 +39,10 @@ class Table:
 
 
 class Projection(Protocol):
-    """A view folded from the log. Folding is total: what it does not know it passes over."""
+    """A view folded from the log. Folding is total: what it does not know it passes over.
+
+    A page may be folded as a whole, which gives the same state as its events one after the other.
+    """
 
     @property
     def name(self) -> str: ...
@@ -47,6 +51,7 @@ class Projection(Protocol):
     @property
     def revision(self) -> Revision: ...
     def fold(self, event: Event) -> None: ...
+    def fold_page(self, page: Page) -> None: ...
     def tables(self) -> tuple[Table, ...]: ...
     def take_changed(self) -> dict[str, set[RowKey]]: ...
     def row(self, table: str, key: RowKey) -> Row | None: ...

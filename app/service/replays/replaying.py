@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Projection
 from app.domain.log.upcasting import StoredRow
 from app.domain.values import timestamps
@@ -79,10 +80,11 @@ async def fold(
     """Fold fresh views up to `until` (or the head, when that comes first) and sum up."""
     time = Instant(0)
     after = Revision(0)
-    async for page in pages(log, history, until, bounds):
+    async for events in pages(log, history, until, bounds):
+        page = Page(events)
         for view in views:
             folding.fold(view, page)
-        after, time = page[-1].revision, page[-1].stamp.time
+        after, time = events[-1].revision, events[-1].stamp.time
         progress("folding", after, until)
     rows: dict[str, list[JsonObject]] = {}
     for view in views:

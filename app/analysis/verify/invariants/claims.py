@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Raw
+
 from app.analysis.verify.invariants import placements, reading
 from app.analysis.verify.invariants.asking import asked_in
 from app.analysis.verify.invariants.cluster import (
@@ -13,15 +15,17 @@ from app.analysis.verify.invariants.cluster import (
 )
 from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.placements import Written
-from app.analysis.verify.invariants.reading import Allocation, Claim, Consumer, Result
+from app.analysis.verify.invariants.reading import Allocation, Consumer, Result
 from app.analysis.verify.invariants.unseen import is_partial
 from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.raw_parts import RawClaim
 
-_DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
+_CREATED = EventType.OBJECT_CREATED
+_PROTECTED = Raw(f'["{CLAIM_FINALIZER}"]'.encode())
 
 
-def take(cluster: Cluster, event: Event) -> None:
+def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     """A claim was written or deleted."""
     key = event.key
     origin = event.stamp.origin
@@ -29,11 +33,10 @@ def take(cluster: Cluster, event: Event) -> None:
     if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
         is_whole = cluster.unseen.note_write(event)
     known = cluster.claims.get(key)
-    if event.type is _DELETED:
+    if claim is None:
         if known is not None and known.is_there:
             _take_end(cluster, known)
         return
-    claim = reading.claim(event.body)
     if known is None:
         known = cluster.claims[key] = KnownClaim(key)
     if (
@@ -44,7 +47,7 @@ def take(cluster: Cluster, event: Event) -> None:
         _take_found(cluster, event, known, claim)
         return
     metadata, status = claim.metadata, claim.status
-    is_protected = CLAIM_FINALIZER in metadata.finalizers
+    is_protected = _has_finalizer(metadata.finalizers)
     if (
         status.allocation == known.raw_allocation
         and status.reserved_for == known.raw_reserved
@@ -69,7 +72,7 @@ def _take_end(cluster: Cluster, known: KnownClaim) -> None:
         cluster.drop(known)
 
 
-def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: Claim) -> None:
+def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim) -> None:
     """A claim is seen for the first time, or is another one now."""
     before, reserved, placed = known.allocation, known.reserved, known.placed
     is_other = not known.is_there or not is_same(known.uid, event.uid)
@@ -102,7 +105,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: Claim)
 
 
 def _take_change(
-    cluster: Cluster, event: Event, known: KnownClaim, claim: Claim, *, is_whole: bool
+    cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_whole: bool
 ) -> None:
     """A known claim changed in something that a rule looks at."""
     held, raw, spec = known.allocation, known.raw_allocation, known.asked.raw
@@ -159,10 +162,10 @@ def _take_change(
                 _note_late(cluster, event, is_guess="no_rv" in losses)
 
 
-def _read(known: KnownClaim, claim: Claim, *, is_new: bool) -> None:
+def _read(known: KnownClaim, claim: RawClaim, *, is_new: bool) -> None:
     """Take over what the object says; what did not change is not read again."""
     metadata, status = claim.metadata, claim.status
-    known.is_protected = CLAIM_FINALIZER in metadata.finalizers
+    known.is_protected = _has_finalizer(metadata.finalizers)
     known.is_terminating = metadata.deletion_timestamp != ""
     if is_new or claim.spec != known.asked.raw:
         known.asked = asked_in(claim.spec)
@@ -174,6 +177,13 @@ def _read(known: KnownClaim, claim: Claim, *, is_new: bool) -> None:
     if status.reserved_for != known.raw_reserved:
         known.raw_reserved = raw = status.reserved_for.copy()
         known.reserved = reading.consumers(raw)
+
+
+def _has_finalizer(finalizers: Raw) -> bool:
+    """Whether the finalizer is there that protects an allocated claim; most have no other."""
+    if finalizers == _PROTECTED:
+        return True
+    return bool(finalizers) and CLAIM_FINALIZER in reading.texts(reading.value(finalizers))
 
 
 def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause) -> None:

@@ -7,18 +7,18 @@ from app.analysis.verify.invariants.asking import entries_in
 from app.analysis.verify.invariants.claims import note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod, joined, parted
-from app.analysis.verify.invariants.reading import Pod
 from app.analysis.verify.invariants.unseen import is_partial
 from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, EventType
+from app.domain.log.raw_parts import RawPod
 
 FINISHED = frozenset(("Succeeded", "Failed"))
 """Phases of pods that need their claims no longer."""
 
-_DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
+_CREATED = EventType.OBJECT_CREATED
 
 
-def take(cluster: Cluster, event: Event) -> None:
+def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
     """A pod was written or deleted."""
     cluster.has_seen_pods = True
     key, uid, kind = event.key, event.uid, event.type
@@ -27,11 +27,10 @@ def take(cluster: Cluster, event: Event) -> None:
     if cluster.lossy or cluster.gaps or (origin is not None and is_partial(origin)):
         is_whole = cluster.unseen.note_write(event)
     known = cluster.pods.get(key)
-    if kind is _DELETED:
+    if pod is None:
         if known is not None and known.is_there:
             _take_end(cluster, event, known)
         return
-    pod = reading.pod(event.body)
     if known is None:
         known = cluster.pods[key] = KnownPod(key)
     if not known.is_there or kind is _CREATED or not (known.uid == uid or is_same(known.uid, uid)):
@@ -57,7 +56,7 @@ def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
         cluster.drop(known)
 
 
-def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: Pod) -> None:
+def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -> None:
     """A pod is seen for the first time, or is another one now."""
     before = known.claims
     if known.is_there:
@@ -83,7 +82,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: Pod) -> No
 
 
 def _take_change(
-    cluster: Cluster, event: Event, known: KnownPod, pod: Pod, *, is_whole: bool
+    cluster: Cluster, event: Event, known: KnownPod, pod: RawPod, *, is_whole: bool
 ) -> None:
     """A known pod was written. Most change in what no rule reads: this is a hot path."""
     uid, spec, status = event.uid, pod.spec, pod.status
@@ -130,7 +129,7 @@ def _take_change(
         _follow(cluster, known, is_other=is_other)
 
 
-def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: Pod) -> None:
+def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -> None:
     """What no server lets anybody do to a pod. Parity: controllers.md 1.5, 3.7, 3.11.
 
     `known` is the pod as it was.
@@ -166,7 +165,7 @@ def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
         cluster.dirty.add(known)
 
 
-def _read_names(known: KnownPod, pod: Pod) -> None:
+def _read_names(known: KnownPod, pod: RawPod) -> None:
     """Take over the parts of a pod that name claims."""
     entries, status = pod.spec.resource_claims, pod.status
     if entries != known.entries.raw:

@@ -9,7 +9,7 @@ from app.domain.log import Event, EventType
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 
-def take_slice(cluster: Cluster, event: Event) -> None:
+def take_slice(cluster: Cluster, event: Event, _: None) -> None:
     """A ResourceSlice was written or deleted. Parity: objects.md 7, what of it is immutable."""
     is_whole = cluster.unseen.note_write(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
@@ -35,7 +35,7 @@ def take_slice(cluster: Cluster, event: Event) -> None:
     cluster.note_pools(touched)
 
 
-def take_rule(cluster: Cluster, event: Event) -> None:
+def take_rule(cluster: Cluster, event: Event, _: None) -> None:
     """A DeviceTaintRule was written or deleted."""
     cluster.unseen.note_write(event)
     if event.type is _DELETED:
@@ -46,7 +46,7 @@ def take_rule(cluster: Cluster, event: Event) -> None:
         cluster.stock.put_rule(event.key, event.body, since, now)
 
 
-def take_patch(cluster: Cluster, event: Event) -> None:
+def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     """A ResourceSlicePatch was written or deleted."""
     cluster.unseen.note_write(event)
     if not cluster.switches.patches:
@@ -61,7 +61,7 @@ def take_patch(cluster: Cluster, event: Event) -> None:
         cluster.dirty.update((pool, device) for device in pool.holders)
 
 
-def take_template(cluster: Cluster, event: Event) -> None:
+def take_template(cluster: Cluster, event: Event, _: None) -> None:
     """A ResourceClaimTemplate was written or deleted. Parity: objects.md 6, immutable."""
     is_whole = cluster.unseen.note_write(event)
     key = event.key
@@ -79,7 +79,7 @@ def take_template(cluster: Cluster, event: Event) -> None:
         note_changed(cluster, event, "spec")
 
 
-def take_node(cluster: Cluster, event: Event) -> None:
+def take_node(cluster: Cluster, event: Event, _: None) -> None:
     """A Node was written or deleted."""
     cluster.unseen.note_write(event)
     if event.type is _DELETED:

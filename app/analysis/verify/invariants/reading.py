@@ -1,7 +1,9 @@
 """The few fields that the rules look at, read from the bytes of an object.
 
 Reading never fails: what is not as it should be (a number where a text belongs) counts as absent,
-in a list the item. Parts that seldom change stay bytes, until they differ from those before.
+in a list the item. Pods and claims come split into raw parts (`app.domain.log.raw_parts`), which is
+all that the judge shares with the folds: what the parts mean is read here. Parts that seldom change
+stay bytes, until they differ from those before.
 """
 
 from collections.abc import Callable
@@ -11,12 +13,13 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 import msgspec
 from msgspec import Raw
 
+from app.domain.log import raw_parts
 from app.domain.values.json_tree import JsonObject
 
 _T = TypeVar("_T")
 
 
-NOTHING = Raw()
+NOTHING = raw_parts.ABSENT
 """The bytes of a part that is absent."""
 
 
@@ -127,59 +130,6 @@ class Slice(_Part, frozen=True, gc=False, rename="camel"):
     spec: SliceSpec = SliceSpec()
 
 
-class _Deletion(_Part, frozen=True, gc=False, rename="camel"):
-    """Of the metadata of a pod."""
-
-    deletion_timestamp: str = ""
-
-
-class _PodSpec(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a pod; lists as their bytes."""
-
-    node_name: str = ""
-    resource_claims: Raw = NOTHING
-
-
-class _PodStatus(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a pod; lists as their bytes."""
-
-    phase: str = ""
-    resource_claim_statuses: Raw = NOTHING
-    extended_resource_claim_status: Raw = NOTHING
-    conditions: Raw = NOTHING
-
-
-class Pod(_Part, frozen=True, gc=False, rename="camel"):
-    """A pod, most of it as bytes: what did not change need not be read again."""
-
-    metadata: _Deletion = _Deletion()
-    spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
-
-
-class _ClaimMetadata(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a claim; lists as their bytes."""
-
-    deletion_timestamp: str = ""
-    finalizers: tuple[str, ...] = ()
-    owner_references: Raw = NOTHING
-
-
-class _ClaimStatus(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a claim, as bytes."""
-
-    allocation: Raw = NOTHING
-    reserved_for: Raw = NOTHING
-
-
-class Claim(_Part, frozen=True, gc=False, rename="camel"):
-    """A claim, most of it as bytes."""
-
-    metadata: _ClaimMetadata = _ClaimMetadata()
-    spec: Raw = NOTHING
-    status: _ClaimStatus = _ClaimStatus()
-
-
 class Template(_Part, frozen=True, gc=False, rename="camel"):
     """A template of claims, its spec as bytes."""
 
@@ -211,9 +161,7 @@ def reader(form: type[_T]) -> Callable[[bytes], _T]:
     return read
 
 
-claim = reader(Claim)
 template = reader(Template)
-pod = reader(Pod)
 node = reader(Node)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode

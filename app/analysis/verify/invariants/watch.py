@@ -16,6 +16,7 @@ Example, with device d and claims a and b:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from app.analysis.verify.invariants import cells, claims, pods, publishing
 from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster
@@ -31,6 +32,7 @@ from app.analysis.verify.invariants.violations import (
     ViolationKind,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
+from app.domain.log.pages import Page
 from app.domain.values.timestamps import Instant
 
 INCOMPLETE = (
@@ -39,7 +41,7 @@ INCOMPLETE = (
 )
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
-_TAKES: Mapping[str, Callable[[Cluster, Event], None]] = {
+_TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
     "resourceslices": publishing.take_slice,
@@ -93,35 +95,39 @@ class InvariantWatch:
 
     def note(self, event: Event) -> None:
         """Take the next event in, and judge what it touched."""
-        self.follow((event,))
+        self.follow_page(Page((event,)))
 
     def follow(self, events: Sequence[Event]) -> None:
         """Take the next events in, and judge after each what it touched."""
+        self.follow_page(Page(events))
+
+    def follow_page(self, page: Page) -> None:
+        """The same for events that others read too: of the page only the raw parts are used."""
         cluster, taker_of = self._cluster, _TAKERS.get
-        for event in events:
+        for event, parts in page.splits:
             kind, stamp = event.type, event.stamp
             taker = taker_of(event.key.resource)
             if self._is_listing or stamp.verb == LISTED or kind is _GAP:
-                self._note_apart(event)
+                self._note_apart(event, parts)
             elif taker is not None and (kind is _UPDATED or kind is _CREATED or kind is _DELETED):
                 if taker[0] == event.key.group:
-                    taker[1](cluster, event)
+                    taker[1](cluster, event, parts)
                 if cluster.dirty:
                     self._at = event.revision, stamp.time
                     self._judge(is_listed=False)
             elif cluster.gaps and kind is _REPORTED:
                 cluster.unseen.note_whole(event)
-        if events:
-            self._time = events[-1].stamp.time
+        if page.events:
+            self._time = page.events[-1].stamp.time
 
-    def _note_apart(self, event: Event) -> None:
+    def _note_apart(self, event: Event, parts: Any) -> None:
         """Take an event in at which a list begins, goes on or ends, or something is missing."""
         if event.type is _GAP:
             self._note_gap(event)
         elif event.is_about_object and event.stamp.verb == LISTED:
             taker = _TAKERS.get(event.key.resource)
             if taker is not None and taker[0] == event.key.group:
-                taker[1](self._cluster, event)
+                taker[1](self._cluster, event, parts)
             self._is_listing = True
             self._at = event.revision, event.stamp.time
         elif event.is_about_object:

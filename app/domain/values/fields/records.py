@@ -74,6 +74,23 @@ def of_bytes(form: type[_T]) -> Callable[[bytes], _T]:
     return read
 
 
+def of_list_bytes(form: type[_T]) -> Callable[[bytes], tuple[_T, ...]]:
+    """A reader of the records in a stored list; items that are no objects are passed over."""
+    decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
+    lenient = _lenient(form)
+
+    def read(part: bytes) -> tuple[_T, ...]:
+        try:
+            return decode(part)
+        except msgspec.ValidationError:
+            items = msgspec.json.decode(part)
+            if not isinstance(items, list):
+                return ()
+            return tuple(lenient(item) for item in items if isinstance(item, Mapping))
+
+    return read
+
+
 _Read: TypeAlias = Callable[[Any], Any]
 
 

@@ -1,0 +1,98 @@
+"""A page of a log: events in their order and by kind, of which each is split and read once.
+
+Whoever takes a page hands the same one to all views and judges. What one of them has had split or
+read, the others find there; it goes with the page.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from app.domain.log import raw_parts
+from app.domain.log.event import Event, EventType
+
+_T = TypeVar("_T")
+
+Place: TypeAlias = tuple[str, str]
+"""Group and resource of a kind."""
+
+Split: TypeAlias = tuple[Event, Any]
+"""An event, and the raw parts of its object: None for deletions and kinds that are not split."""
+
+_CREATED, _UPDATED, _DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
+
+
+class Page:
+    """Consecutive events of one history.
+
+    Example: a pod is created, a decision made, the pod updated: `of(PODS)` are the first and the
+    last event with their parts, `facts` is the decision, `splits` are all three.
+    """
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self._splits: list[Split] | None = None
+        self._kinds: dict[Place, list[Split]] = {}
+        self._facts: list[Event] = []
+        self._readings: dict[Any, list[tuple[Event, Any]]] = {}
+
+    @property
+    def splits(self) -> Sequence[Split]:
+        """All events in order, those about pods and claims with their raw parts."""
+        return self._splits if self._splits is not None else self._split()
+
+    @property
+    def kinds(self) -> Mapping[Place, Sequence[Split]]:
+        """Events about objects by the group and resource of these, each list in order."""
+        if self._splits is None:
+            self._split()
+        return self._kinds
+
+    @property
+    def facts(self) -> Sequence[Event]:
+        """Events that are not about an object, in order."""
+        if self._splits is None:
+            self._split()
+        return self._facts
+
+    def of(self, place: Place) -> Sequence[Split]:
+        """The events about objects of one kind, in order."""
+        return self.kinds.get(place, ())
+
+    def read(self, place: Place, read: Callable[[Any], _T]) -> Sequence[tuple[Event, _T | None]]:
+        """The events about objects of a kind that is split, with what a reader makes of the parts.
+
+        None stands with deletions. The reader is asked once for each event, whoever wants to know.
+        """
+        readings = self._readings.get((place, read))
+        if readings is None:
+            readings = [
+                (event, None if parts is None else read(parts)) for event, parts in self.of(place)
+            ]
+            self._readings[place, read] = readings
+        return readings
+
+    def _split(self) -> list[Split]:
+        splits: list[Split] = []
+        facts, kinds = self._facts, self._kinds
+        splitter_of = raw_parts.SPLITTERS.get
+        for event in self.events:
+            kind = event.type
+            if kind is _UPDATED or kind is _CREATED or kind is _DELETED:
+                place = event.key[:2]
+                splitter = None if kind is _DELETED else splitter_of(place)
+                split = (event, None if splitter is None else splitter(event.body))
+                known = kinds.get(place)
+                if known is None:
+                    kinds[place] = [split]
+                else:
+                    known.append(split)
+            else:
+                split = event, None
+                facts.append(event)
+            splits.append(split)
+        self._splits = splits
+        return splits
