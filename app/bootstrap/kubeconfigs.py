@@ -13,9 +13,10 @@ import yaml
 from app.adapters.certificates import Certificate, write_private
 from app.bootstrap import stores
 from app.domain.errors import InputError, LogError
+from app.domain.values import moments as moment_texts
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.service import histories as names
-from app.service import moments as moment_texts
 from app.service.histories import DEFAULT_HISTORY
 from app.settings import Settings
 
@@ -113,6 +114,30 @@ def for_moments(
             place = quote(f"{history}{at}", safe="@:+")
             shown.append((f"{history}{at}", cluster | {"server": f"{base}/h/{place}"}))
     return _text(shown, user).decode()
+
+
+async def absolute(
+    settings: Settings, histories: Sequence[str], moments: Sequence[str]
+) -> list[str]:
+    """The moments, in words that stay true: `10m` is so long before the end that is known now.
+
+    Raises InputError for several histories, which end at different times.
+    """
+    if not any(moment_texts.needs_end(moment) for moment in moments):
+        return list(moments)
+    if len(histories) > 1:
+        raise InputError(
+            "histories end at different times", place="--at", cure="name one, or give instants"
+        )
+    async with stores.open_store(settings) as store:
+        info = await stores.find_history(store, next(iter(histories), DEFAULT_HISTORY))
+        end = (await store.log.head(info.id)).time
+    return [
+        timestamps.micro_text(moment_texts.parse(moment, end))
+        if moment_texts.needs_end(moment)
+        else moment
+        for moment in moments
+    ]
 
 
 async def check_histories(

@@ -27,9 +27,9 @@ from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.rules import Rules
-from app.domain.values import api_resources, timestamps
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant, TimestampError
+from app.domain.values.timestamps import Instant
 from app.service import exporting, importing, moments
 from app.service import rebuild as rebuilding
 from app.service.exporting import BundleImport, HistorySink
@@ -163,7 +163,7 @@ def _opened(
 def _read_options(store: Store, settings: Settings, wanted: RecordingFiles) -> ReadOptions:
     return ReadOptions(
         format=wanted.format,
-        at=_instant(wanted.at),
+        at=_instant(wanted.at, store.ports.clock.now()),
         now=store.ports.clock.now(),
         unwrap=wanted.unwrap,
         with_secrets=wanted.with_secrets,
@@ -199,13 +199,15 @@ def _bundle_notes(bundle: BundleImport) -> Iterator[str]:
         yield f"the bundle's keys of Secrets are kept in {IMPORTED_FILE} of the data folder"
 
 
-def _instant(text: str) -> Instant | None:
+def _instant(text: str, now: Instant) -> Instant | None:
+    """When a dump was made. Raises InputError for what is no moment, or a revision."""
     if not text:
         return None
-    try:
-        return timestamps.parse(text)
-    except TimestampError as problem:
-        raise InputError(str(problem), place="--at") from problem
+    if moments.is_revision(text):
+        raise InputError(
+            f"{text} is a revision, which no dump has", place="--at", cure="give an instant"
+        )
+    return moments.parse_instant(text, now)
 
 
 async def export_history(

@@ -153,6 +153,13 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
         raise InputError(problem.message, place=option) from problem
 
 
+async def find_position(store: Store, info: HistoryInfo, moment: str) -> Revision:
+    """The revision after which to go on; one that is still to come is a position, too."""
+    if moments.is_revision(moment):
+        return Revision(int(moment))
+    return await moments.find_revision(store.log, info, moment)
+
+
 async def with_lost_secrets(store: Store) -> list[str]:
     """The histories with a Secret at their end of which a key is not here."""
     infos = await store.log.histories()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.serving import DataOption
 
 
@@ -20,7 +21,7 @@ def kubeconfig(
     ] = None,
     at: Annotated[
         list[str] | None,
-        typer.Option(help="... as of this revision or RFC 3339 instant; may be repeated."),
+        moments.option(help="... as of this moment; may be repeated."),
     ] = None,
     server: Annotated[str, typer.Option(help="Address to use instead of the server's own.")] = "",
     data: DataOption = None,
@@ -34,8 +35,9 @@ def kubeconfig(
     from app.bootstrap import kubeconfigs, process_settings
 
     settings = process_settings.settings(data=data)
+    known = console.run(partial(kubeconfigs.absolute, settings, history or (), at or ()))
     text = kubeconfigs.for_moments(
-        settings.data / "kubeconfig", histories=history or (), moments=at or (), server=server
+        settings.data / "kubeconfig", histories=history or (), moments=known, server=server
     )
     console.run(partial(kubeconfigs.check_histories, settings, history or (), note=console.note))
     console.say(text.rstrip())

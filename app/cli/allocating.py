@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Output, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -108,7 +109,7 @@ def cel(
         Path | None, typer.Option(help="Manifests whose ResourceSlices are looked at.")
     ] = None,
     history: Annotated[str, typer.Option(help="A history whose devices are looked at.")] = "",
-    at: Annotated[str, typer.Option(help="Revision or instant of the history.")] = "",
+    at: Annotated[str, moments.option(help="Moment of the history.")] = "",
     second_opinion: Annotated[
         bool,
         typer.Option(

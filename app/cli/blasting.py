@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -36,9 +37,7 @@ def blast(
         typer.Option(metavar="NODE", help="A node that would be drained; repeatable."),
     ] = None,
     history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
-    at: Annotated[
-        str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
-    ] = "",
+    at: Annotated[str, moments.option(help=moments.AT)] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption, Progress
@@ -60,7 +61,7 @@ def diff(
     quirk: QuirkOption = None,
     at: Annotated[
         str,
-        typer.Option(help="Compare up to this revision or instant; by default to the earlier end."),
+        moments.option(help="Compare up to this moment; by default to the earlier end."),
     ] = "",
     by: ByOption = By.DECISIONS,
     within: Annotated[
@@ -83,6 +84,8 @@ def diff(
             "--gate and --quirk)",
             cure="name B, or say --again",
         )
+    for side in (a, b):
+        moments.split(side)
     source = AnswerSource(data)
     is_text = output is not Output.JSON
     if again:

@@ -6,6 +6,7 @@ import msgspec
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -32,9 +33,7 @@ def why(
         str, typer.Option("--namespace", "-n", help="Namespace of the subject.")
     ] = "default",
     history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
-    at: Annotated[
-        str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
-    ] = "",
+    at: Annotated[str, moments.option(help=moments.AT)] = "",
     node: Annotated[str, typer.Option(help="Ask about just this node.")] = "",
     what_would_help: Annotated[
         bool,

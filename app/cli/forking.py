@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -55,8 +56,9 @@ InputsOption = Annotated[
 
 UntilOption = Annotated[
     str,
-    typer.Option(
-        metavar="MOMENT",
+    moments.option(
+        "--until",
+        "--to",
         help="With --inputs recorded, the last moment whose inputs go on; default: the end.",
     ),
 ]
@@ -82,6 +84,7 @@ def fork(
     patch: PatchOption = None,
     inputs: InputsOption = Inputs.NONE,
     until: UntilOption = "",
+    at: moments.AtOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -101,7 +104,7 @@ def fork(
     settings = process_settings.settings(data=data)
     edits = managing.read_edits(settings, apply or [], delete or [], patch or [])
     switches = managing.read_switches(profile, gate or [], quirk or [])
-    name, _, moment = source.partition("@")
+    name, moment = moments.split(source, at)
 
     if until and inputs is Inputs.NONE:
         raise InputError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -34,7 +35,9 @@ def import_history(
             "scheduler-snapshot, scheduler-log, etcd or kine."
         ),
     ] = "auto",
-    at: Annotated[str, typer.Option(help="The moment of an object dump, as an instant.")] = "",
+    at: Annotated[
+        str, moments.option(help="When an object dump was made: an instant, or 10m before now.")
+    ] = "",
     unwrap: Annotated[
         str, typer.Option(help="Field that holds the audit event in a cloud export.")
     ] = "",

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli import console, managing
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-from app.domain.log import Event, Revision
+from app.domain.log import Event
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
 
@@ -129,7 +130,9 @@ def log(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what happens next.")
     ] = False,
-    after: Annotated[int, typer.Option(min=0, help="Begin after this revision.")] = 0,
+    after: Annotated[
+        str, moments.option("--after", "--since", help="Begin after this moment.")
+    ] = "0",
     limit: Annotated[int, typer.Option(min=0, help="End after so many events; 0: no limit.")] = 0,
     data: DataOption = None,
 ) -> None:
@@ -140,7 +143,7 @@ def log(
         history=name,
         parameters={
             "form": "bundle",
-            "after": str(after),
+            "after": after,
             "limit": str(limit) if limit else "",
             **({"follow": "true"} if follow else {}),
         },
@@ -154,7 +157,7 @@ def log(
             console.flush()
 
 
-def _print_log(source: AnswerSource, name: str, after: int, limit: int, *, follow: bool) -> None:
+def _print_log(source: AnswerSource, name: str, after: str, limit: int, *, follow: bool) -> None:
     """Print the events that the data folder has."""
     from app.bootstrap import stores
 
@@ -172,7 +175,7 @@ def _print_log(source: AnswerSource, name: str, after: int, limit: int, *, follo
 
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
-            position = Revision(after)
+            position = await stores.find_position(store, info, after)
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:
                     events = await store.log.read(info.id, after=position, limit=5_000)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -68,7 +69,7 @@ def rename(
 def copy(
     name: Annotated[str, typer.Argument(help="Name of the history.")],
     new_name: NewName,
-    to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
+    to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     data: DataOption = None,
 ) -> None:
     """Copy a history, or its beginning: the same events, stamps and hashes.

@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from app.cli import console, replaying
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, Output, OutputOption
@@ -28,7 +29,9 @@ def register(root: typer.Typer) -> None:
 def head(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
-    to: Annotated[str, typer.Option(help="The head as it was at this revision or instant.")] = "",
+    to: Annotated[
+        str, moments.option("--to", "--at", help="The head as it was at this moment.")
+    ] = "",
     file: Annotated[
         Path | None, typer.Option("--output-file", "-o", help="Write it to this file.")
     ] = None,
@@ -93,7 +96,7 @@ def verify(
     ],
     head: HeadOption = None,
     head_key: HeadKeyOption = None,
-    to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
+    to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     processes: ProcessesOption = None,
     scheduler: SchedulerOption = None,
     live: Annotated[

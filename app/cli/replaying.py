@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -117,7 +118,7 @@ def replay(
         list[str], typer.Argument(metavar="HISTORY|FILE…", help="A history, or files of one.")
     ],
     mode: ModeOption = Mode.FOLD,
-    to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
+    to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     profile: Annotated[
         str | None,
         typer.Option(help="Kubernetes version to decide as; default: that of the history."),

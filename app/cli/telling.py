@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -64,12 +65,8 @@ def timeline(
         str, typer.Option(metavar="DRIVER/POOL/NAME", help="Just what has to do with a device.")
     ] = "",
     node: Annotated[str, typer.Option(help="Just what has to do with a node.")] = "",
-    since: Annotated[
-        str, typer.Option(metavar="MOMENT", help="From a revision, an instant, or 10m ago on.")
-    ] = "",
-    until: Annotated[
-        str, typer.Option(metavar="MOMENT", help="Up to a revision, an instant, or 10m ago.")
-    ] = "",
+    since: Annotated[str, moments.option(help="From this moment on.")] = "",
+    until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
     follow: FollowOption = False,
     last: Annotated[int, typer.Option(min=0, help="The last so many entries; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,

@@ -1,17 +1,13 @@
 """What people mean by a moment: a revision such as `42`, or an instant in one of many forms."""
 
-from app.domain.errors import InputError, RevisionTooLarge
+from app.domain.errors import RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
 from app.domain.values import moments
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
-_DIGITS_MAX = 18
-
-
-def is_revision(moment: str) -> bool:
-    """Whether the moment is given as a revision."""
-    return moment.isascii() and moment.isdigit() and len(moment) <= _DIGITS_MAX
+is_revision = moments.is_revision
+check = moments.check
 
 
 def parse_instant(moment: str, end: Instant | None = None) -> Instant:
@@ -22,16 +18,7 @@ def parse_instant(moment: str, end: Instant | None = None) -> Instant:
     try:
         return moments.parse(moment, end)
     except TimestampError as problem:
-        raise InputError(
-            f"{moment!r} is neither a revision nor an instant",
-            cure="give a number such as 42, a time such as 2026-01-02T03:04:05Z, or 10m",
-        ) from problem
-
-
-def check(moment: str) -> None:
-    """Raises InputError for a text that means no moment."""
-    if not is_revision(moment):
-        parse_instant(moment)
+        raise moments.refusal(moment) from problem
 
 
 async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revision:

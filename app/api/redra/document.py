@@ -10,8 +10,9 @@ from pydantic.json_schema import models_json_schema
 from app.api.redra import models, page_answers, replay_models
 
 _ROOT = "/redra/v1"
-_AT = ("at", "string", "A revision or an RFC 3339 instant; absent: the present.")
+_AT = ("at", "string", "A revision, an instant, or how long before the end; absent: it.")
 _AFTER = ("after", "integer", "Only what comes after this revision.")
+_AFTER_MOMENT = ("after", "string", "Only what comes after this revision or instant.")
 _LIMIT = ("limit", "integer", "How many at most.")
 _SUBJECT = tuple(
     (name, "string", f"Only decisions with this {name}.")
@@ -85,7 +86,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "get",
         "The log as JSON lines; with follow it goes on",
         (
-            _AFTER,
+            _AFTER_MOMENT,
             _LIMIT,
             _AT,
             ("follow", "boolean", "Go on with what is appended."),

@@ -263,17 +263,22 @@ class RedraApi:
 
     async def _events(self, asked: Asked) -> Stream:
         request, runtime = asked.request, asked.runtime
-        after = integer(request, "after", 0)
+        begin = request.parameter("after")
+        after = (
+            Revision(integer(request, "after", 0))
+            if not begin or begin.isdigit()
+            else await self._revision(runtime, begin)
+        )
         until = await self._until(request, runtime)
         limit = integer(request, "limit", 2**62)
         log_lines.line_of(asked)
         if request.flag("follow"):
             seconds = integer(request, "timeoutSeconds", 0)
             return Stream(
-                chunks=log_lines.follow(asked, Revision(after), limit, seconds), content_type=_LINES
+                chunks=log_lines.follow(asked, after, limit, seconds), content_type=_LINES
             )
         return Stream(
-            chunks=log_lines.read(asked, Revision(after), until, limit, self._limits.log_page_max),
+            chunks=log_lines.read(asked, after, until, limit, self._limits.log_page_max),
             content_type=_LINES,
         )
 
@@ -401,8 +406,10 @@ class RedraApi:
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
         """The revision that `at` means; the present when it is absent."""
         moment = request.parameter("at")
-        if not moment:
-            return runtime.views.revision
+        return await self._revision(runtime, moment) if moment else runtime.views.revision
+
+    async def _revision(self, runtime: HistoryRuntime, moment: str) -> Revision:
+        """The last revision up to a moment. Raises NotFound for one beyond the end."""
         try:
             return await self._histories.revision(runtime.info, moment)
         except RevisionTooLarge as problem:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import ForceOption, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -228,7 +229,7 @@ def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted")
     async def read() -> "Source":
         if is_file:
             return await sources.read_files(settings, (Path(history),), None)
-        name, _, moment = history.partition("@")
+        name, moment = moments.split(history)
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, None)
 

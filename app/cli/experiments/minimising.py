@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import ForceOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -64,6 +65,7 @@ def minimise(
     seconds: SecondsOption = None,
     workers: WorkersOption = 0,
     scheduler: SchedulerOption = "",
+    at: moments.AtOption = "",
     data: DataOption = None,
     output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
 ) -> None:
@@ -94,7 +96,7 @@ def minimise(
     async def read() -> "Source":
         if is_file:
             return await sources.read_files(settings, (Path(source),), profile)
-        name, _, moment = source.partition("@")
+        name, moment = moments.split(source, at)
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, profile)
 

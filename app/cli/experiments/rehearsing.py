@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 
@@ -23,6 +24,7 @@ def rehearse(
     ],
     gate: GateOption = None,
     quirk: QuirkOption = None,
+    at: moments.AtOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -41,7 +43,7 @@ def rehearse(
 
     settings = process_settings.settings(data=data, gates=gate, quirks=quirk)
     garbage_collection.expect_large_heap()
-    name, _, moment = history.partition("@")
+    name, moment = moments.split(history, at)
 
     async def run() -> Rehearsal:
         async with stores.open_store(settings) as store:

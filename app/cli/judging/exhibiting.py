@@ -6,6 +6,7 @@ import msgspec
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -123,9 +124,7 @@ def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
 def scan(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
-    at: Annotated[
-        str, typer.Option(help="Revision or instant up to which the history counts.")
-    ] = "",
+    at: Annotated[str, moments.option(help="The moment up to which the history counts.")] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:

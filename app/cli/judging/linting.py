@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -41,7 +42,7 @@ def lint(
         typer.Argument(metavar="SOURCE…", help="Files, folders, recordings; - reads stdin."),
     ] = None,
     history: Annotated[str, typer.Option(help="A history that is looked at instead.")] = "",
-    at: Annotated[str, typer.Option(help="Revision or instant of the history.")] = "",
+    at: Annotated[str, moments.option(help="Moment of the history.")] = "",
     fail_on: Annotated[
         Threshold, typer.Option(help="The least grave finding that ends with exit code 1.")
     ] = Threshold.ERROR,

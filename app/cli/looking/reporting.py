@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption
@@ -41,9 +42,7 @@ def report(
         typer.Option(help="html: pages for a browser; perfetto: tracks for ui.perfetto.dev."),
     ] = Format.HTML,
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
-    at: Annotated[
-        str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
-    ] = "",
+    at: Annotated[str, moments.option(help=moments.AT)] = "",
     force: ForceOption = False,
     data: DataOption = None,
 ) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 
 HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")]
 HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
-AtOption = Annotated[
-    str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
-]
+AtOption = Annotated[str, moments.option(help=moments.AT)]
 
 _SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
 """One sign for each state of a device."""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.serving import DataOption
 
 
@@ -23,14 +24,12 @@ def serve_replay(
     ] = "1x",
     begin: Annotated[
         str,
-        typer.Option(
-            "--from",
-            metavar="MOMENT",
-            help="Revision or instant to begin at [default: what was there at first].",
+        moments.option(
+            "--from", "--since", help="Where to begin [default: what was there at first]."
         ),
     ] = "",
     end: Annotated[
-        str, typer.Option("--to", metavar="MOMENT", help="Where to stop [default: the end].")
+        str, moments.option("--to", "--until", help="Where to stop [default: the end].")
     ] = "",
     shift_times: Annotated[
         bool,

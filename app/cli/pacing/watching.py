@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
+from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 
@@ -22,16 +23,11 @@ def watch_over(
     history: Annotated[str, typer.Argument(help="Name of the history.")],
     until: Annotated[
         str,
-        typer.Option(
-            metavar="MOMENT", help="Revision or instant to end at [default: goes on until stopped]."
-        ),
+        moments.option("--until", "--to", help="Where to end [default: goes on until stopped]."),
     ] = "",
     since: Annotated[
         str,
-        typer.Option(
-            metavar="MOMENT",
-            help="Say nothing of what was to be said up to this revision or instant; to go on.",
-        ),
+        moments.option(help="Say nothing of what was to be said up to this moment; to go on."),
     ] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,

@@ -1,5 +1,7 @@
 """Moments as people write them: RFC 3339, a date, a time of day, or how long before the end.
 
+A revision is a moment too; those who know the history resolve it (`app/service/moments.py`).
+
 2026-01-02T03:04:05Z   2026-01-02 03:04:05   2026-01-02   (UTC where no zone is given)
 03:04:05   03:04       the last such time of day up to the end
 10m   1h30m   2d   -45s   so long before the end
@@ -7,6 +9,7 @@
 
 import re
 
+from app.domain.errors import InputError
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -16,6 +19,35 @@ _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})
 _TIME = re.compile(r"(\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?Z?")
 _BEFORE = re.compile(r"-?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?")
 _UNITS = (86_400, 3_600, 60, 1)
+_DIGITS_MAX = 18
+
+
+def is_revision(text: str) -> bool:
+    """Whether a moment is given as a revision."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
+
+
+def check(text: str) -> None:
+    """Raises InputError for a text that means no moment of any history."""
+    if not is_revision(text):
+        try:
+            parse(text, timestamps.LATEST)
+        except TimestampError as problem:
+            raise refusal(text) from problem
+
+
+def refusal(text: str) -> InputError:
+    """What is said of a text that means no moment, wherever it is given."""
+    return InputError(
+        f"{text!r} is neither a revision nor an instant",
+        cure="give a number such as 42, a time such as 2026-01-02T03:04:05Z or 03:04:05, or 10m "
+        "(before the end)",
+    )
+
+
+def needs_end(text: str) -> bool:
+    """Whether a moment means something only together with the end of a history."""
+    return _TIME.fullmatch(text) is not None or _BEFORE.fullmatch(text) is not None
 
 
 def parse(text: str, end: Instant | None = None) -> Instant:

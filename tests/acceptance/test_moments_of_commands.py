@@ -1,0 +1,222 @@
+"""A moment is said in one way: every option that takes one takes all of its forms."""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from app.cli.application import root
+from app.domain.values import moments, timestamps
+from app.domain.values.timestamps import SECOND
+from tests.command_line import ROOT, database_running, redra
+
+RECORDING = ROOT / "examples" / "recordings" / "maintenance"
+SENTENCE = (
+    "redra: 'yesterday' is neither a revision nor an instant; give a number such as 42, a time "
+    "such as 2026-01-02T03:04:05Z or 03:04:05, or 10m (before the end)\n"
+)
+OF_MOMENTS = {"--at", "--since", "--until", "--after", "--from"}
+
+
+def commands(group: object = None, front: tuple[str, ...] = ()) -> Iterator[tuple]:
+    """Each command with the words that name it."""
+    group = group or typer.main.get_command(root)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*front, name))
+        yield (*front, name), command
+
+
+def required(command: object) -> list[str]:
+    """Something for each argument and option that has to be given."""
+    words: list[str] = []
+    for parameter in command.params:
+        if parameter.required:
+            is_option = parameter.param_type_name == "option"
+            words += [parameter.opts[0], "prod"] if is_option else ["prod"]
+    return words
+
+
+TAKING = [
+    (words, command, option)
+    for words, command in commands()
+    for option in command.params
+    if option.param_type_name == "option" and option.metavar == "MOMENT"
+]
+
+
+def test_every_option_of_a_moment_is_read_in_one_place() -> None:
+    named = [
+        (words, option.opts)
+        for words, command in commands()
+        for option in command.params
+        if option.param_type_name == "option"
+        and OF_MOMENTS & {*option.opts}
+        and option.metavar != "MOMENT"
+    ]
+    assert named == []
+    assert len(TAKING) >= 25
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "option"),
+    TAKING,
+    ids=[f"{' '.join(words)} {option.opts[0]}" for words, _, option in TAKING],
+)
+def test_text_that_is_no_moment_is_refused_in_the_same_words(
+    words: tuple[str, ...], command: object, option: object, tmp_path: Path
+) -> None:
+    for name in option.opts:
+        given = redra(*words, *required(command), name, "yesterday", data=None)
+        assert given == (2, "", SENTENCE)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fork", "prod@yesterday", "--history", "new"),
+        ("rehearse", "prod@yesterday", "--to", "1.37"),
+        ("minimise", "prod@yesterday", "--keep", "violation", "-o", "out.zip"),
+        ("export", "prod@yesterday", "--as", "pytest", "-o", "out.py"),
+        ("diff", "prod@yesterday", "prod"),
+        ("diff", "prod", "prod@yesterday"),
+    ],
+    ids=" ".join,
+)
+def test_moment_behind_a_history_is_refused_in_the_same_words(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert redra(*words, data=tmp_path) == (2, "", SENTENCE)
+
+
+@pytest.mark.parametrize("words", [("fork", "prod@3", "--history", "x"), ("rehearse", "prod@3")])
+def test_moment_that_is_named_twice_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
+    more = ("--to", "1.37") if words[0] == "rehearse" else ()
+    code, out, error = redra(*words, *more, "--at", "4", data=tmp_path)
+    assert (code, out) == (2, "")
+    assert "the moment is named twice, '3' and '4'" in error
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A data folder with a recording, whose database runs."""
+    folder = tmp_path_factory.mktemp("moments") / "data"
+    with database_running(folder):
+        code, _, error = redra("import", RECORDING, "--history", "prod", data=folder)
+        assert code == 0, error
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def forms(data: Path) -> list[str]:
+    """One moment amid the history in all its forms; the first is the revision."""
+    _, out, _ = redra("log", "prod", data=data)
+    events = [json.loads(line) for line in out.splitlines()]
+    times = [event["stamp"]["time"] for event in events]
+    revision = next(
+        event["revision"]
+        for event, after in itertools.pairwise(events)
+        if event["revision"] > 300 and event["stamp"]["time"] != after["stamp"]["time"]
+    )
+    time = times[revision - 1]
+    instant, end = timestamps.parse(time), timestamps.parse(times[-1])
+    # Whole seconds before the end name the moment where nothing else happened since that second.
+    before = (end - instant) // SECOND
+    rough = [f"{before}s", f"-{before}s"]
+    rough = [text for text in rough if _revision(data, text) == revision]
+    day, _, clock = time.partition("T")
+    offset = timestamps.micro_text(instant + 2 * 3600 * SECOND).removesuffix("Z") + "+02:00"
+    return [str(revision), time, f"{day} {clock}", clock, clock.removesuffix("Z"), offset, *rough]
+
+
+def _revision(data: Path, moment: str) -> int:
+    code, out, error = redra("head", "prod", "--to", moment, data=data)
+    assert code == 0, error
+    return int(json.loads(out)["revision"])
+
+
+QUESTIONS = {
+    "findings": ("findings", "prod", "--at"),
+    "why": ("why", "device/gpu.example.com/worker-1/gpu-0", "--history", "prod", "--at"),
+    "timeline until": ("timeline", "prod", "--until"),
+    "timeline at": ("timeline", "prod", "--at"),
+    "map": ("map", "--history", "prod", "--at"),
+    "scan": ("scan", "prod", "--at"),
+    "log": ("log", "prod", "--after"),
+    "log since": ("log", "prod", "--since"),
+    "head": ("head", "prod", "--to"),
+    "head at": ("head", "prod", "--at"),
+    "blast": ("blast", "--delete", "node/worker-1", "--history", "prod", "--at"),
+    "lint": ("lint", "--history", "prod", "--at"),
+    "cel": ("cel", "true", "--history", "prod", "--at"),
+    "verify": ("verify", "prod", "--to"),
+    "diff": ("diff", "prod", "prod", "--at"),
+}  # fmt: skip
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_all_forms_of_a_moment_mean_the_same(data: Path, forms: list[str], name: str) -> None:
+    answers = {form: redra(*QUESTIONS[name], form, data=data) for form in forms}
+    first = answers[forms[0]]
+    assert first[1]
+    assert [form for form, answer in answers.items() if answer != first] == []
+
+
+PRINTED = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?|(?<![\d:])\d\d:\d\d:\d\d(?:\.\d+)?Z?"
+)
+
+
+@pytest.mark.database
+def test_every_time_that_is_printed_is_taken_as_a_moment(data: Path) -> None:
+    end = timestamps.parse("2030-01-01T00:00:00Z")
+    outputs = [
+        redra(*words, data=data)[1]
+        for words in (
+            ("timeline", "prod", "--decisions"),
+            ("why", "pod/plain-0", "-n", "taints", "--history", "prod"),
+            ("why", "pod/n-3", "-n", "taints", "--history", "prod", "--at", "369"),
+            ("why", "devicetaintrule/pool-ns", "--history", "prod", "--at", "369"),
+            ("why", "device/gpu.example.com/worker-1/gpu-0", "--history", "prod"),
+            ("histories",),
+            ("capacity", "prod"),
+            ("diff", "prod", "prod@300"),
+            ("timeline", "prod", "-o", "json"),
+            ("import", RECORDING, "--history", "again"),
+        )
+    ]
+    printed = [{found[0] for found in PRINTED.finditer(out)} for out in outputs]
+    assert all(printed[:3])
+    for text in set().union(*printed):
+        moments.check(text)
+        moments.parse(text, end)
+    for text in sorted(printed[0])[:3]:
+        assert _revision(data, text) > 0
+
+
+@pytest.mark.database
+def test_kubeconfig_of_a_moment_before_the_end_names_the_instant(data: Path) -> None:
+    server = "http://127.0.0.1:1"
+    (data / "kubeconfig").write_text(
+        "clusters: [{name: redra, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "users: [{name: redra, user: {}}]\n"
+    )
+    words = ("kubeconfig", "--history", "prod", "--server", server, "--at")
+    code, out, error = redra(*words, "30s", data=data)
+    assert (code, error) == (0, "")
+    name = re.search(r"name: '?prod@([^'\n]+)", out)
+    assert name is not None
+    assert _revision(data, name[1]) == _revision(data, "30s")
+
+
+@pytest.mark.database
+def test_dump_has_no_revisions(data: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "pods.yaml"
+    dump.write_text("{apiVersion: v1, kind: List, items: []}\n")
+    code, _, error = redra("import", dump, "--history", "dump", "--at", "42", data=data)
+    assert (code, "42 is a revision, which no dump has" in error) == (2, True)
