@@ -417,6 +417,9 @@ class Settings:
     explain_followed_nodes_max: int = setting(
         8, ge=0, description="Nodes of one question on which a search is followed"
     )
+    explain_opened_nodes_max: int = setting(
+        8, ge=0, description="Closed nodes asked what they would say if they were open"
+    )
     explain_quirk_nodes_max: int = setting(
         8, ge=0, description="Nodes of one question on which upstream's defects are repaired"
     )

@@ -41,8 +41,18 @@ PARTS = (
     "timeline",
     "timeline?kind=PodScheduled",
     "timeline?text=nothing-says-this",
-    "find?q=pod-1",
+    "find?q=job-1",
+    "why?kind=pod&namespace={namespace}&name={pod}",
+    "object?kind=pod&namespace={namespace}&name={pod}",
+    "attempts?kind=pod&namespace={namespace}&name={pod}",
+    "lanes?namespace={namespace}&name={pod}",
+    "scan",
+    "capacity",
+    "blast",
+    "compare",
+    "rehearsal",
 )
+"""What is asked for; a pod that is there takes the place of the names in braces."""
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -104,7 +114,9 @@ async def _ask(client: httpx.AsyncClient, revision: int) -> None:
     print(f"read in {questions} questions and {whole:.1f} s, the first took {first * 1000:,.0f} ms")
     figures.note("pages.reading_part", first * 1000)
     times: dict[str, float] = {}
-    for part in PARTS:
+    hits = (await client.get(f"/redra/v1/histories/{NAME}/find?q=pod/job")).json()["items"]
+    names = {"namespace": hits[0]["namespace"], "pod": hits[0]["name"]}
+    for part in (part.format(**names) for part in PARTS):
         for moment in ("", f"@{revision - 1_000}"):
             address = f"/ui/h/{NAME}{moment}/{part}"
             taken = []

@@ -191,7 +191,7 @@ SEEN = {
     "/diff?with=one": {},
     # It names whatever was written at any time.
     "/rehearsal?to=1.36": {},
-    "/findings": {"cat": {"p-lab", "p-other"}},
+    "/findings": {"cat": {"p-lab", "p-other", "c-lab", "c-other"}},
     "/timeline?decisions=true": {
         "bob": LAB_NAMES,
         "cat": CLUSTER_NAMES | {"decided-summary"},

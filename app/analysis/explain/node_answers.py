@@ -12,33 +12,51 @@ from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
-from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVerdict, Verdicts
-from app.domain.values import api_resources
+from app.domain.devices.taints import taint_of
+from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+
+CLOSING = frozenset((filters.UNSCHEDULABLE.plugin, filters.TAINTED.plugin))
+"""The plug-ins that refuse a pod because a node is closed to it, whatever the node has."""
 
 STEP_MAX = 256
 """Events folded before others may run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenNode:
+    """What a closed node would say if it were open: `text` is empty when the pod would fit.
+
+    `change` opens it, in the imperative.
+    """
+
+    change: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAnswer:
     """One node: `text` is upstream's reason, empty when the pod fits there.
 
-    `answer` is the allocator's, None when the node was refused before devices were asked.
+    `answer` is the allocator's, None when the node was refused before devices were asked. `opened`
+    is what a node says that was closed by a cordon or by taints, None where that was not asked.
     """
 
     node: str
     text: str
     answer: Answer | None = None
     allocator: Allocator | None = None
+    opened: OpenNode | None = None
 
     def looking_for_help(
         self,
@@ -103,22 +121,36 @@ def before_nodes(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
 
 
 def ask_nodes(
-    rules: SchedulerRules, views: MergingViews, tree: JsonObject, *, now: Instant, node: str = ""
+    rules: SchedulerRules,
+    views: MergingViews,
+    tree: JsonObject,
+    *,
+    now: Instant,
+    node: str = "",
+    opened_max: int = 0,
 ) -> Generator[NodeAnswer | None, None, None]:
     """The answer of each node in the scheduler's order, or of the one named.
 
+    The first `opened_max` nodes that are closed are asked what they would say if they were not.
     None stands for a step of preparation: whoever asks may let others run.
     """
     nodes = yield from indexing(rules, views)
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(views.objects, pod.facts)
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
+    closed = 0
     for info in nodes.order():
         if node and info.name != node:
             continue
         verdict = cycle.verdict(info)
         if verdict.refusal is not None:
-            yield NodeAnswer(node=info.name, text=", ".join(verdict.refusal.reasons))
+            is_closed = verdict.refusal.plugin in CLOSING
+            closed += is_closed
+            yield NodeAnswer(
+                node=info.name,
+                text=", ".join(verdict.refusal.reasons),
+                opened=_opened(cycle, info) if is_closed and closed <= opened_max else None,
+            )
             continue
         if (refusal := cycle.check_rivals(info)) is not None:
             kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
@@ -145,3 +177,31 @@ def ask_nodes(
         if not text and not all(cycle.is_available(claim, info) for claim in claims):
             text = attempt.NOT_AVAILABLE.reasons[0]
         yield NodeAnswer(node=info.name, text=text, answer=answer, allocator=cycle.allocator)
+
+
+def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
+    """What a node says without its cordon, or without the taints that the pod does not tolerate."""
+    if info.is_unschedulable and not filters.is_tolerated(cycle.pod, filters.UNSCHEDULABLE_TAINT):
+        change = f"uncordon node {info.name}"
+        taints = tuple(taint for taint in info.taints if taint.get("key") != _CORDON)
+    else:
+        closing = [
+            taint
+            for taint in info.taints
+            if taint.get("effect") in filters.HARD_EFFECTS
+            and not filters.is_tolerated(cycle.pod, taint)
+        ]
+        taints = tuple(taint for taint in info.taints if taint not in closing)
+        names = ", ".join(taint_of(taint).text for taint in closing)
+        change = f"remove {counts.plural(len(closing), 'taint')} {names} of node {info.name}"
+    opened = replace(info, is_unschedulable=False, taints=taints)
+    refusal = cycle.check_changed(info, opened)
+    if refusal is None:
+        try:
+            refusal = cycle.check_devices(opened)
+        except Aborted as problem:
+            return OpenNode(change=change, text=problem.text)
+    return OpenNode(change=change, text="" if refusal is None else ", ".join(refusal.reasons))
+
+
+_CORDON = filters.UNSCHEDULABLE_TAINT["key"]

@@ -8,11 +8,12 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from app.analysis.explain import node_answers, unasked, waits
+from app.analysis.explain import circumstances, node_answers, unasked, waits
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
+from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.changes import ReleaseClaim
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.controllers.plan import MergingViews
@@ -47,6 +48,7 @@ class ExplainBounds:
 
     steps_max: int = 4_000
     followed_nodes_max: int = 8
+    opened_nodes_max: int = 8
     quirk_nodes_max: int = 8
     help_nodes_max: int = 20
     help_changes_max: int = 2
@@ -72,7 +74,7 @@ class PodFindings:
 
 def waiting(
     rules: SchedulerRules,
-    views: MergingViews,
+    views: LiveViews,
     tree: JsonObject,
     bounds: ExplainBounds,
     *,
@@ -94,7 +96,10 @@ def waiting(
     refused: dict[Hashable, list[NodeAnswer]] = {}
     followed = 0
     seen: set[Hashable] = set()
-    for answer in node_answers.ask_nodes(rules, views, tree, now=now, node=node):
+    asking = node_answers.ask_nodes(
+        rules, views, tree, now=now, node=node, opened_max=bounds.opened_nodes_max
+    )
+    for answer in asking:
         yield
         if answer is None:
             continue
@@ -123,6 +128,7 @@ def waiting(
     children = (*waits.repeated(tree), *children)
     if rules.quirks.c16 and any(reason.is_error for reason in fitting):
         children = (Reason(text=ENDS_ATTEMPT), *children)
+    children = (*circumstances.of(views, tree, fitting), *children)
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in fitting):
         helpful, helps = yield from _help(list(refused.values()), fitting, bounds)
@@ -169,13 +175,14 @@ def _help(
         helps += [(one, len(alike)) for one in helpful]
     fewest = min((len(one.changes) for one, _ in helps), default=0)
     helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
-    children = [*_best(helps), *_beyond_devices(asked)]
+    opening = _opening(asked)
+    children = [*opening, *_best(helps), *_beyond_devices(asked)]
     count = sum(map(len, refused))
     tried = f"tried on {len(groups)} of {nodes_text(count)}"
     if len(groups) < len(refused):
         tried += "; the others say something else and were left out"
     text = f"what would help, each proved by allocating again ({tried})"
-    if not helps:
+    if not helps and not opening:
         text = (
             f"nothing helps of what was tried: up to {bounds.help_changes_max} changes together, "
             f"{bounds.help_tries_max} tries a node ({tried})"
@@ -183,7 +190,21 @@ def _help(
     shown = children[:HELPS_SHOWN_MAX]
     if len(children) > HELPS_SHOWN_MAX:
         shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
-    return Reason(text=text, children=tuple(shown)), [one.tree() for one, _ in helps]
+    opened: list[JsonObject] = [
+        {"node": reason.node, "changes": [reason.opened.change]}
+        for reason in asked
+        if reason.opened is not None and not reason.opened.text
+    ]
+    return Reason(text=text, children=tuple(shown)), opened + [one.tree() for one, _ in helps]
+
+
+def _opening(asked: Sequence[NodeReason]) -> list[Reason]:
+    """The closed nodes on which the pod would fit, each asked as if it were open."""
+    return [
+        Reason(text=f"{reason.opened.change}: then it fits there")
+        for reason in asked
+        if reason.opened is not None and not reason.opened.text
+    ]
 
 
 def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
@@ -242,7 +263,8 @@ def _beyond_devices(asked: Sequence[NodeReason]) -> list[Reason]:
     """The nodes that refuse the pod for something else, with what helps there as a rule."""
     texts: dict[str, int] = {}
     for reason in asked:
-        if reason.text and reason.explained is None:
+        is_solved = reason.opened is not None and not reason.opened.text
+        if reason.text and reason.explained is None and not is_solved:
             texts[reason.text] = texts.get(reason.text, 0) + 1
     return [
         Reason(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.analysis.explain.node_answers import NodeAnswer
+from app.analysis.explain.node_answers import NodeAnswer, OpenNode
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import (
     CauseTally,
@@ -23,6 +23,8 @@ from app.analysis.explain.tallies import (
     tally,
 )
 from app.domain.allocation.reasons.explanation import Explanation, RequestReason
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 
 ENTRIES_MAX = 32
@@ -38,11 +40,15 @@ POOLS_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReason:
-    """What one node says: the scheduler's text, and the explanation where devices were asked."""
+    """What one node says: the scheduler's text, and the explanation where devices were asked.
+
+    `opened` is what a closed node would say if it were open.
+    """
 
     node: str
     text: str
     explained: Explanation | None = None
+    opened: OpenNode | None = None
 
     def requests(self) -> list[tuple[str, RequestReason]]:
         """Claim and request, in order; those that decide, if that can be told."""
@@ -64,6 +70,8 @@ class NodeReason:
     def to_json(self) -> JsonObject:
         """The node with every device."""
         body: JsonObject = {"node": self.node, "text": self.text}
+        if self.opened is not None:
+            body["opened"] = {"change": self.opened.change, "text": self.opened.text}
         explained = self.explained
         if explained is None:
             return body
@@ -88,7 +96,7 @@ class NodeReason:
 def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
     """What one node said, with the reasons down to the device."""
     explained = answer.explain(effort_steps=effort_steps)
-    return NodeReason(node=answer.node, text=answer.text, explained=explained)
+    return NodeReason(node=answer.node, text=answer.text, explained=explained, opened=answer.opened)
 
 
 def merge_nodes(
@@ -193,6 +201,7 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     if first.explained is not None:
         children += _tried_reasons(first, len(nodes))
     children += _pools(nodes)
+    children += _if_open(nodes)
     children += _quirks(nodes)
     text = first.text or "it fits"
     if any(reason.text != first.text for reason in nodes):
@@ -216,6 +225,26 @@ def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
         )
         for quirk, names in nodes_of.items()
     ]
+
+
+def _if_open(nodes: Sequence[NodeReason]) -> list[Reason]:
+    """What closed nodes would say to the pod if they were open, as far as they were asked."""
+    nodes_of: dict[str, list[str]] = {}
+    for reason in nodes:
+        if reason.opened is not None:
+            nodes_of.setdefault(reason.opened.text, []).append(reason.node)
+    count = sum(map(len, nodes_of.values()))
+    made = []
+    for text, names in nodes_of.items():
+        subject = "but for that" if len(nodes) == 1 else f"but for that, on {_names(names)}"
+        said = f"it would not fit, either: {text}" if text else "the pod would fit"
+        about = ObjectKey(*api_resources.NODES, "", names[0]) if len(nodes) == 1 else None
+        made.append(
+            Reason(text=f"{subject} {said}", count=len(names), about=about, is_kept=not text)
+        )
+    if made and count < len(nodes):
+        made.append(Reason(text=f"{nodes_text(len(nodes) - count)} more were not asked that"))
+    return made
 
 
 def _names(names: Sequence[str]) -> str:

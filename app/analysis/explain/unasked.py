@@ -4,7 +4,9 @@ PreEnqueue holds such pods back without a word (upstream's c11); what is known a
 stands on other objects.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from app.analysis.explain import node_answers
 from app.analysis.explain.reasons import Reason, listed
@@ -14,7 +16,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, counts, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -34,9 +36,31 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     return node_answers.before_nodes(views, tree, rules)
 
 
+def shared_causes(
+    views: Views, rules: SchedulerRules, *, reads_events: bool
+) -> Callable[[JsonObject], str]:
+    """The cause of a pod without the names that differ between pods with the same cause.
+
+    A claim that is not made has the reason of its refusal in an Event about the pod.
+    """
+    refusals = cache(lambda: _refusals(views) if reads_events else {})
+
+    def shared(tree: JsonObject) -> str:
+        text = cause(views, tree, rules)
+        if not text.startswith(_OF_POD):
+            return text
+        text = text.partition(": ")[2]
+        said = refusals().get(meta.uid(tree))
+        if said is None or not _lacks_claim(pods.facts(tree)):
+            return text
+        return f"{text}: {_OF_CLAIM.split(core.event_object(said.object).message, 1)[-1]}"
+
+    return shared
+
+
 def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
     """What other objects tell about the cause: claims that end, and why one could not be made."""
-    return tuple(_ending(views, tree)) + tuple(_not_made(views, tree))
+    return (*_ending(views, tree), *_elsewhere(views, tree), *_not_made(views, tree))
 
 
 def missing_classes(views: Views, tree: JsonObject) -> list[str]:
@@ -67,22 +91,57 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
             yield Reason(text=f"claim {named.name} was deleted{until}")
 
 
+def _elsewhere(views: Views, tree: JsonObject) -> Iterator[Reason]:
+    """Claims of the names that the pod gives, in other namespaces than its own."""
+    pod = pods.facts(tree)
+    for named in pods.named_claims(pod):
+        if not named.name or views.objects.get(claim_key(pod.namespace, named.name)) is not None:
+            continue
+        others = [
+            key.namespace
+            for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS)
+            if key.name == named.name
+        ]
+        if others:
+            where = f"{counts.plural(len(others), 'namespace')} {listed(others, len(others))}"
+            text = f"there is a claim {named.name} in {where}, and a pod can only use claims of "
+            yield Reason(text=f"{text}its own namespace", is_kept=True)
+
+
 def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
     """What the claim controller said last about a claim that is still missing."""
-    pod = pods.facts(tree)
-    if not any(entry.template and _is_unmade(pod, entry) for entry in pod.entries):
+    if not _lacks_claim(pods.facts(tree)):
         return
-    said: Event | None = None
-    for key in views.objects.keys(*api_resources.EVENTS, pod.namespace):
+    said = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
+    if said is not None:
+        yield Reason(
+            text=f"{FAILED_CLAIM}: {core.event_object(said.object).message}",
+            revision=said.revision,
+            about=said.key,
+            is_kept=True,
+        )
+
+
+def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
+    """The newest Event that says why a claim could not be made, by the uid of its pod."""
+    said: dict[str, Event] = {}
+    for key in views.objects.keys(*api_resources.EVENTS, namespace):
         event = views.objects.event(key)
         if event is None or event.object.get("reason") != FAILED_CLAIM:
             continue
-        is_about = core.event_object(event.object).involved_object.uid == pod.uid
-        if is_about and (said is None or event.revision > said.revision):
-            said = event
-    if said is not None:
-        yield Reason(text=f"{FAILED_CLAIM}: {core.event_object(said.object).message}")
+        uid = core.event_object(event.object).involved_object.uid
+        if uid not in said or event.revision > said[uid].revision:
+            said[uid] = event
+    return said
 
 
-def _is_unmade(pod: pods.PodFacts, entry: pods.ClaimEntry) -> bool:
-    return bool(pods.entry_claim(pod, entry).problem)
+def _lacks_claim(pod: pods.PodFacts) -> bool:
+    """Whether a claim is still to be made from a template."""
+    return any(entry.template and pods.entry_claim(pod, entry).problem for entry in pod.entries)
+
+
+_OF_POD = 'pod "'
+"""How causes begin that name their pod."""
+
+_OF_CLAIM = re.compile(r'^.*?"[^"]*" is (?:forbidden|invalid): ')
+"""The part of a refusal that names a claim which was to get another name the next time."""

@@ -59,7 +59,7 @@ def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
         if claim.allocation is None:
             continue
         selector = json_tree.mapping(claim.allocation, "nodeSelector")
-        terms = [_term(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
+        terms = [term_text(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
         where = " or ".join(terms) if terms else "on every node"
         users = [consumer.name for consumer in dra.consumers(claim.tree)]
         used = f", and reserved for {listed(users, len(users))}" if users else ""
@@ -77,8 +77,8 @@ def repeated(tree: JsonObject) -> Iterator[Reason]:
         )
 
 
-def _term(term: JsonView) -> str:
-    """The nodes of a term of a node selector."""
+def term_text(term: JsonView) -> str:
+    """The nodes of a term of a node selector: `on node a`, `rack In r1`."""
     parts = []
     for one in (*core.field_requirements(term), *core.requirements(term)):
         if one.key == "metadata.name" and one.operator == "In":

@@ -1,24 +1,20 @@
-"""Claims that do not end: deleted and still there, or holding devices that nobody uses."""
+"""Claims that do not end, that nobody uses, or that got less than they asked for first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from app.analysis.explain import stuck as stuck_claims
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
+from app.domain.controllers import pods
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.json_tree import JsonObject
-
-IN_USE = "deletion waits until the pods that use them end"
-UNPROTECTED = "deletion waits for a finalizer, although no pod uses them"
-CONSUMER_GONE = "reserved for a pod that does not exist"
-CONSUMER_ENDED = "reserved for a pod that has ended"
 
 _SEVERITY = {
-    IN_USE: Severity.NOTICE,
-    UNPROTECTED: Severity.ERROR,
-    CONSUMER_GONE: Severity.WARNING,
-    CONSUMER_ENDED: Severity.WARNING,
+    stuck_claims.IN_USE: Severity.NOTICE,
+    stuck_claims.UNPROTECTED: Severity.ERROR,
+    stuck_claims.CONSUMER_GONE: Severity.WARNING,
+    stuck_claims.CONSUMER_ENDED: Severity.WARNING,
 }
 
 
@@ -29,38 +25,83 @@ def stuck(views: LiveViews) -> Iterator[Finding]:
         tree, event = views.objects.get(key), views.objects.event(key)
         if tree is None or event is None:
             continue
-        cause = _cause(views, key, tree)
+        cause = stuck_claims.cause(views, key, tree)
         if cause:
             groups.setdefault(cause, []).append((key, event.revision))
     for cause, claims in groups.items():
-        claims.sort(key=lambda claim: -claim[1])
-        revisions = [revision for _, revision in claims]
-        count = len(claims)
-        noun = counts.of(count, "claim")
-        yield Finding(
-            kind=FindingKind.STUCK_CLAIMS,
-            severity=_SEVERITY[cause],
-            text=f"{noun}: {cause}",
-            count=count,
-            present=count,
-            first=min(revisions),
-            last=max(revisions),
-            objects=tuple(Subject.of(*claim) for claim in claims[:OBJECTS_SHOWN_MAX]),
+        noun = counts.of(len(claims), "claim")
+        yield _finding(
+            views, FindingKind.STUCK_CLAIMS, _SEVERITY[cause], f"{noun}: {cause}", claims
         )
 
 
-def _cause(views: LiveViews, key: ObjectKey, tree: JsonObject) -> str:
-    """In which way a claim is stuck; empty when it is not."""
-    pods = [
-        views.objects.get(ObjectKey(*api_resources.PODS, key.namespace, consumer.name))
-        for consumer in dra.consumers(tree)
-        if consumer.resource == api_resources.PODS[1]
-        and consumer.api_group == api_resources.PODS[0]
-    ]
-    if any(pod is None for pod in pods):
-        return CONSUMER_GONE
-    if any(pod is not None and core.is_finished(pod) for pod in pods):
-        return CONSUMER_ENDED
-    if meta.is_deleting(tree):
-        return IN_USE if pods else UNPROTECTED
-    return ""
+def unused(views: LiveViews) -> Iterator[Finding]:
+    """Claims that wait for nothing but a pod."""
+    waiting: list[tuple[ObjectKey, Revision]] = []
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
+        tree, event = views.objects.get(key), views.objects.event(key)
+        if tree is None or event is None or dra.allocation(tree) is not None:
+            continue
+        if not meta.is_deleting(tree) and not meta.owners(tree):
+            waiting.append((key, event.revision))
+    if not waiting:
+        return
+    named = set(_named_claims(views))
+    waiting = [claim for claim in waiting if (claim[0].namespace, claim[0].name) not in named]
+    if waiting:
+        one = len(waiting) == 1
+        text = (
+            f"{counts.of(len(waiting), 'claim')} {'waits' if one else 'wait'} for a pod: no pod "
+            f"names {'it' if one else 'them'}, and a claim gets its devices only with a pod"
+        )
+        yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
+
+
+def settled_for_less(views: LiveViews) -> Iterator[Finding]:
+    """Claims with another alternative than the first of a request, by what they asked and got."""
+    groups: dict[tuple[str, str, str], list[tuple[ObjectKey, Revision]]] = {}
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
+        tree, event = views.objects.get(key), views.objects.event(key)
+        if tree is None or event is None:
+            continue
+        chosen = {result.request.partition("/")[::2] for result in dra.results(tree)}
+        for request in dra.requests(tree) if any(name for _, name in chosen) else ():
+            for name in sorted(name for main, name in chosen if main == request.name and name):
+                first = next(iter(request.first_available)).name if request.first_available else ""
+                if first and name != first:
+                    group = groups.setdefault((request.name, first, name), [])
+                    group.append((key, event.revision))
+    for (request_name, first, name), claims in groups.items():
+        text = f"{counts.of(len(claims), 'claim')} got alternative {name} of request {request_name}"
+        text += f", not {first}, which comes first"
+        yield _finding(views, FindingKind.LATER_ALTERNATIVES, Severity.NOTICE, text, claims)
+
+
+def _finding(
+    views: LiveViews,
+    kind: FindingKind,
+    severity: Severity,
+    text: str,
+    claims: Sequence[tuple[ObjectKey, Revision]],
+) -> Finding:
+    """Claims as they are now, with the revisions of their last changes; the newest are named."""
+    newest = sorted(claims, key=lambda claim: -claim[1])[:OBJECTS_SHOWN_MAX]
+    return Finding(
+        kind=kind,
+        severity=severity,
+        text=text,
+        count=len(claims),
+        present=len(claims),
+        first=min(revision for _, revision in claims),
+        last=max(revision for _, revision in claims),
+        objects=tuple(Subject.of(key, views.revision) for key, _ in newest),
+    )
+
+
+def _named_claims(views: LiveViews) -> Iterator[tuple[str, str]]:
+    """Namespace and name of the claims that pods name, where they have not ended."""
+    for key in views.objects.keys(*api_resources.PODS):
+        tree = views.objects.get(key)
+        if tree is not None and not core.is_finished(tree):
+            for named in pods.named_claims(pods.facts(tree)):
+                yield key.namespace, named.name or ""

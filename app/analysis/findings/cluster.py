@@ -10,7 +10,7 @@ from app.analysis.views import LiveViews
 from app.domain.devices.pools import PoolState
 from app.domain.log import ObjectKey, Revision
 from app.domain.log.doubts import Affects, Doubt
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 
 _OF_GRAVITY = {
     Gravity.BROKEN: (FindingKind.BROKEN_INVARIANT, Severity.ERROR),
@@ -65,7 +65,29 @@ def pools(views: LiveViews) -> Iterator[Finding]:
             present=count,
             first=min(revision for _, revision in keys),
             last=max(revision for _, revision in keys),
-            objects=tuple(Subject.of(*each) for each in keys[:OBJECTS_SHOWN_MAX]),
+            objects=tuple(Subject.of(key, views.revision) for key, _ in keys[:OBJECTS_SHOWN_MAX]),
+        )
+
+
+def patches(views: LiveViews) -> Iterator[Finding]:
+    """Patches that are passed over where their selectors fail, by the problem."""
+    groups: dict[tuple[str, str], int] = {}
+    for problem in views.inventory.patch_problems():
+        place = problem.patch, problem.problem
+        groups[place] = groups.get(place, 0) + 1
+    for (name, text), count in groups.items():
+        key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", name)
+        event = views.objects.event(key)
+        revision = event.revision if event is not None else views.revision
+        yield Finding(
+            kind=FindingKind.IDLE_PATCHES,
+            severity=Severity.WARNING,
+            text=f"patch {name} changes nothing on {counts.of(count, 'device')}: {text}",
+            count=count,
+            present=count,
+            first=revision,
+            last=revision,
+            objects=(Subject.of(key, views.revision),),
         )
 
 

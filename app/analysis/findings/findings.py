@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings import claims, cluster, pods
+from app.analysis.findings import claims, cluster, pods, taints
 from app.analysis.findings.report import Findings, ranked
 from app.analysis.views import LiveViews
+from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 ITEMS_MAX = 100
 """Findings in one answer."""
@@ -21,11 +23,14 @@ def of(
     recorded: Sequence[Doubt],
     unasked: Callable[[JsonObject], str],
     *,
+    quirks: ControllerQuirks,
+    now: Instant,
     items_max: int = ITEMS_MAX,
 ) -> Findings:
     """All findings as of the views; `unasked` says why no node is asked about a pod.
 
-    Before the first event nothing is known, which is the only finding.
+    `now` is the time of the views' revision, `quirks` are those of the eviction controller. Before
+    the first event nothing is known, which is the only finding.
     """
     until = views.revision
     if not until:
@@ -38,6 +43,10 @@ def of(
             *claims.stuck(views),
             *pods.evicted(chronicle, views, until),
             *cluster.pools(views),
+            *taints.in_use(views, quirks, now),
+            *cluster.patches(views),
+            *claims.settled_for_less(views),
+            *claims.unused(views),
             *cluster.unreadable(views),
             *cluster.losses(recorded, until),
         )

@@ -53,6 +53,8 @@ def waiting(
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
         groups[cause].last = max(groups[cause].last, event.revision)
+        # It shows now: what its cause is may have been said since the pod changed.
+        groups[cause].pods[pod] = until
         present[cause] = present.get(cause, 0) + 1
     for cause, group in groups.items():
         still = present.get(cause, 0)

@@ -360,7 +360,11 @@ class Answers:
             views,
             chronicle,
             doubts,
-            lambda tree: unasked.cause(views, tree, rules),
+            unasked.shared_causes(
+                views, rules, reads_events=asked.reader().sees_all(api_resources.EVENTS)
+            ),
+            quirks=rules.quirks,
+            now=await self.time(asked, views),
             items_max=self._limits.findings_max,
         )
 

@@ -13,6 +13,7 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
     return ExplainBounds(
         steps_max=settings.explain_steps_max,
         followed_nodes_max=settings.explain_followed_nodes_max,
+        opened_nodes_max=settings.explain_opened_nodes_max,
         quirk_nodes_max=settings.explain_quirk_nodes_max,
         help_nodes_max=settings.help_nodes_max,
         help_changes_max=settings.help_changes_max,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.analysis.explain import choices
+from app.analysis.explain import alternatives, choices
 from app.analysis.explain import claims as claim_reasons
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import pods as pod_reasons
@@ -17,7 +17,7 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining import pods
+from app.service.explaining import pods, published
 from app.service.explaining.evidence import Evidence, body, drive
 
 
@@ -39,6 +39,8 @@ async def answer(
     is_allocated = dra.allocation(tree) is not None
     details: JsonObject = {}
     if results:
+        children += await published.renewed(evidence, results)
+        children += await published.withdrawn(evidence, events, tree, results)
         chosen = await _choice(evidence, key, tree, events, claim_reasons.consumers_of(tree))
         children += chosen.children
         details = chosen.details
@@ -103,4 +105,15 @@ async def _choice(
     except NotFound:
         text = f"node {node} is not known from then, so the choice is not made again"
         return Choice(children=(Reason(text=text),))
-    return choices.compared(chosen, key, tree, before)
+    choice = choices.compared(chosen, key, tree, before)
+    own = alternatives.ranks(tree, [result.request for result in dra.results(tree)])
+    if not any(own.values()):
+        return choice
+    better = await drive(
+        alternatives.elsewhere(
+            evidence.rules, views, pod, tree, own,
+            name=f"{key.namespace}/{key.name}", node=node,
+            nodes_max=evidence.bounds.help_nodes_max,
+        )
+    )  # fmt: skip
+    return replace(choice, children=(*better, *choice.children))

@@ -15,10 +15,11 @@ from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources
-from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.fields import core, decision_body, dra, meta
+from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining import disruption
+from app.service.explaining import absent, disruption, published
 from app.service.explaining.evidence import Evidence, body, drive
 
 
@@ -52,7 +53,8 @@ async def answer(
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
-        after = (*attempt_reasons, *(() if tried else lives.origin(events)))
+        gone = await absent.told(evidence, tree)
+        after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
     if meta.is_deleting(tree):
@@ -80,6 +82,7 @@ async def _placed(
     state += lives.of_pod(evidence.views, events, tree)
     said = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
+    again = await published.renewed(evidence, _held(evidence, tree))
     chosen = await _scores(evidence, key, tree, decisions)
     subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(
@@ -87,9 +90,17 @@ async def _placed(
         outcome=_outcome(tree),
         revision=evidence.views.revision,
         text=_place_text(evidence, events, tree),
-        reason=Reason(text=subject, children=(*state, *said, *holdings, *chosen)),
+        reason=Reason(text=subject, children=(*state, *said, *holdings, *again, *chosen)),
         decision=body(decision),
     )
+
+
+def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:
+    """What the claims that the pod names hold."""
+    pod = pods.facts(tree)
+    keys = [claim_key(pod.namespace, named.name or "") for named in pods.named_claims(pod)]
+    trees = [evidence.views.objects.get(key) for key in keys]
+    return [result for claim in trees if claim is not None for result in dra.results(claim)]
 
 
 async def _scores(

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.analysis.explain.questions import ObjectExplanation
+from app.analysis.explain.questions import DEVICES, POOLS, ObjectExplanation
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
-from app.domain.log import ObjectKey
+from app.domain.log import DECISION, ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
@@ -48,18 +48,30 @@ def bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int
         if left <= 0:
             omitted = sum(one.size() for one in reasons[number:])
             text = f"{omitted} more reasons are in the JSON of this answer"
-            shown.append({"text": text, "count": 1, "children": [], "size": 1})
+            shown.append(_entry(Reason(text=text), []))
             break
         children, left = bounded(reason.children, left - 1)
-        shown.append(
-            {
-                "text": reason.text,
-                "count": reason.count,
-                "children": children,
-                "size": reason.size(),
-            }
-        )
+        shown.append(_entry(reason, children))
     return shown, left
+
+
+def _entry(reason: Reason, children: list[JsonObject]) -> JsonObject:
+    """A reason for the template; its revision where the text does not name it."""
+    is_named = f"revision {reason.revision}" in reason.text
+    return {
+        "text": reason.text,
+        "count": reason.count,
+        "issues": ", ".join(reason.issues),
+        "revision": 0 if is_named else reason.revision,
+        "about": None if reason.about is None or not is_known(reason.about) else reason.about,
+        "children": children,
+        "size": reason.size(),
+    }
+
+
+def is_known(key: ObjectKey) -> bool:
+    """Whether there is a page for an object with this key."""
+    return (key.group, key.resource) not in (DEVICES, POOLS) and key.resource != DECISION.resource
 
 
 def _decision(body: JsonObject) -> list[tuple[str, str]]:

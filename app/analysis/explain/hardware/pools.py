@@ -63,6 +63,11 @@ def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Itera
     else:
         _, text = state_of(views, place)
         yield Reason(text=text, is_kept=True)
+        behind = [one for one in everywhere if one not in newest]
+        for resource_slice in behind[:SLICES_MAX]:
+            yield _slice_line(views, resource_slice, is_newest=False)
+        if (rest := len(behind) - SLICES_MAX) > 0:
+            yield Reason(text=f"{rest} more obsolete slices", count=rest)
     created = sources.creation(events)
     if created is not None:
         yield sources.made(created, "published")

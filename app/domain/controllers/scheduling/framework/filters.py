@@ -42,7 +42,7 @@ PORTS = NodeRejection(
     resolvable=True,
 )
 
-_UNSCHEDULABLE_TAINT = {"key": well_known.UNSCHEDULABLE, "effect": "NoSchedule"}
+UNSCHEDULABLE_TAINT = {"key": well_known.UNSCHEDULABLE, "effect": "NoSchedule"}
 
 
 def check_node(
@@ -73,7 +73,7 @@ def _check_named(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
 
 
 def _check_unschedulable(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
-    if info.is_unschedulable and not is_tolerated(pod, _UNSCHEDULABLE_TAINT):
+    if info.is_unschedulable and not is_tolerated(pod, UNSCHEDULABLE_TAINT):
         return UNSCHEDULABLE
     return None
 

@@ -1,0 +1,190 @@
+"""What stands behind the refusals of nodes: objects that explain why devices are not there to take.
+
+A node says which device is excluded by what. Whether an administrator's patch failed on it, whether
+its holder is of any use to anybody, which toleration was meant for its taint, and for which nodes
+the devices were published that no node sees, stands on other objects.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.explain import stuck, tainted, waits
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.tallies import devices_text
+from app.analysis.explain.trees import NodeReason
+from app.analysis.views import LiveViews
+from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
+from app.domain.devices.model import Slice
+from app.domain.devices.nodes import Node, NodeSelectionError
+from app.domain.devices.pools import newest
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources, counts
+from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+
+HOLDERS_MAX = 200
+"""Holders of devices that are looked at."""
+
+_HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
+
+
+def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[Reason, ...]:
+    """What other objects have to do with the refusals."""
+    return (
+        *_passed_over(views, nodes),
+        *_useless_holders(views, nodes),
+        *_near_tolerations(views, pod, nodes),
+        *_for_no_node(views, nodes),
+    )
+
+
+def _excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[tuple[DeviceId, str]]:
+    """The devices that a cause of these kinds excludes, each once, with what the cause is about."""
+    seen: set[str] = set()
+    for reason in nodes:
+        for _, request in reason.requests():
+            for group in request.alike:
+                cause = group.reason.cause
+                if cause is None or cause.kind not in kinds:
+                    continue
+                for name in group.devices:
+                    if name not in seen:
+                        seen.add(name)
+                        yield _id_of(name), cause.about
+
+
+def _id_of(name: str) -> DeviceId:
+    driver, _, rest = name.partition("/")
+    pool, _, device = rest.rpartition("/")
+    return driver, pool, device
+
+
+def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The patches that failed on devices which selectors exclude."""
+    problems: dict[tuple[str, str], list[str]] = {}
+    failing = {problem.device: problem for problem in views.inventory.patch_problems()}
+    if not failing:
+        return
+    for device, _ in _excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
+        if (problem := failing.get(device)) is not None:
+            problems.setdefault((problem.patch, problem.problem), []).append("/".join(device))
+    for (patch, text), names in problems.items():
+        key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", patch)
+        event = views.objects.event(key)
+        said = f"patch {patch} changes nothing on {devices_text(len(names))}"
+        yield Reason(
+            text=f"{said} ({listed(names, len(names))}): {text}",
+            count=len(names),
+            revision=0 if event is None else event.revision,
+            about=key,
+            is_kept=True,
+        )
+
+
+def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The claims that keep devices from the pod and are of no use to anybody."""
+    held = {pool[:2] for pool, _ in _excluded(nodes, *_HELD)}
+    names: dict[str, None] = {}
+    for place in sorted(held):
+        for resource_slice in views.inventory.slices_of(place):
+            for device in resource_slice.devices:
+                names.update(dict.fromkeys(views.allocated.holders(device.id)))
+    groups: dict[str, list[ObjectKey]] = {}
+    for holder in list(names)[:HOLDERS_MAX]:
+        namespace, _, name = holder.rpartition("/")
+        key = claim_key(namespace, name)
+        tree = views.objects.get(key)
+        cause = "" if tree is None else stuck.cause(views, key, tree)
+        if cause in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
+            groups.setdefault(cause, []).append(key)
+    for cause, keys in groups.items():
+        shown = [f"{key.namespace}/{key.name}" for key in keys]
+        text = f"{counts.plural(len(keys), 'claim')} {listed(shown, len(shown))} "
+        text += f"{'holds' if len(keys) == 1 else 'hold'} devices that nobody uses: {cause}"
+        event = views.objects.event(keys[0])
+        yield Reason(
+            text=text,
+            count=len(keys),
+            revision=0 if event is None or len(keys) > 1 else event.revision,
+            about=keys[0] if len(keys) == 1 else None,
+            is_kept=True,
+        )
+
+
+def _near_tolerations(
+    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> Iterator[Reason]:
+    """The tolerations of the pod's claims that name the key of a taint and do not fit it."""
+    taints = {about for _, about in _excluded(nodes, CauseKind.TAINT)}
+    if not taints:
+        return
+    said: dict[str, None] = {}
+    facts = pods.facts(pod)
+    for named in pods.named_claims(facts):
+        claim = views.objects.get(claim_key(facts.namespace, named.name or "")) or {}
+        for request in dra.requests(claim):
+            for wish in (request.exactly, *request.first_available):
+                for toleration in () if wish is None else wish.tolerations:
+                    for taint in sorted(taints):
+                        key = taint.partition(":")[0].partition("=")[0]
+                        if toleration.get("key") == key:
+                            text = f"request {request.name} of claim {named.name} tolerates "
+                            text += f"{tainted.toleration_text(toleration)}, which does not fit "
+                            said[f"{text}taint {taint}"] = None
+    for text in list(said)[:NAMES_MAX]:
+        yield Reason(text=text, is_kept=True)
+
+
+def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """Where a node sees no device: the slices that are for nodes which there are not."""
+    if not any(not request.devices for reason in nodes for _, request in reason.requests()):
+        return
+    if not views.inventory.pool_ids():
+        yield Reason(text="no driver has published a ResourceSlice", is_kept=True)
+        return
+    known = [
+        Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
+        for key in views.objects.keys(*api_resources.NODES)
+    ]
+    names = {node.name for node in known}
+    groups: dict[str, list[str]] = {}
+    for place in views.inventory.pool_ids():
+        for one in newest(views.inventory.slices_of(place)):
+            where = _nowhere(one, known, names) if one.devices and one.node.is_set else ""
+            if where:
+                groups.setdefault(where, []).append(one.name)
+    for number, (where, slices) in enumerate(groups.items()):
+        if number == NAMES_MAX:
+            left = len(groups) - NAMES_MAX
+            yield Reason(text=f"{left} more choices of nodes in slices fit no node")
+            return
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", slices[0])
+        event = views.objects.event(key)
+        is_one = len(slices) == 1
+        text = f"{counts.plural(len(slices), 'slice')} {listed(slices, len(slices))} "
+        yield Reason(
+            text=text + f"{'is' if is_one else 'are'} for {where}",
+            count=len(slices),
+            revision=0 if event is None or not is_one else event.revision,
+            about=key if is_one else None,
+            is_kept=True,
+        )
+
+
+def _nowhere(one: Slice, known: Sequence[Node], names: set[str]) -> str:
+    """The nodes that a slice is for, when there is none of them; empty when there is one."""
+    choice = one.node
+    if choice.all_nodes:
+        return ""
+    if choice.name:
+        return "" if choice.name in names else f"node {choice.name}, which does not exist"
+    try:
+        if any(choice.matches(node) for node in known):
+            return ""
+    except NodeSelectionError as problem:
+        return f"nodes that cannot be told: {problem}"
+    tree = choice.tree or {}
+    terms = [waits.term_text(term) for term in tree.get("nodeSelectorTerms") or ()]
+    return f"nodes with {' or '.join(terms)}, and there is none" if terms else "no node"

@@ -1,0 +1,29 @@
+"""In which way a claim keeps devices that nobody uses, or does not end."""
+
+from app.analysis.views import LiveViews
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonObject
+
+IN_USE = "deletion waits until the pods that use them end"
+UNPROTECTED = "deletion waits for a finalizer, although no pod uses them"
+CONSUMER_GONE = "reserved for a pod that does not exist"
+CONSUMER_ENDED = "reserved for a pod that has ended"
+
+
+def cause(views: LiveViews, key: ObjectKey, tree: JsonObject) -> str:
+    """In which way a claim is stuck; empty when it is not."""
+    pods = [
+        views.objects.get(ObjectKey(*api_resources.PODS, key.namespace, consumer.name))
+        for consumer in dra.consumers(tree)
+        if consumer.resource == api_resources.PODS[1]
+        and consumer.api_group == api_resources.PODS[0]
+    ]
+    if any(pod is None for pod in pods):
+        return CONSUMER_GONE
+    if any(pod is not None and core.is_finished(pod) for pod in pods):
+        return CONSUMER_ENDED
+    if meta.is_deleting(tree):
+        return IN_USE if pods else UNPROTECTED
+    return ""

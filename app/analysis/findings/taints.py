@@ -1,0 +1,91 @@
+"""Devices in use although a NoExecute taint is on them: why nobody is evicted, or when."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.analysis.explain import sources, tainted
+from app.analysis.explain.tainted import Fate
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
+from app.analysis.views import LiveViews
+from app.domain.controllers.eviction.taints import NO_EXECUTE
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import claim_key
+from app.domain.devices import pools
+from app.domain.devices.model import Device
+from app.domain.log import ObjectKey
+from app.domain.values import counts
+from app.domain.values.fields import dra
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(slots=True)
+class _Spared:
+    """Claims on which one taint has the same effect; `due` is the first eviction, if any."""
+
+    due: Instant | None = None
+    claims: dict[ObjectKey, None] = field(default_factory=dict)
+
+
+def in_use(views: LiveViews, quirks: ControllerQuirks, now: Instant) -> Iterator[Finding]:
+    """The claims whose pods go on with a tainted device, by the taint and by why."""
+    groups: dict[tuple[str, str, tuple[str, ...]], _Spared] = {}
+    for device in _tainted(views):
+        for holder in views.allocated.holders(device.id):
+            namespace, _, name = holder.rpartition("/")
+            key = claim_key(namespace, name)
+            tree = views.objects.get(key)
+            for result in dra.results(tree) if tree is not None else ():
+                if tree is None or result.id != device.id:
+                    continue
+                for taint in device.taints:
+                    verdict = tainted.judge(views, tree, result, taint, quirks, now)
+                    if taint.effect != NO_EXECUTE or verdict.fate is Fate.EVICTED:
+                        continue
+                    why = "" if verdict.fate is Fate.DUE else _why(verdict.text)
+                    group = groups.setdefault((taint.text, why, verdict.issues), _Spared())
+                    group.claims[key] = None
+                    if verdict.due is not None:
+                        group.due = min(verdict.due, group.due or verdict.due)
+    for (taint_text, why, issues), group in groups.items():
+        yield _finding(views, taint_text, why, issues, group)
+
+
+def _tainted(views: LiveViews) -> Iterator[Device]:
+    """The devices of the newest generations that have a NoExecute taint."""
+    for place in views.inventory.pool_ids():
+        for resource_slice in pools.newest(views.inventory.slices_of(place)):
+            for device in resource_slice.devices:
+                if any(taint.effect == NO_EXECUTE for taint in device.taints):
+                    yield device
+
+
+def _why(text: str) -> str:
+    """The reason without the names of requests, which differ from claim to claim."""
+    return "they tolerate it for ever" if text.startswith("tolerated for ever") else text
+
+
+def _finding(
+    views: LiveViews, taint_text: str, why: str, issues: tuple[str, ...], group: _Spared
+) -> Finding:
+    count = len(group.claims)
+    text = f"{counts.of(count, 'claim')} {counts.plural(count, 'has')} a device tainted "
+    text += f"{taint_text} and {'goes' if count == 1 else 'go'} on: "
+    if group.due is not None:
+        first = "" if count == 1 else "for the first one "
+        text += f"the toleration ends {first}at {sources.when(group.due)}"
+    else:
+        text += why
+    if issues:
+        text += f" (known {counts.plural(len(issues), 'issue')} {', '.join(issues)})"
+    events = [event for key in group.claims if (event := views.objects.event(key)) is not None]
+    newest = sorted(events, key=lambda event: -event.revision)[:OBJECTS_SHOWN_MAX]
+    return Finding(
+        kind=FindingKind.TAINTED_DEVICES,
+        severity=Severity.WARNING if issues else Severity.NOTICE,
+        text=text,
+        count=count,
+        present=count,
+        first=min(event.revision for event in events),
+        last=max(event.revision for event in events),
+        objects=tuple(Subject.of(event.key, views.revision) for event in newest),
+    )

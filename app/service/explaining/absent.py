@@ -1,0 +1,34 @@
+"""Who deleted what a waiting pod needs."""
+
+from app.analysis.explain import sources, unasked
+from app.analysis.explain.questions import named
+from app.analysis.explain.reasons import Reason
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
+from app.domain.log import EventType, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.json_tree import JsonObject
+from app.service.explaining.evidence import Evidence
+
+
+async def told(evidence: Evidence, tree: JsonObject) -> list[Reason]:
+    """The claims and classes that the pod names and that were deleted, with the deletion."""
+    pod = pods.facts(tree)
+    wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
+    wanted += [
+        ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+        for name in unasked.missing_classes(evidence.views, tree)
+    ]
+    reasons: list[Reason] = []
+    for key in wanted:
+        if evidence.views.objects.get(key) is not None:
+            continue
+        last = next(iter(await evidence.changes(key)), None)
+        if last is None or last.type is not EventType.OBJECT_DELETED:
+            continue
+        if evidence.sight.sees(last):
+            said = sources.made(last, f"{named(key)} was deleted")
+            reasons.append(
+                Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
+            )
+    return reasons

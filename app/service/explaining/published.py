@@ -1,0 +1,117 @@
+"""What drivers published before: taints whose time began anew, and devices that went."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.explain import choices, sources, tainted
+from app.analysis.explain.reasons import Reason
+from app.domain.controllers.eviction.taints import NO_EXECUTE
+from app.domain.devices import taints
+from app.domain.devices.model import Taint
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import dra
+from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining.evidence import Evidence
+
+
+async def renewed(evidence: Evidence, results: Sequence[DeviceResult]) -> list[Reason]:
+    """The taints of held devices that drivers have written again with a later time.
+
+    Parity: controllers.md 6.3, a taint without a time gets the present one with every write.
+    """
+    reasons: list[Reason] = []
+    for result in results:
+        slice_and_device = tainted.device_of(evidence.views, result.id)
+        if slice_and_device is None:
+            continue
+        name, device = slice_and_device
+        own = [each for each in device.taints if each.effect == NO_EXECUTE and not each.rule]
+        if not own:
+            continue
+        events = await evidence.changes(ObjectKey(*api_resources.RESOURCE_SLICES, "", name))
+        for taint in own:
+            times = list(dict.fromkeys(_times(events, result.id, taint)))
+            if len(times) < 2:
+                continue
+            newest = next(_writes(events, result.id, taint, times[0]))
+            reasons.append(
+                Reason(
+                    text=f"the time of taint {taint.text} on {result.text} has begun anew: it was "
+                    f"added at {times[-1]}, and slice {name} says {times[0]} since it was written "
+                    f"{sources.by(newest)}; so does each tolerated time",
+                    revision=newest.revision,
+                    about=newest.key,
+                    issues=("C19",),
+                    is_kept=True,
+                )
+            )
+    return reasons
+
+
+async def withdrawn(
+    evidence: Evidence, claim: Sequence[Event], tree: JsonObject, results: Sequence[DeviceResult]
+) -> list[Reason]:
+    """Who withdrew devices that a claim holds; `claim` are the claim's events, newest first."""
+    lost = [each for each in results if tainted.device_of(evidence.views, each.id) is None]
+    moment = choices.moment_of(claim, tree) if lost else None
+    if moment is None:
+        return []
+    then = await evidence.views_at(moment)
+    reasons: list[Reason] = []
+    for result in lost:
+        known = tainted.device_of(then, result.id)
+        if known is None:
+            continue
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", known[0])
+        last = _withdrawal(await evidence.changes(key), result.id)
+        if last is not None:
+            what = "deleted" if last.type is EventType.OBJECT_DELETED else "written without it"
+            text = f"slice {key.name}, which had {result.text}, was {what}"
+            said = sources.made(last, text)
+            reasons.append(
+                Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
+            )
+    return reasons
+
+
+def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:
+    """The event since which a slice has not had the device; None while it has it."""
+    first: Event | None = None
+    for event in events:
+        if event.type is not EventType.OBJECT_DELETED and _has(event.object, device):
+            return first
+        first = event
+    return None
+
+
+def _has(tree: JsonView, device: DeviceId) -> bool:
+    is_pool = (dra.driver(tree), dra.pool_name(tree)) == device[:2]
+    return is_pool and any(each.get("name") == device[2] for each in dra.devices(tree))
+
+
+def _times(events: Sequence[Event], device: DeviceId, taint: Taint) -> Iterator[str]:
+    """When the taint was added as each state of the slice has it, until one does not have it."""
+    for event in events:
+        added = _added(event, device, taint)
+        if added is None:
+            return
+        yield added
+
+
+def _writes(events: Sequence[Event], device: DeviceId, taint: Taint, added: str) -> Iterator[Event]:
+    """The events that gave the taint that time, the first one of them first."""
+    for event in reversed(events):
+        if _added(event, device, taint) == added:
+            yield event
+
+
+def _added(event: Event, device: DeviceId, taint: Taint) -> str | None:
+    """The time of the taint in a state of a slice; None when the state does not have it."""
+    if event.type is EventType.OBJECT_DELETED or not _has(event.object, device):
+        return None
+    for each in dra.devices(event.object):
+        for tree in dra.device_taints(each) if each.get("name") == device[2] else ():
+            if taints.taint_of(tree).text == taint.text:
+                return str(tree.get("timeAdded") or "no time")
+    return None
