@@ -31,10 +31,12 @@ class Client:
         """A connection to the server on loopback."""
         return cls(*await asyncio.open_connection("127.0.0.1", port, limit=1 << 26))
 
-    async def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of one request."""
+    async def request(
+        self, method: str, path: str, body: bytes = b"", kind: str = "application/json"
+    ) -> tuple[int, bytes]:
+        """Status and body of one request, whose own body is of a kind of content."""
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
-        self.writer.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
+        self.writer.write(f"{head}Content-Type: {kind}\r\n\r\n".encode() + body)
         lines = (await self.reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
         status = int(lines[0].split()[1])
         length = next(
