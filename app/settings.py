@@ -340,6 +340,9 @@ class Settings:
     diff_nodes_max: int = setting(
         64, ge=0, description="Nodes up to which a difference is asked about on all of them"
     )
+    rehearse_runs_max: int = setting(
+        64, ge=0, le=10_000, description="Runs that say which setting of a release changes what"
+    )
     diff_listed_max: int = setting(10_000, ge=1, description="Entries in a list of differences")
     diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
     timelines_at_once_max: int = setting(4, ge=1, description="Timelines that are read at a time")

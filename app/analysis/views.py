@@ -13,6 +13,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects import profile as profiles
 from app.domain.objects.profile import GATES, Profile
 from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
@@ -23,10 +24,6 @@ _MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
 REMERGED_MAX = 1_024
 """How many revisions of rules and patches that changed slices are remembered, the latest ones."""
 
-CLEANED_SINCE = 37
-"""The release (1.37) since which selector errors name the device, configs for a whole claim list no
-requests, and a pool that mode All cannot use rejects its node only."""
-
 
 def features_of(profile: Profile) -> Features:
     """The allocator's switches that a profile's gates mean."""
@@ -34,14 +31,14 @@ def features_of(profile: Profile) -> Features:
     return replace(
         features,
         taint_rules=features.taint_rules and not profile.ignores_rules,
-        cleaned_configs=profile.minor >= CLEANED_SINCE,
-        node_scoped_pools=profile.minor >= CLEANED_SINCE,
+        cleaned_configs=profile.follows(profiles.CONFIGURATIONS),
+        node_scoped_pools=profile.follows(profiles.POOLS),
     )
 
 
 def compiler_of(profile: Profile) -> CelCompiler:
     """A selector compiler whose error texts are those of the release."""
-    return CelCompiler(detailed_errors=profile.minor >= CLEANED_SINCE)
+    return CelCompiler(detailed_errors=profile.follows(profiles.SELECTOR_ERRORS))
 
 
 class LiveViews:

@@ -55,6 +55,7 @@ CHANGED = {
     "diff_explained_max": 29,
     "diff_events_max": 30,
     "timelines_at_once_max": 45,
+    "rehearse_runs_max": 44,
 }
 
 

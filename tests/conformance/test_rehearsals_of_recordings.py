@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.analysis.diff.causes import Proof, RootKind
 from app.analysis.diff.classes import Class
 from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
@@ -64,6 +65,41 @@ async def test_next_release_changes_no_decision_of_calm_recordings(name: str) ->
     if report.contents.texts and not report.contents.fields:
         assert text.head_of(report).endswith("no pod fares otherwise; only texts change")
         assert not report.is_quiet
+
+
+OLDER = {
+    # name and release: what the pages of parity say of the difference that decides there
+    ("a-quickstart", "1.35"): "quirk r5: off → on",  # controllers.md 4.5: the balance
+    ("b-mig-partitions", "1.35"): "gate DRAPartitionableDevices: true → false",  # allocator.md 15
+    ("e-taints-rules-ignored", "1.36"): "quirk c24: on → off",
+}
+
+
+@pytest.mark.parametrize("case", OLDER)
+async def test_one_setting_is_named_for_each_change_of_an_older_release(
+    case: tuple[str, str],
+) -> None:
+    report = await rehearsed(*case)
+    assert report.diff.differences
+    for each in report.diff.differences:
+        assert each.proof == Proof(settings=(OLDER[case],)), each.pair.name
+    assert {root.text for root, _ in report.diff.roots() if root.kind is RootKind.SETTINGS} <= {
+        OLDER[case]
+    }
+    assert report.trials > 0 or case[1] == "1.36"
+    shown = "\n".join(text.page(report, 100))
+    assert OLDER[case] in " ".join(shown.replace("│", "").split())
+
+
+async def test_texts_of_the_next_release_are_put_to_what_changes_them() -> None:
+    report = await rehearsed("a-quickstart", "1.37")
+    by = {each.before: report.proof(("text", *each.words)) for each in report.contents.texts}
+    assert {by[text] for text in FREED} == {Proof(settings=("quirk r8: on → off",))}
+    (error,) = (each for each in report.contents.texts if each.before not in FREED)
+    proof = by[error.before]
+    assert proof is not None
+    (setting,) = proof.settings
+    assert setting.startswith("rule selector-errors: off → on")
 
 
 async def test_seven_placements_against_rules_are_named() -> None:

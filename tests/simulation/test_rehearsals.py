@@ -24,7 +24,7 @@ from app.bootstrap.gallery import exhibits, playing
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.event import GENESIS
-from app.domain.objects.profile import Profile
+from app.domain.objects.profile import RELEASE_RULES, Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.rehearsing import worlds
@@ -32,6 +32,7 @@ from app.service.rehearsing.worlds import Wanted
 from app.settings import Settings
 from tests.cluster import DRIVER, Cluster, claim_spec
 
+RULES = {name: f"rule {name}: off → on ({words})" for name, (_, words) in RELEASE_RULES.items()}
 SEEDS = [int(word) for word in os.environ.get("REDRA_SEEDS", "").split()] or range(3)
 KEY = "example.com/bad"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -43,7 +44,8 @@ class Expected:
 
     `pods` are those that fare otherwise with their gravest class; of `refused`, `dropped`,
     `begins`, `texts`, `fields` and `versions` each has to be part of one entry, and each entry has
-    to have one of them.
+    to have one of them. `by` has the sets of settings that changes come from: of each change one of
+    them, and each of them of a change.
     """
 
     pods: dict[str, str] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Expected:
     fields: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
+    by: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,11 @@ def unseen_rule(cluster: Cluster, drawn: random.Random) -> Expected:
         },
     )
     come(cluster, "victim", "alone")
-    return Expected(pods={"victim": "newly unschedulable"}, repaired=("rules-not-seen",))
+    return Expected(
+        pods={"victim": "newly unschedulable"},
+        repaired=("rules-not-seen",),
+        by=(("quirk c24: on → off",),),
+    )
 
 
 def config_of_class(cluster: Cluster, drawn: random.Random) -> Expected:
@@ -116,7 +123,10 @@ def config_of_class(cluster: Cluster, drawn: random.Random) -> Expected:
     config = [{"opaque": {"driver": DRIVER, "parameters": parameters}}]
     cluster.patch("deviceclasses", "alone", {"spec": {**spec, "config": config}})
     come(cluster, "configured", "alone")
-    return Expected(fields=("resourceclaims status.allocation.devices.config",))
+    return Expected(
+        fields=("resourceclaims status.allocation.devices.config",),
+        by=((RULES["configurations"],),),
+    )
 
 
 def step_too_large(cluster: Cluster, drawn: random.Random) -> Expected:
@@ -131,6 +141,7 @@ def step_too_large(cluster: Cluster, drawn: random.Random) -> Expected:
     return Expected(
         pods={"starved": "newly unschedulable"},
         refused=("must not be larger than 9223372036854775807",),
+        by=((RULES["range-bounds"],),),
     )
 
 
@@ -139,7 +150,11 @@ def taint_of_slice(cluster: Cluster, drawn: random.Random) -> Expected:
     taints = [{"key": KEY, "effect": "NoSchedule"}]
     lonely(cluster, "alone", [{"name": "gpu-0", "taints": taints}])
     come(cluster, "kept-out", "alone")
-    return Expected(pods={"kept-out": "newly placed"}, dropped=("spec.devices[].taints",))
+    return Expected(
+        pods={"kept-out": "newly placed"},
+        dropped=("spec.devices[].taints",),
+        by=(("gate DRADeviceTaints: true → false",),),
+    )
 
 
 def rule_in_v1(cluster: Cluster, drawn: random.Random) -> Expected:
@@ -154,6 +169,7 @@ def rule_in_v1(cluster: Cluster, drawn: random.Random) -> Expected:
         pods={"victim": "spared"},
         refused=("the server could not find the requested resource",),
         versions=("resource.k8s.io/v1 DeviceTaintRule is gone",),
+        by=(("profile: 1.37 → 1.36",),),
     )
 
 
@@ -185,7 +201,10 @@ def told_of_claims(cluster: Cluster, drawn: random.Random) -> Expected:
     lonely(cluster, "alone", [{"name": "gpu-0"}])
     come(cluster, "holder", "alone")
     come(cluster, "waiting", "alone")
-    return Expected(texts=("no longer: still not schedulable,",))
+    return Expected(
+        texts=("no longer: still not schedulable,",),
+        by=(("quirk r8: on → off",),),
+    )
 
 
 def toleration_without_effect(cluster: Cluster, drawn: random.Random) -> Expected:
@@ -198,7 +217,11 @@ def toleration_without_effect(cluster: Cluster, drawn: random.Random) -> Expecte
     cluster.rule(effect="NoExecute", selector=selector)
     cluster.settle()
     cluster.wait(30)
-    return Expected(pods={"victim": "spared"}, repaired=("toleration-without-effect",))
+    return Expected(
+        pods={"victim": "spared"},
+        repaired=("toleration-without-effect",),
+        by=(("quirk c2: on → off",),),
+    )
 
 
 def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
@@ -221,10 +244,41 @@ def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
     return Expected(
         pods={"second": "newly placed"},
         dropped=("spec.devices[].consumesCounters", "spec.sharedCounters"),
+        by=(("gate DRAPartitionableDevices: true → false",),),
+    )
+
+
+def either_gate(cluster: Cluster, drawn: random.Random) -> Expected:
+    """One device is kept by its taint, one by its counters: without either gate one is free.
+
+    Only with both gates as they were nothing is.
+    """
+    counters = [{"counterSet": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
+    taints = [{"key": KEY, "effect": "NoSchedule"}]
+    parts: list[JsonObject] = [{"name": f"part-{n}", "consumesCounters": counters} for n in (0, 1)]
+    lonely(cluster, "alone", [*parts, {"name": "tainted", "taints": taints}])
+    pool = {"name": "alone", "generation": 2, "resourceSliceCount": 2}
+    tree = cluster.must("resourceslices", "alone-slice")
+    cluster.update("resourceslices", {**tree, "spec": {**tree["spec"], "pool": pool}})
+    sets = [{"name": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
+    cluster.create(
+        "resource.k8s.io/v1",
+        "ResourceSlice",
+        "alone-counters",
+        spec={"driver": DRIVER, "nodeName": "alone", "pool": pool, "sharedCounters": sets},
+    )
+    come(cluster, "first", "alone")
+    come(cluster, "second", "alone")
+    both = ("gate DRADeviceTaints: true → false", "gate DRAPartitionableDevices: true → false")
+    return Expected(
+        pods={"second": "newly placed"},
+        dropped=("spec.devices[].consumesCounters", "spec.sharedCounters", "spec.devices[].taints"),
+        by=(both, both[:1], both[1:]),
     )
 
 
 PLANTS = {
+    "either": Plant("1.36", "1.35", either_gate),
     "nothing-next": Plant("1.36", "1.37", nothing),
     "nothing-back": Plant("1.37", "1.36", nothing),
     "nothing-same": Plant("1.36.2", "1.36.2", nothing, gates=("DRADeviceTaintRules",)),
@@ -325,6 +379,10 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     check(used, expected.versions, "versions")
     assert {each.incident for each in report.defects.changing} == set(expected.repaired)
     assert report.is_quiet is (expected == Expected())
+    assert {proof.settings for proof in report.proofs.values()} == set(expected.by)
+    assert all(proof.is_minimal and proof.is_smallest for proof in report.proofs.values())
+    for each in report.diff.differences:
+        assert each.proof == report.proofs["pod", str(each.pair.a.key), "0"]
     assert len(text.page(report, 100)) <= (10 if report.is_quiet else text.LINES_MAX)
 
 

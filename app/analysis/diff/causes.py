@@ -16,6 +16,7 @@ from app.analysis.diff.inputs import Change
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.domain.log import ObjectKey
+from app.domain.values.json_tree import JsonObject
 
 
 class RootKind(StrEnum):
@@ -37,12 +38,43 @@ class Root:
     since: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What a difference was shown to come from, by runs: `settings` in words.
+
+    With all of these as on the first side the pod fares as there. `is_minimal`: with one left out
+    it does not; `is_smallest`: no one setting does it alone where there are several.
+    """
+
+    settings: tuple[str, ...]
+    is_minimal: bool = True
+    is_smallest: bool = True
+
+    def to_json(self) -> JsonObject:
+        """For programs."""
+        return {
+            "settings": list(self.settings),
+            "minimal": self.is_minimal,
+            "smallest": self.is_smallest,
+        }
+
+    @property
+    def text(self) -> str:
+        """In a few words."""
+        listed = " and ".join(self.settings)
+        if not self.is_minimal:
+            return f"some of: {'; '.join(self.settings)}"
+        if len(self.settings) > 1:
+            return f"{listed}, together"
+        return listed
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Difference:
     """One pod that is not the same: its classes, where the sides part, and why.
 
     `roots` are the root causes among its causes, `parents` the other differences among them, those
-    that come first first.
+    that come first first. `proof` is what runs have shown, where any were made.
     """
 
     pair: Pair
@@ -52,6 +84,7 @@ class Difference:
     roots: list[Root] = field(default_factory=list)
     parents: list["Difference"] = field(default_factory=list, repr=False)
     below: list["Difference"] = field(default_factory=list, repr=False)
+    proof: Proof | None = None
 
     @property
     def is_about_words(self) -> bool:
@@ -172,6 +205,15 @@ class _Linking:
                 continue
             if likeliest is not None and likeliest is not difference:
                 yield likeliest
+
+
+def prove(difference: Difference, proof: Proof) -> None:
+    """Note what runs have shown; settings in general as its root become those shown."""
+    difference.proof = proof
+    shown = Root(kind=RootKind.SETTINGS, name="; ".join(proof.settings), text=proof.text)
+    difference.roots = [
+        shown if root.kind is RootKind.SETTINGS else root for root in difference.roots
+    ]
 
 
 def root_of(change: Change) -> Root:

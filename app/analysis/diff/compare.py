@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from app.analysis.diff import causes, classes, endings, inputs, matching, partings, testimony
 from app.analysis.diff.causes import Difference, Known
-from app.analysis.diff.classes import Aspect
+from app.analysis.diff.classes import Aspect, Class
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
@@ -89,6 +89,17 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         listed_max=bounds.listed_max,
         after_end=endings.after_end(a, b, border, after, is_about_pods=True),
     )
+
+
+def differing(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[list[Pair]]:
+    """The pods that fare otherwise, not only in words, without a question why."""
+    courses = []
+    for side in (a, b):
+        courses.append(Courses(side))
+        yield
+    pairs = matching.pairs(courses[0].all(), courses[1].all())
+    fared = [(pair, classes.classes_of(pair, bounds.within)) for pair in pairs]
+    return [pair for pair, fate in fared if fate and fate != (Class.SAID,)]
 
 
 def switched(a: Side, b: Side) -> tuple[str, ...]:

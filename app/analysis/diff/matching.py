@@ -27,6 +27,13 @@ class Pair:
         assert course is not None, "a pair has at least one side"
         return course.name
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its name, and how many pods had that name before it."""
+        course = self.a or self.b
+        assert course is not None, "a pair has at least one side"
+        return str(course.key), course.ordinal
+
     def side(self, which: str) -> Course | None:
         """The course on side `a` or `b`."""
         return self.a if which == "a" else self.b

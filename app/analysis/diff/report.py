@@ -212,6 +212,8 @@ def _difference(difference: Difference, a: Side) -> JsonObject:
         "chain": [*_names(difference.chain), difference.root.name],
         "consequences": list(_names(difference.below)),
     }
+    if difference.proof is not None:
+        body["proof"] = difference.proof.to_json()
     if parting is not None:
         body["parting"] = {
             "node": parting.node,

@@ -8,7 +8,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, Revision
-from app.domain.objects.profile import GATES, Profile
+from app.domain.objects.profile import GATES, RELEASE_RULES, Profile
 from app.domain.values.timestamps import SECOND, Instant
 
 
@@ -78,5 +78,6 @@ def switches_of(side: Side) -> Mapping[str, str]:
             for values in (quirks, allocator)
             for each in fields(values)
         },
+        **{f"rule {rule}": "on" if profile.follows(rule) else "off" for rule in RELEASE_RULES},
         **{f"gate {gate}": str(profile.enabled(gate)).lower() for gate in GATES},
     }

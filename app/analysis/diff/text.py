@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.analysis.diff import words
-from app.analysis.diff.causes import Difference, Root, RootKind
+from app.analysis.diff.causes import Difference, Proof, Root, RootKind
 from app.analysis.diff.classes import Aspect, Class
 from app.analysis.diff.inputs import Change
 from app.analysis.diff.matching import Pair
@@ -146,17 +146,22 @@ def end_page(report: EndReport) -> list[str]:
 def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason:
     match root.kind:
         case RootKind.SETTINGS:
-            text = f"settings: {_switches(report)}"
+            text = f"settings: {pages.shortened(root.text, SETTINGS_MAX)}"
         case RootKind.CHANGE:
             text = pages.shortened(f"{root.name} {root.text}", TEXT_MAX)
         case RootKind.END:
             text = f"{root.name}: {root.text}"
         case RootKind.UNKNOWN:
             text = root.text
-    return Reason(text=text, children=tuple(_difference(each) for each in below))
+    proofs = {each.proof for each in below}
+    proof = proofs.pop() if len(proofs) == 1 else None
+    if proof is not None and root.kind is not RootKind.SETTINGS:
+        text += f"; by {pages.shortened(proof.text, SETTINGS_MAX)}"
+    return Reason(text=text, children=tuple(_difference(each, proof) for each in below))
 
 
-def _difference(difference: Difference) -> Reason:
+def _difference(difference: Difference, known: Proof | None) -> Reason:
+    """A difference with what follows from it. `known` is a proof that was told above."""
     pair, parting = difference.pair, difference.parting
     classes = ", ".join(_class_text(each, pair) for each in difference.classes)
     when = timestamps.micro_text(Instant(difference.parted.time))
@@ -170,7 +175,10 @@ def _difference(difference: Difference) -> Reason:
         place = parting.device or parting.node or "the pod"
         a, b = (pages.shortened(said, TEXT_MAX) for said in (parting.a, parting.b))
         children.append(Reason(text=f"they part at {place}: in A {a}; in B {b}"))
-    children += [_difference(each) for each in difference.below]
+    proof = difference.proof
+    if proof is not None and proof != known:
+        children.append(Reason(text=f"by {pages.shortened(proof.text, SETTINGS_MAX)}"))
+    children += [_difference(each, proof or known) for each in difference.below]
     return Reason(text=text, children=tuple(children))
 
 

@@ -29,6 +29,11 @@ class Rewritten:
     count: int = 0
     examples: list[ObjectKey] = field(default_factory=list)
 
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """What it is about, and the words that differ."""
+        return self.what, self.before, self.after
+
 
 def parts(left: str, right: str) -> tuple[str, str]:
     """The words in which two texts differ; whole texts where one is not written."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from app.analysis.rehearse import versions
+from app.analysis.rehearse.attribution import Finding
 from app.analysis.replay.inputs import Input
 from app.domain.errors import Invalid, Rejected
 from app.domain.log import ObjectKey, Revision
@@ -40,6 +41,11 @@ class RefusedWrite:
     version: str = ""
     is_over_limit: bool = False
 
+    @property
+    def finding(self) -> Finding:
+        """What is refused and why, by which trials know it."""
+        return ("refused", str(self.key), self.text)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldsKept:
@@ -53,6 +59,11 @@ class FieldsKept:
     author: str
     texts: tuple[str, ...]
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Each field of the object, by which trials know it."""
+        return tuple(("dropped", str(self.key), text) for text in self.texts)
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Admission:
@@ -63,6 +74,12 @@ class Admission:
     refused: list[RefusedWrite] = field(default_factory=list)
     dropped: list[FieldsKept] = field(default_factory=list)
     doubtful: dict[ObjectKey, str] = field(default_factory=dict)
+
+    @property
+    def concerned(self) -> frozenset[ObjectKey]:
+        """The objects that are refused, or taken without some fields."""
+        refused = {each.key for each in self.refused}
+        return frozenset(refused | {each.key for each in self.dropped})
 
     def admit(self, given: Input, command: Command, objects: ObjectsReader) -> Command:
         """The write as the other release takes it. Raises Rejected."""

@@ -1,13 +1,14 @@
 """What a rehearsal found, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
-from app.analysis.diff.causes import Difference
+from app.analysis.diff.causes import Difference, Proof
 from app.analysis.diff.report import DiffReport, rewritten_json
 from app.analysis.rehearse.admission import FieldsKept, RefusedWrite
+from app.analysis.rehearse.attribution import Finding
 from app.analysis.rehearse.contents import Contents
 from app.analysis.rehearse.defects import Defects, Incidence
 from app.analysis.rehearse.versions import VersionUse
@@ -32,6 +33,7 @@ class Rehearsal:
     `recorded_with` are switches that the recorded control plane was found to have had, which the
     cluster keeps. `unapplied` are inputs that do not apply in B and did in A, but for those that
     are `refused`. `doubtful` are objects that both APIs refuse here though they were recorded.
+    `proofs` has the settings that runs have shown changes to come from, `trials` counts these runs.
     """
 
     history: str
@@ -53,6 +55,8 @@ class Rehearsal:
     defects: Defects
     unapplied: Sequence[Unapplied]
     doubts: Sequence[Doubt]
+    proofs: Mapping[Finding, Proof] = field(default_factory=dict)
+    trials: int = 0
 
     @property
     def is_quiet(self) -> bool:
@@ -86,6 +90,10 @@ class Rehearsal:
             return "no pod fares otherwise; only texts change"
         return "something changes"
 
+    def proof(self, finding: Finding) -> Proof | None:
+        """The settings that a change was shown to come from, if it was."""
+        return self.proofs.get(finding)
+
     @property
     def over_limit(self) -> list[RefusedWrite]:
         """The objects of which a list is too long there: slices that must be split, and others."""
@@ -101,16 +109,31 @@ class Rehearsal:
             "outcome": self.outcome,
             "settings": list(self.diff.switches),
             "refused": [
-                {**_write(each), "text": each.text, "version": each.version}
+                {
+                    **_write(each),
+                    "text": each.text,
+                    "version": each.version,
+                    **self._proof(each.finding),
+                }
                 for each in self.refused[:LISTED_MAX]
             ],
             "overLimit": [str(each.key) for each in self.over_limit[:LISTED_MAX]],
-            "fieldsDropped": [_kept(each) for each in self.dropped[:LISTED_MAX]],
+            "fieldsDropped": [
+                {**_kept(each), **self._proof(each.findings[0])}
+                for each in self.dropped[:LISTED_MAX]
+            ],
             "fieldsBeginToBeKept": [_kept(each) for each in self.begins[:LISTED_MAX]],
             "versions": [msgspec.to_builtins(each) for each in self.versions],
             "decisions": self.diff.to_json(),
-            "texts": [rewritten_json(each) for each in self.contents.texts[:LISTED_MAX]],
-            "fields": [rewritten_json(each) for each in self.contents.fields[:LISTED_MAX]],
+            "texts": [
+                {**rewritten_json(each), **self._proof(("text", *each.words))}
+                for each in self.contents.texts[:LISTED_MAX]
+            ],
+            "fields": [
+                {**rewritten_json(each), **self._proof(("field", *each.words))}
+                for each in self.contents.fields[:LISTED_MAX]
+            ],
+            "trials": self.trials,
             "followFromDecisions": self.contents.following,
             "defects": {
                 "repaired": list(self.defects.repaired),
@@ -129,6 +152,11 @@ class Rehearsal:
                 "doubts": msgspec.to_builtins(tuple(self.doubts)),
             },
         }
+
+    def _proof(self, finding: Finding) -> JsonObject:
+        """The settings of a change as a field, if any were found."""
+        proof = self.proof(finding)
+        return {} if proof is None else {"proof": proof.to_json()}
 
 
 def _write(write: RefusedWrite) -> JsonObject:

@@ -7,10 +7,13 @@ from app.analysis import profiles
 from app.analysis.diff import text as diff_text
 from app.analysis.diff import words
 from app.analysis.diff.causes import RootKind
+from app.analysis.diff.text import SETTINGS_MAX
+from app.analysis.diff.words import Rewritten
 from app.analysis.explain import pages
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.recordings import uncertainty
 from app.analysis.rehearse.admission import FieldsKept
+from app.analysis.rehearse.attribution import Finding
 from app.analysis.rehearse.defects import Incidence, Shows
 from app.analysis.rehearse.report import Rehearsal
 
@@ -82,15 +85,15 @@ def reasons_of(report: Rehearsal) -> list[Reason]:
     branches = (
         _branch("the API refuses", _refusals(report)),
         _branch("API versions", _versions(report)),
-        _branch("fields are no longer kept", _fields_kept(report.dropped)),
+        _branch("fields are no longer kept", _fields_kept(report, report.dropped)),
         _branch(
             "fields begin to be kept; decisions here are made without them",
-            _fields_kept(report.begins),
+            _fields_kept(report, report.begins),
         ),
         _branch(_decisions_text(report), _decisions(report)),
         _branch("known defects that show", _incidents(report.defects.changing)),
-        _branch("texts", [words.reason_of(each) for each in report.contents.texts]),
-        _branch("contents", [words.reason_of(each) for each in report.contents.fields]),
+        _branch("texts", _rewritten(report, "text", report.contents.texts)),
+        _branch("contents", _rewritten(report, "field", report.contents.fields)),
     )
     reasons = [reason for branch in branches for reason in branch]
     if reasons and report.contents.following:
@@ -105,21 +108,34 @@ def _branch(title: str, children: Iterable[Reason]) -> list[Reason]:
     return [Reason(text=title, children=below, is_kept=True)] if below else []
 
 
+def _by(report: Rehearsal, finding: Finding) -> str:
+    """The settings that a change comes from, as the end of its line."""
+    proof = report.proof(finding)
+    return "" if proof is None else f"; by {pages.shortened(proof.text, SETTINGS_MAX)}"
+
+
+def _rewritten(report: Rehearsal, kind: str, entries: Sequence[Rewritten]) -> Iterator[Reason]:
+    for each in entries:
+        reason = words.reason_of(each)
+        why = _by(report, (kind, *each.words)).removeprefix("; ")
+        yield replace(reason, children=(Reason(text=why),)) if why else reason
+
+
 def _refusals(report: Rehearsal) -> Iterator[Reason]:
     """Refused writes, those with one text together; lists that are too long first."""
-    grouped: dict[tuple[bool, str, str], dict[str, None]] = {}
+    grouped: dict[tuple[bool, str, str, str], dict[str, None]] = {}
     for each in sorted(report.refused, key=lambda each: not each.is_over_limit):
         # Texts name their object; without its name equal ones are told apart.
         text = each.text.replace(f'"{each.key.name}" ', "") if each.key.name else each.text
-        place = (each.is_over_limit, text, each.version)
+        place = (each.is_over_limit, text, each.version, _by(report, each.finding))
         grouped.setdefault(place, {})[str(each.key)] = None
-    for (is_over_limit, text, version), names in grouped.items():
+    for (is_over_limit, text, version, why), names in grouped.items():
         cure = ""
         if is_over_limit:
             slices = any(name.startswith("resourceslices") for name in names)
             cure = "; it must be split" if slices else "; it is over a limit"
         written = f" (written as {version})" if version else ""
-        yield Reason(text=f"{text}{written}{cure}: {listed(list(names), len(names))}")
+        yield Reason(text=f"{text}{written}{cure}: {listed(list(names), len(names))}{why}")
 
 
 def _versions(report: Rehearsal) -> Iterator[Reason]:
@@ -133,13 +149,13 @@ def _versions(report: Rehearsal) -> Iterator[Reason]:
         )
 
 
-def _fields_kept(entries: Sequence[FieldsKept]) -> Iterator[Reason]:
-    grouped: dict[str, dict[str, None]] = {}
+def _fields_kept(report: Rehearsal, entries: Sequence[FieldsKept]) -> Iterator[Reason]:
+    grouped: dict[tuple[str, str], dict[str, None]] = {}
     for entry in entries:
-        for text in entry.texts:
-            grouped.setdefault(text, {})[str(entry.key)] = None
-    for text, names in grouped.items():
-        yield Reason(text=f"{text}: {listed(list(names), len(names))}")
+        for text, finding in zip(entry.texts, entry.findings, strict=True):
+            grouped.setdefault((text, _by(report, finding)), {})[str(entry.key)] = None
+    for (text, why), names in grouped.items():
+        yield Reason(text=f"{text}: {listed(list(names), len(names))}{why}")
 
 
 def _decisions_text(report: Rehearsal) -> str:

@@ -58,7 +58,8 @@ class ApiLimits:
     `timelines_at_once_max` whole timelines are read at a time.
     Histories of up to `scan_events_max` events are looked at for known defects.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
-    `diff_events_max` events of each history.
+    `diff_events_max` events of each history; `rehearse_runs_max` runs say which setting of another
+    release changes what.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -92,6 +93,7 @@ class ApiLimits:
     diffs_at_once_max: int = 1
     diff: DiffBounds = DiffBounds()
     diff_events_max: int = 500_000
+    rehearse_runs_max: int = 64
     lanes: LaneBounds = LaneBounds()
     map: MapBounds = MapBounds()
     attempts_max: int = 100

@@ -81,4 +81,5 @@ def api_limits(settings: Settings) -> ApiLimits:
         timelines_at_once_max=settings.timelines_at_once_max,
         diff=diff_bounds(settings),
         diff_events_max=settings.diff_events_max,
+        rehearse_runs_max=settings.rehearse_runs_max,
     )

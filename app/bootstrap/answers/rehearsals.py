@@ -30,6 +30,7 @@ async def rehearse(
         exhibits=titles(),
         bounds=diff_bounds(settings),
         events_max=settings.diff_events_max,
+        runs_max=settings.rehearse_runs_max,
     )
     return await worlds.rehearse(
         store.log, history, wanted, ForkPlanes(settings), progress=progress

@@ -152,7 +152,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "daemon-sets": lambda s: WorkloadReconciler(DAEMON_SETS, s.options.pace),
     "jobs": lambda s: WorkloadReconciler(JOBS, s.options.pace),
     "quotas": lambda _: QuotaReconciler(),
-    "pool-status": lambda s: PoolStatusReconciler(sums_up=s.profile.version >= "1.37"),
+    "pool-status": lambda s: PoolStatusReconciler(sums_up=s.profile.follows(profiles.POOL_STATUS)),
     "slice-patches": lambda _: PatchWarningReconciler(),
     "kubelet": lambda _: KubeletReconciler(),
     "event-expiry": lambda s: EventExpiryReconciler(s.options.event_ttl or 0),
@@ -413,4 +413,4 @@ def _acts_apart(options: Options) -> int | None:
 
 
 def _rule_version(setting: _Setting) -> str:
-    return "v1" if setting.profile.version >= "1.37" else "v1beta2"
+    return "v1" if setting.profile.follows(profiles.RULE_VERSION) else "v1beta2"

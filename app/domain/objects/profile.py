@@ -77,6 +77,29 @@ FIXED: Mapping[str, str] = {
 """Gates that keep their default, and why. Switching one would change nothing, so it is refused."""
 
 
+CONFIGURATIONS = "configurations"
+POOLS = "pools"
+SELECTOR_ERRORS = "selector-errors"
+POOL_STATUS = "pool-status"
+RULE_VERSION = "rule-version"
+RANGE_BOUNDS = "range-bounds"
+SERVICE_NAMES = "service-names"
+
+RELEASE_RULES: Mapping[str, tuple[Minor, str]] = {
+    CONFIGURATIONS: (37, "configurations for a whole claim list no requests"),
+    POOLS: (37, "a pool that mode All cannot use rejects its node only"),
+    SELECTOR_ERRORS: (37, "errors of selectors name the device"),
+    POOL_STATUS: (37, "a status of pools names incomplete ones and sums up"),
+    RULE_VERSION: (37, "the status of DeviceTaintRules is written in v1"),
+    RANGE_BOUNDS: (37, "ranges of capacity end at 2^63 - 1"),
+    SERVICE_NAMES: (37, "names of services may begin with a digit"),
+}
+"""What changes with a release and has neither a gate nor a quirk: since which one, and what.
+
+Parity: allocator.md 10.2 and 11, controllers.md 10, objects.md 7.4 and 15.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """One release and the gates that were set by hand.
@@ -84,12 +107,16 @@ class Profile:
     `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. With
     `empty_rules_taint` a DeviceTaintRule without selector taints every device (Q14). A release of
     `PATCHES` may be given too: then `version` becomes its minor release and `patch` names it.
-    Raises InputError for a release or gate that is not known, and for a gate that is `FIXED`.
+    `rules` holds deviations from `RELEASE_RULES`, and with `rules_unseen` the scheduler sees no
+    DeviceTaintRules whatever the release (C24): both are for trials of one setting alone.
+    Raises InputError for a release, gate or rule that is not known, and for a gate that is `FIXED`.
     """
 
     version: str = DEFAULT_VERSION
     gates: Mapping[str, bool] = field(default_factory=dict)
     empty_rules_taint: bool = True
+    rules: Mapping[str, bool] = field(default_factory=dict)
+    rules_unseen: bool = False
     patch: str = field(init=False, default="")
     _on: frozenset[str] = field(init=False, repr=False, compare=False)
 
@@ -105,6 +132,11 @@ class Profile:
             raise InputError(
                 f"there is no feature gate {unknown[0]!r}",
                 cure=f"the known ones are {', '.join(GATES)}",
+            )
+        if unknown := sorted(set(self.rules) - set(RELEASE_RULES)):
+            known = ", ".join(RELEASE_RULES)
+            raise InputError(
+                f"there is no rule of a release {unknown[0]!r}", cure=f"the known ones are {known}"
             )
         place = VERSIONS.index(self.version)
         for name, reason in FIXED.items():
@@ -124,7 +156,11 @@ class Profile:
     @property
     def ignores_rules(self) -> bool:
         """True when the scheduler of this release does not see DeviceTaintRules (C24)."""
-        return bool(self.patch)
+        return bool(self.patch) or self.rules_unseen
+
+    def follows(self, rule: str) -> bool:
+        """True when a rule of `RELEASE_RULES` holds."""
+        return self.rules.get(rule, self.minor >= RELEASE_RULES[rule][0])
 
     @property
     def open_gates(self) -> frozenset[str]:
@@ -160,8 +196,8 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
     Gates of `FIXED` are passed over: histories from before they were refused may name them, and
     they had no effect there either.
 
-    The quirk C24 is a matter of the profile: switched on it makes 1.36 a 1.36.2, off the reverse.
-    So is Q14, which decides how devices look.
+    The quirk C24 is a matter of the profile: switched on it makes 1.36 a 1.36.2, off the reverse;
+    in other releases it is switched by itself. So is Q14, which decides how devices look.
     """
     version = settings.get("profile", DEFAULT_VERSION)
     gates = settings.get("gates", {})
@@ -174,9 +210,17 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
         version = "1.36.2"
     elif c24 is False:
         version = PATCHES.get(version, version)
+    rules = settings.get("rules", {})
+    known_rules = rules if isinstance(rules, Mapping) else {}
     switched = {str(name): on is True for name, on in gates.items() if name not in FIXED}
     empty_rules_taint = switched_quirks.get("q14") is not False
-    return Profile(version=version, gates=switched, empty_rules_taint=empty_rules_taint)
+    return Profile(
+        version=version,
+        gates=switched,
+        empty_rules_taint=empty_rules_taint,
+        rules={str(name): on is True for name, on in known_rules.items()},
+        rules_unseen=c24 is True and version not in PATCHES,
+    )
 
 
 def nearest_to(release: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import msgspec
 from anyio import lowlevel
 
+from app.analysis.diff import causes
 from app.analysis.diff import compare as comparing
 from app.analysis.diff.causes import Difference
 from app.analysis.diff.classes import Class
@@ -21,8 +22,6 @@ from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.recordings import recorded_gates
 from app.analysis.rehearse import contents, defects, kept, versions
-from app.analysis.rehearse.admission import Admission
-from app.analysis.rehearse.contents import Following
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.replay import differences
 from app.analysis.replay.differences import Aspect, Compared
@@ -32,21 +31,18 @@ from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import Sighting
 from app.domain.controllers import registry
 from app.domain.errors import InputError
-from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision
+from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import diffing, recorded_doubts
+from app.service.rehearsing.runs import World, Worlds
+from app.service.rehearsing.trials import Trials, changes, findings_of, pod_finding
 from app.service.replays.deciding import continuing
-from app.service.replays.deciding.altered import Admit, Alteration
 from app.service.replays.deciding.continuing import Control, Planes
-from app.service.replays.deciding.replay import ControlPlane
-from app.service.replays.deciding.run import Run
 from app.service.replays.replaying import Progress, silent
 from app.service.replays.scanning import PAGE, TURN
 from app.service.replays.verifying import switches_of as rule_switches
-
-_SELF = Actor(user="redra:rehearsal")
 
 _PLACEMENTS = frozenset((Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS))
 
@@ -57,7 +53,8 @@ class Wanted:
 
     Gates and quirks that the settings of the history name, or that its recording shows, stay.
     `exhibits` has number and title of each incident of the gallery. A history of more than
-    `events_max` events is refused.
+    `events_max` events is refused. `runs_max` bounds the trials that say which setting a change
+    comes from.
     """
 
     release: str
@@ -67,6 +64,7 @@ class Wanted:
     exhibits: Mapping[str, tuple[str, str]]
     bounds: DiffBounds = DiffBounds()
     events_max: int = 500_000
+    runs_max: int = 64
 
 
 async def rehearse(
@@ -93,71 +91,64 @@ async def rehearse(
     )
     source = under(recorded, "", control.switches)
     target = under(source, wanted.release, Switches(gates=wanted.gates, quirks=wanted.quirks))
-    ours = _Plane(planes.altered(source, history.seed))
-    theirs = _Plane(planes.altered(target, history.seed))
-    admission = Admission(source=ours.rules, target=theirs.rules)
-    worlds = _Worlds(
-        control=control,
-        source=source,
-        target=target,
-        before=await _run(control, ours.plane, None),
-        after=await _run(control, theirs.plane, admission.admit),
-        admission=admission,
+    worlds = Worlds(control=control, planes=planes, seed=history.seed)
+    before = await worlds.world(source)
+    after = await worlds.world(target, before.rules)
+    compared = differences.compare(
+        control.runs.recording.trace, before.run.trace, before.rules.schemas
     )
-    return await _report(log, history, wanted, worlds)
+    trials = Trials(
+        worlds=worlds,
+        before=before,
+        after=after,
+        unlike=frozenset(_unlike(before, control, compared)),
+        bounds=wanted.bounds,
+        runs_max=wanted.runs_max,
+    )
+    return await _report(log, history, wanted, trials, progress)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Worlds:
-    """Both worlds after their runs, and the API of the second."""
+def _unlike(before: World, control: Control, compared: Compared) -> dict[str, ObjectKey]:
+    """The pods and claims that are decided otherwise than recorded without any change."""
+    keys = {**before.run.trace.keys, **control.runs.recording.trace.keys}
+    return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in _PLACEMENTS}
 
-    control: Control
-    source: HistoryInfo
-    target: HistoryInfo
-    before: Run
-    after: Run
-    admission: Admission
 
-    def unlike(self, compared: Compared) -> dict[str, ObjectKey]:
-        """The pods and claims that are decided otherwise than recorded without any change."""
-        keys = {**self.before.trace.keys, **self.control.runs.recording.trace.keys}
-        return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in _PLACEMENTS}
-
-    def unapplied(self) -> list[Unapplied]:
-        """The inputs that the second world alone leaves out, but for those that it refuses."""
-        known = {each.revision for each in self.before.unapplied}
-        known |= {each.revision for each in self.admission.refused}
-        return [each for each in self.after.unapplied if each.revision not in known]
+def _unapplied(before: World, after: World) -> list[Unapplied]:
+    """The inputs that the second world alone leaves out, but for those that it refuses."""
+    assert after.admission is not None, "its API judges the recording"
+    known = {each.revision for each in before.run.unapplied}
+    known |= {each.revision for each in after.admission.refused}
+    return [each for each in after.run.unapplied if each.revision not in known]
 
 
 async def _report(
-    log: EventLog, history: HistoryInfo, wanted: Wanted, worlds: _Worlds
+    log: EventLog, history: HistoryInfo, wanted: Wanted, trials: Trials, progress: Progress
 ) -> Rehearsal:
-    """What the two worlds do not have in common."""
-    control, admission = worlds.control, worlds.admission
+    """What the two worlds do not have in common, and which setting that comes from."""
+    before, after, control = trials.before, trials.after, trials.worlds.control
+    admission = after.admission
+    assert admission is not None, "its API judges the recording"
     source, target = admission.source, admission.target
     recording = control.runs.recording
-    sides = (
-        _side(worlds.source, worlds.before, control),
-        _side(worlds.target, worlds.after, control),
-    )
-    diff = await diffing.drive(comparing.compare(*sides, wanted.bounds))
-    compared = differences.compare(recording.trace, worlds.before.trace, source.schemas)
-    unlike = worlds.unlike(compared)
+    diff = await diffing.drive(comparing.compare(before.side, after.side, wanted.bounds))
+    compared = differences.compare(recording.trace, before.run.trace, source.schemas)
+    unlike = _unlike(before, control, compared)
     same, decided = contents.counted(compared)
     diff, aside = _sorted(diff, set(unlike.values()))
-    changed = {
-        course.uid
-        for each in (*diff.differences, *aside)
-        for course in (each.pair.a, each.pair.b)
-        if course is not None
-    }
-    named = {each.key for each in admission.refused} | {each.key for each in admission.dropped}
+    fared = [each.pair for each in (*diff.differences, *aside)]
+    changed = changes(before, after, fared, trials.unlike)
+    sure = [each.pair for each in diff.differences]
+    search = await trials.search(findings_of(sure, changed, admission), progress)
+    proofs = trials.in_words(search)
+    for each in diff.differences:
+        if proof := proofs.get(pod_finding(each.pair)):
+            causes.prove(each, proof)
     return Rehearsal(
         history=history.name,
         revision=wanted.until,
-        source=_release(worlds.source),
-        target=_release(worlds.target),
+        source=before.side.name,
+        target=after.side.name,
         diff=diff,
         aside=aside,
         unlike=sorted(unlike.values()),
@@ -169,21 +160,17 @@ async def _report(
         begins=kept.begins(recording.inputs, source, target),
         doubtful=admission.doubtful,
         versions=versions.used(recording.inputs, source.profile, target.profile),
-        contents=contents.changed(
-            worlds.before.trace,
-            worlds.after.trace,
-            Following(pods=frozenset(changed), objects=frozenset(named)),
-            target.schemas,
-            frozenset(unlike),
-        ),
+        contents=changed,
         defects=defects.compared(
-            switches_of(sides[0]),
-            switches_of(sides[1]),
-            (await _sightings(sides[0]), await _sightings(sides[1])),
+            switches_of(before.side),
+            switches_of(after.side),
+            (await _sightings(before.side), await _sightings(after.side)),
             wanted.exhibits,
         ),
-        unapplied=worlds.unapplied(),
+        unapplied=_unapplied(before, after),
         doubts=await recorded_doubts.doubts_of(log, history),
+        proofs=proofs,
+        trials=search.runs,
     )
 
 
@@ -200,31 +187,6 @@ def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo
     profiles.from_settings(settings)
     registry.options_from(settings)
     return msgspec.structs.replace(history, settings=settings)
-
-
-class _Plane:
-    """A control plane with its rules."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self.plane = plane
-        self.rules = plane.rules(Switches())
-
-
-async def _run(control: Control, plane: ControlPlane, admit: Admit | None) -> Run:
-    """The recorded inputs in a world of their own."""
-    alteration = Alteration(edits=lambda _: (), actor=_SELF, control=control.readiness)
-    if admit is not None:
-        alteration = replace(alteration, admit=admit)
-    # The switches are in the settings of that world.
-    variant = replace(control.variant, switches=Switches())
-    return await control.runs.run(variant, keep_events=True, plane=plane, alteration=alteration)
-
-
-def _side(info: HistoryInfo, run: Run, control: Control) -> Side:
-    """One world; both go on alike after the recording, until what was under way has ended."""
-    return replace(
-        diffing.side_of(info, run.timeline.events, _release(info)), until=control.runs.last
-    )
 
 
 def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[Difference]]:
@@ -275,8 +237,3 @@ async def _with_gates(log: EventLog, history: HistoryInfo) -> HistoryInfo:
             return msgspec.structs.replace(history, settings=settings)
         after = page[-1].revision
     return history
-
-
-def _release(info: HistoryInfo) -> str:
-    profile = profiles.from_settings(info.settings)
-    return profile.patch or profile.version

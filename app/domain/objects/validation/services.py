@@ -6,6 +6,7 @@ Parity: objects.md 15.1; the texts are upstream's.
 import ipaddress
 from collections.abc import Sequence
 
+from app.domain.objects import profile as profiles
 from app.domain.objects.field_errors import (
     FieldError,
     duplicate,
@@ -28,15 +29,13 @@ AFFINITIES = ("ClientIP", "None")
 FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 POLICIES = ("Cluster", "Local")
 AFFINITY_SECONDS_MAX = 86_400
-RELAXED_NAMES_SINCE = 37
-"""The first minor release in which the name of a service may begin with a digit."""
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
     """A new service."""
     errors: list[FieldError] = []
     name = meta.name(tree)
-    if context.profile.minor < RELAXED_NAMES_SINCE and name[:1].isdigit():
+    if not context.profile.follows(profiles.SERVICE_NAMES) and name[:1].isdigit():
         errors.append(invalid("metadata.name", name, names.LABEL_1035_MESSAGE))
     return errors + _check(tree)
 

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from app.domain.objects import profile as profiles
 from app.domain.objects.field_errors import (
     FieldError,
     duplicate,
@@ -198,7 +199,7 @@ def _step(
         return [invalid(f"{place}.step", str(step), "must be greater than zero")]
     errors: list[FieldError] = []
     named = ((f"{path}.default", default), (f"{place}.min", low), (f"{place}.max", high))
-    if context.profile.minor >= 37:
+    if context.profile.follows(profiles.RANGE_BOUNDS):
         largest = quantity.from_integer(INTEGER_MAX)
         for name, value in (*named, (f"{place}.step", step)):
             if value is not None and quantity.compare(value, largest) > 0:

@@ -1,0 +1,64 @@
+"""One world of a rehearsal: the recorded inputs of a history under some settings."""
+
+from dataclasses import dataclass, replace
+
+from app.analysis.diff.sides import Side
+from app.analysis.rehearse.admission import Admission
+from app.analysis.replay.variants import Switches
+from app.domain.log import Actor, HistoryInfo
+from app.domain.objects import profile as profiles
+from app.domain.objects.rules import Rules
+from app.service import diffing
+from app.service.replays.deciding.altered import Alteration
+from app.service.replays.deciding.continuing import Control, Planes
+from app.service.replays.deciding.run import Run
+
+_SELF = Actor(user="redra:rehearsal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class World:
+    """What came of the inputs. `admission` is its API where another one judged the recording."""
+
+    info: HistoryInfo
+    rules: Rules
+    run: Run
+    side: Side
+    admission: Admission | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worlds:
+    """Makes worlds that are alike but for their settings."""
+
+    control: Control
+    planes: Planes
+    seed: int
+
+    async def world(self, info: HistoryInfo, source: Rules | None = None) -> World:
+        """The recorded inputs under the settings of `info`.
+
+        With `source`, the rules under which they were written, its API judges each of them.
+        """
+        control = self.control
+        plane = self.planes.altered(info, self.seed)
+        rules = plane.rules(Switches())
+        alteration = Alteration(edits=lambda _: (), actor=_SELF, control=control.readiness)
+        admission = None
+        if source is not None:
+            admission = Admission(source=source, target=rules)
+            alteration = replace(alteration, admit=admission.admit)
+        # The switches are in the settings of that world.
+        variant = replace(control.variant, switches=Switches())
+        run = await control.runs.run(variant, keep_events=True, plane=plane, alteration=alteration)
+        # Both go on alike after the recording, until what was under way has ended.
+        side = replace(
+            diffing.side_of(info, run.timeline.events, release_of(info)), until=control.runs.last
+        )
+        return World(info=info, rules=rules, run=run, side=side, admission=admission)
+
+
+def release_of(info: HistoryInfo) -> str:
+    """The release that a history imitates, with the patch level where that matters."""
+    profile = profiles.from_settings(info.settings)
+    return profile.patch or profile.version

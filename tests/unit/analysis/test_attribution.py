@@ -1,0 +1,106 @@
+"""The search for settings against an exhaustive one over worlds that a machine made up.
+
+A made-up world says of each finding, for each set of settings switched back, whether it shows. The
+model tries all sets; the search may try few of them.
+"""
+
+import itertools
+import random
+
+import pytest
+
+from app.analysis.rehearse import attribution
+from app.analysis.rehearse.attribution import Attribution, Finding, SettingsSearch
+from tests import draws
+
+NAMES = ("quirk a", "quirk b", "rule c", "gate d", "gate e", "gate f", "profile")
+
+Needs = dict[Finding, list[frozenset[str]]]
+"""The sets each of which, as it was, is enough for the finding not to show."""
+
+
+def searched(needs: Needs, names: tuple[str, ...], runs_max: int = 10_000) -> SettingsSearch:
+    search = SettingsSearch(settings=names, findings=tuple(needs), runs_max=runs_max)
+    steps = search.steps()
+    tried: set[frozenset[str]] = set()
+    try:
+        back = next(steps)
+        while True:
+            assert back not in tried, "a world is run once"
+            assert back not in (frozenset(), frozenset(names)), "both worlds are known"
+            tried.add(back)
+            back = steps.send(frozenset(f for f in needs if shows(needs[f], back)))
+    except StopIteration:
+        assert search.runs == len(tried)
+        return search
+
+
+def shows(sets: list[frozenset[str]], back: frozenset[str]) -> bool:
+    return not any(each <= back for each in sets)
+
+
+def smallest(sets: list[frozenset[str]], names: tuple[str, ...]) -> int:
+    """The size of the smallest set that is enough, by trying all."""
+    for size in range(len(names) + 1):
+        for back in itertools.combinations(names, size):
+            if not shows(sets, frozenset(back)):
+                return size
+    raise AssertionError("all of them are enough")
+
+
+@pytest.mark.parametrize("seed", range(200 if draws.WHOLE else 60))
+def test_search_finds_minimal_sets_and_every_single_setting(seed: int) -> None:
+    drawn = random.Random(seed)
+    names = NAMES[: drawn.randrange(1, len(NAMES) + 1)]
+    needs: Needs = {
+        ("pod", str(number)): [
+            frozenset(drawn.sample(names, drawn.randrange(1, min(4, len(names)) + 1)))
+            for _ in range(drawn.randrange(1, 3))
+        ]
+        for number in range(drawn.randrange(1, 6))
+    }
+    search = searched(needs, names)
+    assert search.attributions.keys() == needs.keys()
+    for finding, found in search.attributions.items():
+        back = frozenset(found.settings)
+        assert found.is_minimal
+        assert not shows(needs[finding], back)
+        for each in back:
+            assert shows(needs[finding], back - {each}), "none can be left out"
+        least = smallest(needs[finding], names)
+        assert (least == 1) is (len(back) == 1)
+        assert found.is_smallest
+
+
+@pytest.mark.parametrize("runs_max", range(8))
+def test_search_claims_nothing_that_was_not_tried(runs_max: int) -> None:
+    needs: Needs = {
+        ("pod", "one"): [frozenset(("gate f",))],
+        ("pod", "both"): [frozenset(("quirk a", "profile"))],
+    }
+    search = searched(needs, NAMES, runs_max)
+    assert search.runs <= runs_max
+    for finding, found in search.attributions.items():
+        assert not shows(needs[finding], frozenset(found.settings))
+        if found.is_minimal and len(found.settings) < len(NAMES):
+            assert frozenset(found.settings) in needs[finding]
+    if runs_max == 0:
+        nothing = Attribution(settings=NAMES, is_minimal=False, is_smallest=False)
+        assert set(search.attributions.values()) == {nothing}
+
+
+def test_one_setting_among_many_takes_few_runs() -> None:
+    names = tuple(f"gate {number}" for number in range(64))
+    needs: Needs = {("pod", str(n)): [frozenset(("gate 41",))] for n in range(1_000)}
+    search = searched(needs, names)
+    assert set(search.attributions.values()) == {Attribution(settings=("gate 41",))}
+    assert search.runs <= 12
+
+
+def test_what_differs_are_quirks_rules_gates_and_another_minor_release() -> None:
+    before = {"profile": "1.36.2", "quirk c24": "on", "gate X": "true", "rule y": "off"}
+    after = {"profile": "1.37", "quirk c24": "off", "gate X": "true", "rule y": "on"}
+    assert attribution.differing(before, after) == ("quirk c24", "rule y", "profile")
+    patched = {**before, "profile": "1.36", "quirk c24": "off"}
+    assert attribution.differing(before, patched) == ("quirk c24",)
+    assert attribution.mixed(before, after, ("rule y",)) == {**after, "rule y": "off"}
