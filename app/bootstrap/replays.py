@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from app.analysis.recordings import recorded_gates
+from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideReport
 from app.bootstrap import history_settings, verifying_workers
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
@@ -110,11 +111,12 @@ async def decide(
     progress: Progress,
     pace: str = Pacing.RECORDED,
     profile: str | None = None,
+    sought: Sought | None = None,
 ) -> DecideReport:
     """Keep what came from outside, decide the rest again, and compare.
 
     `pace` is recorded or virtual (`deciding.Pacing`), `profile` the release to decide as, None for
-    that of the history.
+    that of the history. Only what is `sought` is looked for, when it is given.
     """
     stored = await find_history(store, name)
     info = await as_asked(store, settings, stored, profile)
@@ -127,6 +129,7 @@ async def decide(
         proofs=proofs_of(settings, info, stored),
         pace=Pacing(pace),
         progress=progress,
+        sought=sought,
     )
 
 

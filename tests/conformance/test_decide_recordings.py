@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay.classes import Reason
+from app.analysis.replay.classes import Reason, Sought
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import ViolationKind
@@ -226,3 +226,18 @@ async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_
     assert report.aspects[Aspect.DEVICES].different[Reason.IGNORED_RULES] == 4
     assert report.aspects[Aspect.EVICTIONS].different == {Reason.IGNORED_RULES: 3}
     assert report.explained
+
+
+async def test_difference_that_is_sought_is_judged_as_in_the_whole_report():
+    name = "b-mig-partitions"
+    whole = await decided(name)
+    listed = {str(each) for each in whole.differences}
+    reason, aspect = next(iter({(each.reason, each.aspect) for each in whole.differences}))
+    sought = Sought(reason=reason, aspect=aspect.value)
+    report = await replay(replays.decide, name, sought=sought)
+    assert (reason, aspect) in {(each.reason, each.aspect) for each in report.differences}
+    assert {str(each) for each in report.differences} <= listed
+    assert report.runs <= whole.runs
+    nothing = Sought(reason=Reason.RACE, aspect=Aspect.RULES.value)
+    report = await replay(replays.decide, name, sought=nothing)
+    assert (report.differences, report.runs) == ((), 0)

@@ -95,6 +95,15 @@ class Material:
         """The objects that a candidate has, in the order of their first steps."""
         return list(dict.fromkeys(self.steps[n].event.key for n in sorted(candidate.kept)))
 
+    def began(self, key: ObjectKey) -> Instant:
+        """When an object was first written."""
+        return self.steps[self.by_key[key][0]].time
+
+    def ended(self, key: ObjectKey) -> Instant | None:
+        """When an object was deleted; None when it is there at the end."""
+        last = self.steps[self.by_key[key][-1]]
+        return last.time if last.event.type is EventType.OBJECT_DELETED else None
+
     def slices_of(self, driver: str, pool: str) -> frozenset[ObjectKey]:
         """The slices of a pool, of all its generations."""
         return self._pools.get((driver, pool), frozenset())

@@ -93,14 +93,20 @@ class Violated:
         """As it is written."""
         return f"violation {self.rule}".strip()
 
-    def sighting(self, trial: Trial) -> Sighting | None:
-        """The first violation of the kind; None when there is none."""
-        violations = self._violations(trial)
-        if not violations:
-            return None
-        first = violations[0]
-        until = first.begin.time if first.kind is not ViolationKind.LATE else None
-        return Sighting(objects=first.objects, at=until, text=str(first))
+    def sightings(self, trial: Trial) -> list[Sighting]:
+        """The violations of the kind, gravest first."""
+        return [
+            Sighting(
+                objects=each.objects,
+                at=each.begin.time if each.kind is not ViolationKind.LATE else None,
+                text=str(each),
+            )
+            for each in self._violations(trial)
+        ]
+
+    def seen_in(self, trial: Trial) -> Sequence[Sequence[Event]]:
+        """The events that show it."""
+        return (trial.events,)
 
     def settled(self, trial: Trial) -> "Violated":
         """With the rule and kind that the history shows."""
@@ -147,27 +153,30 @@ class PodCondition:
         reason = f" because {self.because}" if self.because else ""
         return f"{self.word} {self.pod}".strip() + reason
 
-    def sighting(self, trial: Trial) -> Sighting | None:
-        """Where a pod shows it first; with no cause settled, what is so to the end counts most."""
+    def sightings(self, trial: Trial) -> list[Sighting]:
+        """Where pods show it first; with no cause settled, what is so to the end counts most."""
         chosen = self._chosen(trial.events)
-        if chosen is None:
-            return None
-        event, message, _ = chosen
-        text = f"{event.key}: {message}"
-        return Sighting(objects=(event.key,), at=event.stamp.time, text=text)
+        return [
+            Sighting(objects=(event.key,), at=event.stamp.time, text=f"{event.key}: {message}")
+            for event, message, _ in chosen
+        ]
+
+    def seen_in(self, trial: Trial) -> Sequence[Sequence[Event]]:
+        """The events that show it."""
+        return (trial.events,)
 
     def settled(self, trial: Trial) -> "PodCondition":
         """With the kinds of causes that the history shows."""
-        chosen = self._chosen(trial.events)
-        assert chosen is not None, "the history shows it"
-        causes = frozenset(_causes(chosen[1]))
+        _, message, decision = self._chosen(trial.events)[0]
+        causes = frozenset(_causes(message))
         about = {each for each in causes if any(word in each for word in _ABOUT_DEVICES)}
         # A text that only the decision has is the cause to keep, be it the main one or not.
-        is_told = self.because in chosen[1]
-        device = _main_cause(chosen[2]) if is_told else ""
+        is_told = self.because in message
+        device = _main_cause(decision) if is_told else ""
         return replace(self, needed=frozenset(about or causes), known=causes, device=device)
 
-    def _chosen(self, events: Sequence[Event]) -> _Said | None:
+    def _chosen(self, events: Sequence[Event]) -> list[_Said]:
+        """One of each pod that has the condition, the one that counts most first."""
         said: list[_Said] = []
         passed: set[str] = set()
         decisions: dict[tuple[str, str], Event] = {}
@@ -183,9 +192,12 @@ class PodCondition:
             elif event.type is EventType.OBJECT_DELETED or core.node_name(event.object):
                 passed.add(event.uid)
         if not said or self.known is not None or self.word == "evicted":
-            return next(iter(said), None)
-        lasting = [each for each in said if each[0].uid not in passed] or said
-        return lasting[-1]
+            chosen = said
+        else:
+            # The last that is said of a pod that is so to the end.
+            chosen = [each for each in said if each[0].uid not in passed] or said
+            chosen = chosen[::-1]
+        return list({each[0].uid: each for each in chosen[::-1]}.values())[::-1]
 
     def _message(self, event: Event, decision: Event | None) -> str | None:
         if not self._is_meant(event.key) or event.type is EventType.OBJECT_DELETED:
@@ -232,18 +244,22 @@ class Differing:
         """As it is written."""
         return f"differs {self.words}" + ("" if self.kind is None else f" {self.kind.value}")
 
-    def sighting(self, trial: Trial) -> Sighting | None:
-        """The first pod that fares differently."""
-        differing = self._pairs(trial)
-        if not differing:
-            return None
-        at, pair, kinds = differing[0]
-        courses = [course for course in (pair.a, pair.b) if course is not None]
-        return Sighting(
-            objects=tuple(dict.fromkeys(course.key for course in courses)),
-            at=Instant(at + SECOND),
-            text=f"pod {pair.name}: {', '.join(kinds)}",
-        )
+    def sightings(self, trial: Trial) -> list[Sighting]:
+        """The pods that fare differently, the first first."""
+        return [
+            Sighting(
+                objects=tuple(
+                    dict.fromkeys(each.key for each in (pair.a, pair.b) if each is not None)
+                ),
+                at=Instant(at + SECOND),
+                text=f"pod {pair.name}: {', '.join(kinds)}",
+            )
+            for at, pair, kinds in self._pairs(trial)
+        ]
+
+    def seen_in(self, trial: Trial) -> Sequence[Sequence[Event]]:
+        """The events of both."""
+        return (trial.under(self.a).events, trial.under(self.b).events)
 
     def settled(self, trial: Trial) -> "Differing":
         """With the class that the history shows first."""

@@ -49,6 +49,12 @@ _WORKLOADS = (
 DEPTH_MAX = 32
 """How deep in an object parts are looked for."""
 
+SIGHTINGS_MAX = (12, 6, 3, 2, 2)
+"""How many sightings are tried with the least around them, with more, and so on."""
+
+HALVES = 32
+"""An end is found to such a part of the steps; single steps are tried later anyway."""
+
 ROUNDS_MAX = 100
 """How often all passes are made; each round but the last makes the candidate smaller."""
 
@@ -83,12 +89,12 @@ class Reduction:
         self._width = width
         self._tell = tell
 
-    def steps(self, sighting: Sighting, end: Instant | None) -> Tries:
-        """All that is tried. `sighting` is where the start shows it, `end` after it at the latest.
-
-        `end` is the instant that is to be tried as the end of the history, when one is known.
-        """
-        yield from self._jump(sighting, end)
+    def steps(self, sightings: Sequence[Sighting]) -> Tries:
+        """All that is tried. `sightings` are where the start shows it, the gravest first."""
+        start = self.best
+        yield from self._jump(sightings)
+        if self.best == start:
+            yield from self._shorten()
         for _ in range(ROUNDS_MAX):
             before = self.best
             yield from self._objects()
@@ -101,31 +107,71 @@ class Reduction:
                 self.is_minimal = True
                 return
 
-    def _jump(self, sighting: Sighting, end: Instant | None) -> Tries:
-        """Cut the future; then try with what the sighting is about and little else."""
-        best = self.best
-        if end is not None and end < best.until:
-            over = [n for n in best.kept if self._material.steps[n].time > end]
-            shorter = self._material.without(best, over)
-            yield from self._first([replace(shorter, until=end)])
-        yield from self._first(self._guesses(sighting))
+    def _jump(self, sightings: Sequence[Sighting]) -> Tries:
+        """Without the future of a sighting, with what it is about and little else, then more.
+
+        Any of the sightings will do: the less is kept, the more of them are tried.
+        """
+        start = self.best
+        guesses = [self._guesses(each) for each in sightings]
+        for scope, most in enumerate(SIGHTINGS_MAX):
+            tries = [each[scope] for each in guesses[:most]]
+            yield from self._first([each for each in dict.fromkeys(tries) if each.kept])
+            if self.best != start:
+                return
 
     def _guesses(self, sighting: Sighting) -> list[Candidate]:
-        """The objects of the sighting with what they need and: nothing, all that is of the cluster,
-        all of their namespaces too."""
-        material, best = self._material, self.best
+        """What a sighting may need, from little to all before its end.
+
+        Its objects with what they need; with all that is of the cluster; with the workloads that
+        were there while its objects were; with all of their namespaces.
+        """
+        material, best = self._material, self._before(sighting.at)
         keys = material.keys(best)
         about = material.needed_by(sighting.objects)
         around = {key for key in keys if key[:2] in INFRASTRUCTURE}
+        workloads = {key for key in keys if key[:2] in _WORKLOADS}
         namespaces = {key.namespace for key in sighting.objects if key.namespace}
-        beside = {key for key in keys if key.namespace in namespaces and key[:2] in _WORKLOADS}
-        guesses: list[Candidate] = []
-        for wanted in (about, about | around, about | around | beside):
-            others = [key for key in keys if key not in wanted]
-            guess = self._without_objects(best, others)
-            if guess not in guesses and guess.kept and guess != best:
-                guesses.append(guess)
-        return guesses
+        beside = {key for key in workloads if key.namespace in namespaces}
+        since = min(
+            (material.began(key) for key in sighting.objects if key in workloads),
+            default=Instant(0),
+        )
+        there = {key for key in workloads if (end := material.ended(key)) is None or end >= since}
+        scopes = (
+            about,
+            about | around,
+            about | around | there,
+            about | around | there | beside,
+            set(keys),
+        )
+        return [
+            self._without_objects(best, [key for key in keys if key not in wanted])
+            for wanted in scopes
+        ]
+
+    def _before(self, end: Instant | None) -> Candidate:
+        """The best without what comes after an instant."""
+        if end is None or end >= self.best.until:
+            return self.best
+        over = [n for n in self.best.kept if self._material.steps[n].time > end]
+        return replace(self._material.without(self.best, over), until=end)
+
+    def _shorten(self) -> Tries:
+        """Where nothing tells when it was to be seen: an early end that shows it, by halves."""
+        numbers = sorted(self.best.kept)
+        low, high = 0, len(numbers)
+        while high - low > 1:
+            middle = (low + high) // 2
+            over = self._material.steps[numbers[middle]].time
+            shorter = self._material.without(self.best, numbers[middle:])
+            yield from self._first([replace(shorter, until=over)])
+            if self.best.until == over:
+                high = middle
+            else:
+                low = middle
+            if high - low <= len(numbers) // HALVES:
+                return
 
     def _first(self, candidates: Sequence[Candidate]) -> Tries:
         """Go on from the first of these that shows it."""

@@ -1,6 +1,6 @@
 """What a sighting is about: its objects, and those that they had to do with until then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.minimise.material import Material
 from app.analysis.minimise.predicates import Sighting
@@ -14,23 +14,34 @@ ROUNDS = 3
 
 
 def around(
-    sighting: Sighting, events: Sequence[Event], material: Material
+    sighting: Sighting, histories: Iterable[Sequence[Event]], material: Material
 ) -> tuple[ObjectKey, ...]:
-    """The objects of a sighting, their owners and consumers, pods' nodes, allocations' pools."""
-    uids: dict[str, ObjectKey] = {}
-    states: dict[ObjectKey, list[JsonObject]] = {}
+    """The objects of a sighting, their owners and consumers, pods' nodes, allocations' pools.
+
+    Each of the histories tells of them as they are at the instant of the sighting.
+    """
     wanted = dict.fromkeys(sighting.objects)
+    for events in histories:
+        _follow(wanted, sighting, events, material)
+    return tuple(wanted)
+
+
+def _follow(
+    wanted: dict[ObjectKey, None], sighting: Sighting, events: Sequence[Event], material: Material
+) -> None:
+    uids: dict[str, ObjectKey] = {}
+    states: dict[ObjectKey, Event] = {}
     for event in events:
         if sighting.at is not None and event.stamp.time > sighting.at:
             break
         if event.is_about_object:
             uids[event.uid] = event.key
-            states.setdefault(event.key, []).append(event.object)
+            states[event.key] = event
     for _ in range(ROUNDS):
         for key in list(wanted):
-            for tree in states.get(key, ())[-1:]:
-                wanted |= dict.fromkeys(_beside(key, tree, uids, material))
-    return tuple(wanted)
+            if key in states:
+                named = _beside(key, states[key].object, uids, material)
+                wanted |= dict.fromkeys(named)
 
 
 def _beside(

@@ -6,12 +6,12 @@ themselves: what lies after the end of the comparison, and what replica controll
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 
-from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.differences import Aspect, DifferenceKey, Sides
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Trace
 from app.domain.values import api_groups
@@ -64,6 +64,24 @@ class End:
 
     at: Instant
     later: Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """A difference of a class, in an aspect (empty: in any): one such is all that is wanted."""
+
+    reason: str
+    aspect: str = ""
+
+    def fits(self, key: DifferenceKey) -> bool:
+        """Whether a difference may be meant, whatever its class turns out to be."""
+        return self.aspect in ("", key[0].value)
+
+    def is_in(self, judgements: Mapping[DifferenceKey, Judgement]) -> bool:
+        """Whether one of these is it."""
+        return any(
+            self.fits(key) and each.reason == self.reason for key, each in judgements.items()
+        )
 
 
 def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Judgement | None:

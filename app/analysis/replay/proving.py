@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, 
 from dataclasses import dataclass, field, replace
 
 from app.analysis.replay.authors import EVICTION, NODES, SCHEDULER
-from app.analysis.replay.classes import End, Judgement, Reason, seen_in_traces
+from app.analysis.replay.classes import End, Judgement, Reason, Sought, seen_in_traces
 from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.lacks import Lacks
@@ -64,6 +64,10 @@ class _Exhausted(Exception):
     """As many runs were made as may be."""
 
 
+class _Found(Exception):
+    """What is sought was proved."""
+
+
 class Prover:
     """Judges the differences of one replay; see the module's text."""
 
@@ -88,6 +92,7 @@ class Prover:
         self._plain = variant
         self._variant = variant
         self._runs_max = runs_max
+        self._sought: Sought | None = None
         self._proposals = Proposals(recorded)
         self._again = Trace()
         self._open: Open = {}
@@ -95,8 +100,16 @@ class Prover:
         self.judgements: dict[DifferenceKey, Judgement] = {}
         self.runs = 0
 
-    async def judge(self, base: Trace, different: Mapping[DifferenceKey, Sides]) -> None:
-        """Judge every difference of the plain run; `judgements` has them all afterwards."""
+    async def judge(
+        self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
+    ) -> None:
+        """Judge every difference of the plain run; `judgements` has them all afterwards.
+
+        With one `sought`, none is judged where none can be it, and the first that is it ends it.
+        """
+        if sought is not None and not any(sought.fits(key) for key in different):
+            return
+        self._sought = sought
         self._again = base
         for key, sides in different.items():
             judgement = seen_in_traces(sides, self._recorded, base, self._end)
@@ -117,6 +130,8 @@ class Prover:
             ):
                 if self._open:
                     await step()
+        except _Found:
+            return
         except _Exhausted:
             detail = f"not tried: {self._runs_max} runs were made (REDRA_DECIDE_RUNS_MAX)"
         else:
@@ -137,6 +152,8 @@ class Prover:
         self, variant: Variant, until: Instant | None = None
     ) -> tuple[Trace, Open]:
         """What a variant leaves different that the traces do not tell by themselves."""
+        if self._sought is not None and self._sought.is_in(self.judgements):
+            raise _Found
         if self.runs >= self._runs_max:
             raise _Exhausted
         self.runs += 1

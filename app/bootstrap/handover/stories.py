@@ -29,8 +29,7 @@ class StoryRun:
         parsed = predicates.parse(predicate, place)
         if isinstance(parsed, Unlike | Command):
             raise InputError(f"a test cannot ask for {predicate!r}", place=place)
-        sighting = parsed.sighting(self._ran)
-        return "" if sighting is None else sighting.text
+        return next((each.text for each in parsed.sightings(self._ran)), "")
 
     @property
     def pods(self) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """One candidate judged: it is run, and looked at for what must stay."""
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,15 @@ from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.minimise import witnesses
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting, Unlike
+from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideDifference, DecideReport
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
 from app.bootstrap.recordings import PROGRAM
 from app.bootstrap.stores import Store, memory_store
 from app.domain.errors import InputError, LogError
-from app.domain.log import HistoryInfo, ObjectKey, chain
+from app.domain.log import Event, HistoryInfo, ObjectKey, chain
+from app.domain.values.timestamps import SECOND, Instant
 from app.service import exporting
 from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
@@ -27,17 +30,23 @@ from app.settings import Settings
 COMMAND_SECONDS = 600.0
 """How long a command may look at one bundle."""
 
+SIGHTINGS_MAX = 12
+"""How many of the places at which the whole shows it are looked at."""
+
 CANDIDATE = "candidate"
 """The name of a history that is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Whether a candidate shows what must stay, and where; `events` counts those of its history."""
+    """Whether a candidate shows what must stay, and where.
+
+    The whole is also told in `sightings`: all that may be made small instead of the first.
+    """
 
     shows: bool
-    events: int
     sighting: Sighting | None = None
+    sightings: Sequence[Sighting] = ()
 
 
 class Judge:
@@ -55,10 +64,10 @@ class Judge:
     def judge(self, candidate: Candidate) -> Judged:
         """Run the candidate and look at it."""
         if not candidate.kept or not self._runner.is_valid(candidate):
-            return Judged(shows=False, events=0)
+            return Judged(shows=False)
         ran = self._runner.run(candidate)
-        sighting = self._sighting(ran)
-        return Judged(shows=sighting is not None, events=len(ran.events), sighting=sighting)
+        sighting = next(iter(self._sightings(ran)), None)
+        return Judged(shows=sighting is not None, sighting=sighting)
 
     def begin(self, candidate: Candidate) -> Judged:
         """Judge the whole, and keep to what it shows of the predicate from then on.
@@ -66,21 +75,33 @@ class Judge:
         The objects of the sighting come with those that they had to do with.
         """
         ran = self._runner.run(candidate)
-        sighting = self._sighting(ran)
-        if sighting is None:
-            return Judged(shows=False, events=len(ran.events))
+        sightings: Sequence[Sighting]
+        histories: Sequence[Sequence[Event]] = ()
         match self.predicate:
-            case Unlike(kind=""):
-                first = self._differences(ran)[0]
-                self.predicate = Unlike(kind=first.reason, aspect=first.aspect.value)
-            case Unlike() | Command():
-                pass
+            case Unlike() as predicate:
+                differences = anyio.run(partial(_decide, ran, self.settings)).differences
+                meant = predicate.meant(differences)
+                if meant and not predicate.kind:
+                    first = meant[0]
+                    self.predicate = Unlike(kind=first.reason, aspect=first.aspect.value)
+                    meant = self.predicate.meant(meant)
+                sightings = _of_differences(meant, ran)
+                histories = (ran.events,)
+            case Command(words=words):
+                sightings = _commanded(ran, words)
             case predicate:
-                self.predicate = predicate.settled(ran)
-                sighting = self.predicate.sighting(ran) or sighting
-        objects = witnesses.around(sighting, ran.events, self._runner.material)
-        sighting = replace(sighting, objects=objects)
-        return Judged(shows=True, events=len(ran.events), sighting=sighting)
+                sightings = predicate.sightings(ran)
+                if sightings:
+                    histories = predicate.seen_in(ran)
+                    self.predicate = predicate.settled(ran)
+                    sightings = self.predicate.sightings(ran) or sightings
+        if not sightings:
+            return Judged(shows=False)
+        placed = [
+            replace(each, objects=witnesses.around(each, histories, self.material))
+            for each in sightings[:SIGHTINGS_MAX]
+        ]
+        return Judged(shows=True, sighting=placed[0], sightings=placed)
 
     def write(self, candidate: Candidate, path: Path, name: str) -> int:
         """Write the history of a candidate as a bundle; returns the number of its events."""
@@ -88,37 +109,39 @@ class Judge:
         _write(ran, path, name)
         return len(ran.events)
 
-    def _sighting(self, ran: Ran) -> Sighting | None:
+    def _sightings(self, ran: Ran) -> Sequence[Sighting]:
         match self.predicate:
             case Command(words=words):
                 return _commanded(ran, words)
-            case Unlike():
-                for each in self._differences(ran):
-                    key = _key_of(each.subject, ran)
-                    return Sighting(
-                        objects=() if key is None else (key,),
-                        text=f"{each.aspect.value}, {each.subject}: {each.reason}",
-                    )
-                return None
+            case Unlike(kind=kind, aspect=aspect) as predicate:
+                sought = Sought(reason=kind, aspect=aspect)
+                report = anyio.run(partial(_decide, ran, self.settings, sought))
+                return _of_differences(predicate.meant(report.differences), ran)
             case predicate:
-                return predicate.sighting(ran)
-
-    def _differences(self, ran: Ran) -> list[DecideDifference]:
-        """The differences of a decide replay that are meant, gravest first."""
-        assert isinstance(self.predicate, Unlike), "it is about a decide replay"
-        report = anyio.run(partial(_decide, ran, self.settings))
-        return self.predicate.meant(report.differences)
+                return predicate.sightings(ran)
 
 
-async def _decide(ran: Ran, settings: Settings) -> DecideReport:
+async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) -> DecideReport:
     store = await _stored(ran, CANDIDATE)
-    return await replays.decide(store, settings, CANDIDATE, "", lambda *_: None)
+    return await replays.decide(store, settings, CANDIDATE, "", lambda *_: None, sought=sought)
 
 
-def _key_of(subject: str, ran: Ran) -> ObjectKey | None:
-    """The object that a report names."""
-    keys = (event.key for event in ran.events if str(event.key) == subject)
-    return next(keys, None)
+def _of_differences(differences: Sequence[DecideDifference], ran: Ran) -> list[Sighting]:
+    """Where a report sees its differences, and when the last was done about each subject."""
+    keys: dict[str, ObjectKey] = {}
+    ends: dict[str, Instant] = {}
+    for event in ran.events:
+        subject = str(event.key)
+        keys[subject] = event.key
+        ends[subject] = Instant(event.stamp.time + SECOND)
+    return [
+        Sighting(
+            objects=(keys[each.subject],) if each.subject in keys else (),
+            at=ends.get(each.subject),
+            text=f"{each.aspect.value}, {each.subject}: {each.reason}",
+        )
+        for each in differences
+    ]
 
 
 def _as(info: HistoryInfo, *, is_recorded: bool) -> HistoryInfo:
@@ -129,7 +152,7 @@ def _as(info: HistoryInfo, *, is_recorded: bool) -> HistoryInfo:
     return msgspec.structs.replace(info, settings=settings)
 
 
-def _commanded(ran: Ran, words: tuple[str, ...]) -> Sighting | None:
+def _commanded(ran: Ran, words: tuple[str, ...]) -> list[Sighting]:
     with TemporaryDirectory(prefix="redra-minimise-") as folder:
         path = Path(folder) / f"{CANDIDATE}.zip"
         _write(ran, path, CANDIDATE)
@@ -144,12 +167,12 @@ def _commanded(ran: Ran, words: tuple[str, ...]) -> Sighting | None:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return None
+            return []
         except OSError as problem:
             raise InputError(
                 f"the command cannot be run: {problem.strerror}", place=words[0]
             ) from problem
-    return Sighting(text=" ".join(words)) if done.returncode == 0 else None
+    return [Sighting(text=" ".join(words))] if done.returncode == 0 else []
 
 
 def _write(ran: Ran, path: Path, name: str) -> None:

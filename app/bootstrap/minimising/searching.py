@@ -240,12 +240,11 @@ class _Search:
 
     def run(self, start: Candidate, first: Judged, ends_at: float | None) -> bool:
         """Search to the end, or until `ends_at`; True when no single part can be left out."""
-        assert first.sighting is not None, "the start shows it"
         running = () if self._material.is_recorded else self._source.running
         reduction = Reduction(
             self._material, start, running, width=self._judges.width, tell=self._note
         )
-        steps = reduction.steps(first.sighting, first.sighting.at)
+        steps = reduction.steps(first.sightings)
         try:
             batch = next(steps)
             while ends_at is None or time.monotonic() < ends_at:

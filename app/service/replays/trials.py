@@ -5,7 +5,8 @@ before. Steps of a recording that is taken as it is are sealed anew, and nobody 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -55,18 +56,33 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A history that was run; a `Trial`. `info` has the settings by which it was decided.
+    """A history that is run once somebody asks for it; a `Trial`.
 
-    `not_done` counts the inputs that could not be done in it, by why.
+    `info` has the settings by which it is decided. What they and other switches make of the inputs
+    is kept: it is asked for several times.
     """
 
     info: HistoryInfo
-    events: Sequence[Event]
+    inputs: Sequence[Input]
     runner: "Runner"
     candidate: Candidate
-    not_done: Mapping[str, int]
+    _others: dict[str, Side] = field(default_factory=dict)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Its events."""
+        return self._made[0]
+
+    @property
+    def not_done(self) -> Mapping[str, int]:
+        """How many inputs could not be done in it, by why."""
+        return self._made[1]
+
+    @cached_property
+    def _made(self) -> tuple[Sequence[Event], Mapping[str, int]]:
+        return self.runner.made(self)
 
     @property
     def switches(self) -> RuleSwitches:
@@ -77,7 +93,13 @@ class Ran:
 
     def under(self, switches: Switches) -> Side:
         """The same inputs decided under other switches."""
-        return self.runner.run(self.candidate, switches).side
+        settings = self.runner.settings(self.candidate, switches)
+        if settings == self.info.settings:
+            return self.side
+        place = repr(settings)
+        if place not in self._others:
+            self._others[place] = self.runner.run(self.candidate, switches).side
+        return self._others[place]
 
     @property
     def side(self) -> Side:
@@ -106,12 +128,17 @@ class Runner:
         inputs = self.material.inputs(candidate)
         info = self._engine.settings_under(self.info, switches, candidate.off)
         info = msgspec.structs.replace(info, created=inputs[0].time if inputs else Instant(0))
+        return Ran(info=info, inputs=inputs, runner=self, candidate=candidate)
+
+    def made(self, ran: Ran) -> tuple[Sequence[Event], Mapping[str, int]]:
+        """The events of a history, and how many inputs could not be done in it, by why."""
         if self.material.is_recorded:
-            events: Sequence[Event] = _sealed(info, inputs)
-            not_done: Mapping[str, int] = {}
-        else:
-            events, not_done = self._decided(info, inputs, self.material.end(candidate))
-        return Ran(info=info, events=events, runner=self, candidate=candidate, not_done=not_done)
+            return _sealed(ran.info, ran.inputs), {}
+        return self._decided(ran.info, ran.inputs, self.material.end(ran.candidate))
+
+    def settings(self, candidate: Candidate, switches: Switches) -> Mapping[str, object]:
+        """The settings by which a candidate is decided."""
+        return self._engine.settings_under(self.info, switches, candidate.off).settings
 
     def is_valid(self, candidate: Candidate) -> bool:
         """Whether the API would take every write of the objects of the candidate that are cut.

@@ -16,7 +16,7 @@ from anyio import lowlevel
 
 from app.analysis.replay import authors, differences, report, tolerances
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.classes import End
+from app.analysis.replay.classes import End, Sought
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.lacks import Lacks
 from app.analysis.replay.pace import RecordedPace, known_instants
@@ -183,11 +183,13 @@ async def decide(
     proofs: Proofs = Proofs(),
     pace: Pacing = Pacing.RECORDED,
     progress: Progress = silent,
+    sought: Sought | None = None,
 ) -> DecideReport:
     """Decide the history again up to `until`; see the module's text.
 
     Among equally good nodes the recorded one is taken, as names and uids are, and by `pace`
-    controllers act when they were seen acting.
+    controllers act when they were seen acting. With a difference `sought` no more runs are made
+    once one is proved, and the report has the differences that were judged until then.
     """
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     rules = plane.rules(variant.switches)
@@ -199,9 +201,12 @@ async def decide(
     compare = partial(differences.compare, schemas=rules.schemas)
     compared = compare(recorded, run.trace)
     prover = prover_of(runs, compare, proofs, variant)
-    await prover.judge(run.trace, compared.different)
+    await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     judgements = prover.judgements
+    compared.different = {
+        key: sides for key, sides in compared.different.items() if key in judgements
+    }
     return DecideReport(
         history=history.name,
         revision=until,

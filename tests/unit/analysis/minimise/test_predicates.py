@@ -88,11 +88,11 @@ def test_pod_that_waits_for_another_reason_is_not_the_same() -> None:
     predicate = predicates.parse("unschedulable")
     assert isinstance(predicate, PodCondition)
     for mine in (held, absent):
-        assert predicate.sighting(mine) is not None
+        assert predicate.sightings(mine)
         settled = predicate.settled(mine)
-        assert settled.sighting(mine) is not None
+        assert settled.sightings(mine)
     # A device in use is not no device, whatever the message of the pod says.
-    assert predicate.settled(held).sighting(absent) is None
+    assert not predicate.settled(held).sightings(absent)
 
 
 def test_decisions_about_a_claim_of_that_name_say_nothing_of_a_pod() -> None:
@@ -122,11 +122,11 @@ def test_cause_that_only_the_decision_names_is_kept() -> None:
         text: predicates.parse(f"unschedulable waiting because {text}").settled(shown)
         for text in ("taint", "allocated")
     }
-    assert all(each.sighting(shown) is not None for each in settled.values())
+    assert all(each.sightings(shown) for each in settled.values())
     held = Shown(waiting(devices=1, holder=True))
-    assert settled["allocated"].sighting(held) is not None
-    assert settled["taint"].sighting(held) is None
-    assert predicates.parse("unschedulable because nothing").sighting(shown) is None
+    assert settled["allocated"].sightings(held)
+    assert not settled["taint"].sightings(held)
+    assert not predicates.parse("unschedulable because nothing").sightings(shown)
 
 
 def test_pod_without_nodes_does_not_wait_for_devices() -> None:
@@ -135,8 +135,8 @@ def test_pod_without_nodes_does_not_wait_for_devices() -> None:
     nowhere.claim("wanted")
     nowhere.pod("waiting", claim="wanted")
     settled = predicates.parse("unschedulable").settled(Shown(waiting(devices=0, holder=False)))
-    assert predicates.parse("unschedulable").sighting(Shown(nowhere.settle())) is not None
-    assert settled.sighting(Shown(nowhere)) is None
+    assert predicates.parse("unschedulable").sightings(Shown(nowhere.settle()))
+    assert not settled.sightings(Shown(nowhere))
 
 
 def test_pod_and_cause_are_those_that_are_named() -> None:
@@ -149,4 +149,4 @@ def test_pod_and_cause_are_those_that_are_named() -> None:
         ("evicted", False),
         ("violation", False),
     ):
-        assert (predicates.parse(text).sighting(shown) is not None) is is_so, text
+        assert bool(predicates.parse(text).sightings(shown)) is is_so, text

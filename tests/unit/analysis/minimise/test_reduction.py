@@ -1,7 +1,9 @@
 """The search: what it leaves is minimal, whatever is needed and however many are tried at once."""
 
+from dataclasses import replace
 from itertools import combinations
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,10 +72,10 @@ def whole(material: Material) -> Candidate:
     return Candidate(kept=frozenset(range(len(material.steps))), until=Instant(20 * SECOND))
 
 
-def search(material, shows, *, width=1, sighting=Sighting(), controllers=()):
+def search(material, shows, *, width=1, sightings=(Sighting(),), controllers=()):
     """The result of the search, with everything that was tried."""
     reduction = Reduction(material, whole(material), controllers, width=width)
-    steps = reduction.steps(sighting, sighting.at)
+    steps = reduction.steps(sightings)
     tried = []
     try:
         batch = next(steps)
@@ -192,10 +194,52 @@ def test_what_the_sighting_is_about_is_guessed_first(width) -> None:
     material = world()
     sighting = Sighting(objects=(material.steps[5].event.key,), at=Instant(5 * SECOND))
     _, tried = search(
-        material, lambda each: "p" in names(material, each), width=width, sighting=sighting
+        material, lambda each: "p" in names(material, each), width=width, sightings=[sighting]
     )
     assert tried[0].until == sighting.at
-    assert names(material, tried[1]) == {"n", "gpu", "a", "p"}
+    assert names(material, tried[0]) == {"n", "gpu", "a", "p"}
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_sighting_that_needs_little_is_taken_before_more_is_kept_for_the_first(width) -> None:
+    material = world()
+    sightings = [
+        Sighting(objects=(material.steps[number].event.key,), at=Instant(number * SECOND))
+        for number in (5, 6)
+    ]
+
+    def shows(each: Candidate) -> bool:
+        left = names(material, each)
+        return "q" in left or {"p", "noise-7"} <= left
+
+    reduction, tried = search(material, shows, width=width, sightings=sightings)
+    assert "noise-7" not in names(material, reduction.best)
+    first = next(each for each in tried if shows(each))
+    assert names(material, first) == {"n", "nic", "b", "q"}
+
+
+def test_workloads_that_were_there_meanwhile_are_guessed_before_those_of_all_times() -> None:
+    steps = [step(0, "namespaces", "n"), step(1, "namespaces", "m")]
+    for number in range(2, 42):
+        steps.append(step(number, "pods", f"past-{number}", namespace="n"))
+        ended = msgspec.structs.replace(steps[-1].event, type=EventType.OBJECT_DELETED)
+        steps.append(replace(steps[-1], event=ended, before=steps[-1].event.object))
+    steps.append(step(50, "pods", "beside", namespace="m"))
+    steps.append(step(51, "pods", "p", namespace="n"))
+    material = Material(steps=steps)
+    sighting = Sighting(objects=(steps[-1].event.key,), at=Instant(51 * SECOND))
+    needed = {"p", "beside"}
+    _, tried = search(material, lambda each: needed <= names(material, each), sightings=[sighting])
+    first = next(each for each in tried if needed <= names(material, each))
+    assert names(material, first) == {"n", "m", "p", "beside"}
+
+
+def test_end_is_looked_for_by_halves_where_nothing_tells_it() -> None:
+    steps = [step(number, "configmaps", f"c-{number}") for number in range(64)]
+    material = Material(steps=steps)
+    reduction, tried = search(material, lambda each: "c-3" in names(material, each), sightings=[])
+    assert names(material, reduction.best) == {"c-3"}
+    assert [len(each.kept) for each in tried[:4]] == [32, 16, 8, 4]
 
 
 def test_equal_contents_have_one_digest() -> None:
