@@ -4,10 +4,12 @@ Minutes are counted since 1970, so that gaps in a recorded history stay visible.
 counts divided by sixty seconds; SQL and the pages that draw them do that.
 """
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from app.domain.log import Event, EventType, Revision
-from app.domain.log.pages import Page
+from app.domain.log.pages import Page, Place
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values.timestamps import SECOND
 from projections import outlines
@@ -38,25 +40,52 @@ class ActivityProjection(PagedView):
 
     def _take(self, page: Page) -> None:
         """Count the events."""
-        known, touched = self._events, self._touched
+        for place, splits in page.kinds.items():
+            self._count(place, [event for event, _ in splits])
+        facts: dict[Place, list[Event]] = {}
+        for event in page.facts:
+            facts.setdefault(event.key[:2], []).append(event)
+        for place, events in facts.items():
+            self._count(place, events)
+        for event, decided in page.decisions(outlines.decision):
+            time = event.stamp.time
+            key = (time - time % MINUTE, decided.controller, decided.outcome)
+            self._outcomes[key] = self._outcomes.get(key, 0) + 1
+            self._touched_outcomes.add(key)
+
+    def _count(self, place: Place, events: Sequence[Event]) -> None:
+        """Count events of one kind."""
         begin = end = 0
-        for event in page.events:
+        counted: dict[tuple[EventType, str, str], list[int]] = {}
+        for event in events:
             stamp = event.stamp
-            time = stamp.time
-            if not begin <= time < end:
-                begin = time - time % MINUTE
+            if not begin <= stamp.time < end:
+                self._add(begin, place, counted)
+                begin = stamp.time - stamp.time % MINUTE
                 end = begin + MINUTE
-            kind = event.type
-            group, resource, _, _ = event.key
-            key = (begin, _TYPES[kind], group, resource, stamp.verb, stamp.actor.user)
-            counts = known.get(key)
+                counted = {}
+            key = (event.type, stamp.verb, stamp.actor.user)
+            counts = counted.get(key)
             if counts is None:
-                counts = known[key] = [0, 0]
-            counts[0] += 1
-            counts[1] += len(event.body)
-            touched.add(key)
-            if kind is _DECIDED:
-                self._count_outcome(begin, event)
+                counted[key] = [1, len(event.body)]
+            else:
+                counts[0] += 1
+                counts[1] += len(event.body)
+        self._add(begin, place, counted)
+
+    def _add(
+        self, minute: int, place: Place, counted: Mapping[tuple[EventType, str, str], list[int]]
+    ) -> None:
+        """Add what was counted within a minute."""
+        for (kind, verb, user), (count, size) in counted.items():
+            key = (minute, _TYPES[kind], *place, verb, user)
+            counts = self._events.get(key)
+            if counts is None:
+                self._events[key] = [count, size]
+            else:
+                counts[0] += count
+                counts[1] += size
+            self._touched.add(key)
 
     def tables(self) -> tuple[Table, ...]:
         """Events and decisions per minute."""
@@ -88,12 +117,6 @@ class ActivityProjection(PagedView):
         self._touched.update(self._events)
         self._touched_outcomes.update(self._outcomes)
 
-    def _count_outcome(self, minute: int, event: Event) -> None:
-        decided = outlines.decision(event.body)
-        key = (minute, decided.controller, decided.outcome)
-        self._outcomes[key] = self._outcomes.get(key, 0) + 1
-        self._touched_outcomes.add(key)
-
     def _compute(self, table: str, key: RowKey) -> Row | None:
         if table == OUTCOMES.name:
             decisions = self._outcomes.get(key)
@@ -107,7 +130,6 @@ class ActivityProjection(PagedView):
         return {**dict(zip(ACTIVITY.key, key, strict=True)), "events": events, "bytes": size}
 
 
-_DECIDED = EventType.DECISION_RECORDED
 _TYPES = {kind: kind.value for kind in EventType}
 """Plain texts: rows hold JSON values, not members of an enumeration."""
 

@@ -7,14 +7,14 @@ phase or the names changed.
 
 import msgspec
 
-from app.domain.log import Event, EventType, Revision, doubts
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import PagedView, RowChanges
+from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import CLAIM_DEVICES, CLAIMS
 
 
@@ -39,7 +39,7 @@ class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     claims: tuple[str, ...]
 
 
-class ClaimsProjection(PagedView):
+class ClaimsProjection(LateRows, PagedView):
     """Folds ResourceClaims, and Pods as far as they name claims.
 
     Example: claim `a` allocated at 5 and reserved for pod `p`, bound to `n1` at 6: its row says
@@ -53,32 +53,19 @@ class ClaimsProjection(PagedView):
         self.revision = Revision(0)
         self._claims: dict[tuple[str, str], _Claim] = {}
         self._pods: dict[tuple[str, str], _Pod] = {}
+        self._noted: dict[ObjectKey, tuple[str, outlines.SeenPod | None]] = {}
         self._users: dict[tuple[str, str], set[str]] = {}
         self._changes = RowChanges((CLAIMS, CLAIM_DEVICES), self._compute)
         self._touched = self._changes.touched(CLAIMS.name)
         self._touched_devices = self._changes.touched(CLAIM_DEVICES.name)
 
     def _take(self, page: Page) -> None:
-        """Take over claims, and what pods say of their claims."""
-        pods = self._pods
-        for event, seen in page.read(api_resources.PODS, outlines.seen_pod):
-            place = event.key[2:]
-            old = pods.get(place)
-            if seen is None or seen.claims is None:
-                if old is not None:
-                    self._drop_pod(place, old)
-            elif (
-                old is None
-                or old.phase != seen.phase
-                or old.claims != seen.claims
-                or old.node != seen.node
-                or old.deleting is not seen.deleting
-                or old.uid != event.uid
-            ):
-                if old is not None:
-                    self._drop_pod(place, old)
-                pod = _Pod(event.uid, seen.node, seen.phase, seen.deleting, seen.claims)
-                self._set_pod(place, pod)
+        """Take over claims, and note what pods say of their claims."""
+        noted = self._noted
+        for event, pod in page.read(api_resources.PODS, outlines.seen_pod):
+            noted[event.key] = event.uid, pod
+        if len(noted) > NOTED_MAX:
+            self._catch_up()
         for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
             self._fold_claim(event.key[2:], event, claim)
 
@@ -86,20 +73,9 @@ class ClaimsProjection(PagedView):
         """Claims and the devices they hold."""
         return (CLAIMS, CLAIM_DEVICES)
 
-    def take_changed(self) -> dict[str, set[RowKey]]:
-        """Keys of rows touched since the last call."""
-        return self._changes.take()
-
-    def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of a claim or of one of its devices."""
-        return self._changes.row(table, key)
-
-    def state_hash(self) -> str:
-        """The hash over all rows."""
-        return self._changes.state_hash()
-
     def dump(self) -> bytes:
         """All claims and the pods that name any, sorted by key."""
+        self._catch_up()
         state = (self.revision, sorted(self._claims.items()), sorted(self._pods.items()))
         return _encoder.encode(state)
 
@@ -112,6 +88,21 @@ class ClaimsProjection(PagedView):
             self._touched_devices.update((*key, number) for number in range(claim.devices))
         for key, pod in pods:
             self._set_pod(key, pod)
+
+    def _catch_up(self) -> None:
+        """Take over the pods that were written since; only how they are now matters."""
+        pods = self._pods
+        for key, (uid, seen) in self._noted.items():
+            place = key[2:]
+            old, pod = pods.get(place), None
+            if seen is not None and seen.claims is not None:
+                pod = _Pod(uid, seen.node, seen.phase, seen.deleting, seen.claims)
+            if pod != old:
+                if old is not None:
+                    self._drop_pod(place, old)
+                if pod is not None:
+                    self._set_pod(place, pod)
+        self._noted.clear()
 
     def _fold_claim(
         self, key: tuple[str, str], event: Event, seen: outlines.SeenClaim | None

@@ -10,14 +10,14 @@ import msgspec
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import Device
 from app.domain.errors import InputError
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import ObjectKey, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import LateRows, PagedView, RowChanges
+from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import COUNTERS
 
 _Claim = tuple[str, str]
@@ -42,6 +42,7 @@ class CountersProjection(LateRows, PagedView):
         self._pending: dict[_SliceName, bytes | None] = {}
         self._places: dict[_SliceName, _Place] = {}
         self._generations: dict[PoolId, dict[_SliceName, int]] = {}
+        self._noted: dict[ObjectKey, tuple[outlines.Held, ...] | None] = {}
         self._claims: dict[_Claim, tuple[DeviceId, ...]] = {}
         self._holders: dict[PoolId, dict[str, set[_Claim]]] = {}
         self._dirty: set[PoolId] = set()
@@ -51,16 +52,14 @@ class CountersProjection(LateRows, PagedView):
         self._touched = self._changes.touched(COUNTERS.name)
 
     def _take(self, page: Page) -> None:
-        """Note slices, and the devices that claims hold now."""
-        claims = self._claims
+        """Note slices, and what claims hold now."""
+        noted = self._noted
         for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
-            place = event.key[2:]
-            held = () if claim is None or not claim.held else _counted(claim.held)
-            if held != claims.get(place, ()):
-                self._set_claim(place, held)
-        for event, _ in page.of(api_resources.RESOURCE_SLICES):
-            is_deleted = event.type is EventType.OBJECT_DELETED
-            self._note_slice(event.key.name, None if is_deleted else event)
+            noted[event.key] = None if claim is None else claim.held
+        if len(noted) > NOTED_MAX:
+            self._take_noted()
+        for event, outline in page.read(api_resources.RESOURCE_SLICES, outlines.slice):
+            self._note_slice(event.key.name, event.body, None if outline is None else outline.spec)
 
     def tables(self) -> tuple[Table, ...]:
         """Counters."""
@@ -68,6 +67,7 @@ class CountersProjection(LateRows, PagedView):
 
     def dump(self) -> bytes:
         """Slices with counters, where all slices belong, what claims hold; each sorted."""
+        self._take_noted()
         parts = (self._slices, self._places, self._claims)
         return _encoder.encode((self.revision, *(sorted(part.items()) for part in parts)))
 
@@ -81,12 +81,20 @@ class CountersProjection(LateRows, PagedView):
         for claim, held in claims:
             self._set_claim(claim, held)
 
-    def _note_slice(self, name: _SliceName, event: Event | None) -> None:
-        place = None if event is None else _place(event.body)
+    def _take_noted(self) -> None:
+        """Take over what claims hold that were written since."""
+        for key, held in self._noted.items():
+            place, devices = key[2:], _counted(held) if held else ()
+            if devices != self._claims.get(place, ()):
+                self._set_claim(place, devices)
+        self._noted.clear()
+
+    def _note_slice(self, name: _SliceName, body: bytes, spec: outlines.SliceSpec | None) -> None:
+        place = None if spec is None else (spec.driver, spec.pool.name, spec.pool.generation)
         if place != self._places.get(name):
             self._set_place(name, place)
-        if event is not None and _has_counters(event.body):
-            self._slices[name] = self._pending[name] = event.body
+        if place is not None and _has_counters(body):
+            self._slices[name] = self._pending[name] = body
         elif self._slices.pop(name, None) is not None:
             self._pending[name] = None
 
@@ -122,6 +130,7 @@ class CountersProjection(LateRows, PagedView):
 
     def _catch_up(self) -> None:
         """Compute the rows of all pools of which something was noted."""
+        self._take_noted()
         pending, self._pending = self._pending, {}
         for name, body in pending.items():
             changes = self._inventory.remove_slice(name) if body is None else self._put(name, body)
@@ -209,11 +218,6 @@ def _counted(held: tuple[outlines.Held, ...]) -> tuple[DeviceId, ...]:
     """The devices of an allocation, without those for administrative access."""
     devices = {(each.driver, each.pool, each.device) for each in held if not each.admin_access}
     return tuple(sorted(devices))
-
-
-def _place(body: bytes) -> _Place:
-    spec = outlines.slice(body).spec
-    return (spec.driver, spec.pool.name, spec.pool.generation)
 
 
 def _has_counters(body: bytes) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.log.pages import Page, Place, Split
+from app.domain.log.pages import Page, Place
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import Scopes, Tally
 from app.domain.values import api_resources, json_tree, well_known
@@ -51,6 +51,7 @@ class ObjectsProjection:
         self._created: dict[ObjectKey, int] = {}
         self._sorted: dict[Place, SortedKeys] = {}
         self._uids: dict[str, ObjectKey] = {}
+        self._unowned: set[ObjectKey] = set()
         self._owned: dict[str, set[ObjectKey]] = {}
         self._owners: dict[ObjectKey, tuple[str, ...]] = {}
         self._decoded: deque[Event] = deque()
@@ -68,46 +69,44 @@ class ObjectsProjection:
 
     def fold(self, event: Event) -> None:
         """Take the event over; events that are not about an object only move the revision."""
-        self._take(((event, None),))
+        self._take((event,))
         self._revision = event.revision
 
     def fold_page(self, page: Page) -> None:
         """Fold the events of a page."""
-        self._take(page.splits)
+        self._take(page.events)
         if page.events:
             self._revision = page.events[-1].revision
 
-    def _take(self, splits: Sequence[Split]) -> None:
-        """Take events over; where an object is not split its owners are read from its body."""
-        events, uids, owners_of = self._events, self._uids, self._owners
-        changed, decoded = self._changed, self._decoded
-        tells_changes = self._tells_changes
-        owner_uids, owners_in = outlines.owner_uids, outlines.owners_in
-        for event, parts in splits:
-            if not event.is_about_object:
+    def _take(self, events: Sequence[Event]) -> None:
+        """Take events over that are about objects."""
+        known, uids, created = self._events, self._uids, self._created
+        changed, unowned, decoded = self._changed, self._unowned, self._decoded
+        tells_changes, is_counting = self._tells_changes, bool(self._tallies)
+        for event in events:
+            kind = event.type
+            if not (kind is _UPDATED or kind is _CREATED or kind is _DELETED):
                 continue
             key = event.key
             if tells_changes:
                 changed.add(key)
-            old = events.get(key)
-            if self._tallies:
+            old = known.get(key)
+            if is_counting:
                 self._count(old, event)
-            if event.type is _DELETED:
+            if kind is _DELETED:
                 self._remove(key)
                 continue
             uid = event.uid
             if old is None:
                 self._keys(key[:2]).add(key)
-                self._created[key] = event.revision
+                created[key] = event.revision
             elif old.uid != uid:
                 uids.pop(old.uid, None)
-                self._created[key] = event.revision
-            events[key] = event
+                created[key] = event.revision
+            known[key] = event
             if uid:
                 uids[uid] = key
-            owners = owner_uids(event.body) if parts is None else owners_in(parts.metadata)
-            if (owners or old is not None) and owners_of.get(key, ()) != owners:
-                self._set_owners(key, owners)
+            unowned.add(key)
             # Also when nobody has decoded it yet: whoever folds after this view may do so.
             decoded.append(event)
         self._let_go()
@@ -161,6 +160,8 @@ class ObjectsProjection:
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
         """Keys of objects that name this uid as an owner, sorted."""
+        if self._unowned:
+            self._read_owners()
         return sorted(self._owned.get(owner_uid, ()))
 
     def by_uid(self, uid: str) -> ObjectKey | None:
@@ -272,7 +273,14 @@ class ObjectsProjection:
         self._sorted[key[:2]].remove(key)
         if self._uids.get(event.uid) == key:
             del self._uids[event.uid]
+        self._unowned.discard(key)
         self._set_owners(key, ())
+
+    def _read_owners(self) -> None:
+        """Note the owners of what was written since somebody asked for dependents."""
+        for key in self._unowned:
+            self._set_owners(key, outlines.owner_uids(self._events[key].body))
+        self._unowned.clear()
 
     def _set_owners(self, key: ObjectKey, owners: tuple[str, ...]) -> None:
         before = self._owners.get(key, ())
@@ -338,6 +346,10 @@ def without_values(secret: JsonObject) -> JsonObject:
     return tree
 
 
-_DELETED = EventType.OBJECT_DELETED
+_CREATED, _UPDATED, _DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
 _encoder = msgspec.msgpack.Encoder()
 _snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[int, Event]]])

@@ -2,17 +2,15 @@
 
 Not a view itself. Decoding a whole object costs three to five times as much as reading its
 outline, and most events touch nothing else. An object that is odd (a number where a text belongs)
-is read leniently: odd parts count as absent, so folding is total. Several views ask for the outline
-of the same event one after the other; the last one is remembered.
+is read leniently: odd parts count as absent, so folding is total. What is read of an event is kept
+with its page, where other views find it.
 
-Pods and claims, which most events are about, come to folds in raw parts, and what folds read of
-them (`seen_pod`, `seen_claim`) is kept with the page. A part with the same bytes as one before is
-not read again: entries are those of a template, and most writes leave most parts as they were.
+Pods and claims, which most events are about, come to folds in raw parts (`seen_pod`, `seen_claim`).
+A part with the same bytes as one before is not read again: entries are those of a template, and
+most writes leave most parts as they were.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeVar
 
 import msgspec
 
@@ -21,8 +19,6 @@ from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta, records
 from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject
-
-_T = TypeVar("_T")
 
 
 class Metadata(Record, frozen=True):
@@ -336,10 +332,6 @@ def _owners_in(references: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(owner.uid for owner in _owners(references)))
 
 
-def _reader(form: type[_T]) -> Callable[[bytes], _T]:
-    return lru_cache(maxsize=1)(records.of_bytes(form))
-
-
 _entries = records.of_list_bytes(PodClaim)
 _extended = records.of_bytes(PodClaim)
 _conditions = records.of_list_bytes(_ConditionText)
@@ -348,14 +340,14 @@ _consumers_in = lru_cache(maxsize=PARTS_MAX)(records.of_list_bytes(dra.Consumer)
 _held_allocation = records.of_bytes(_HeldAllocation)
 
 
-outline = _reader(Outline)
-pod = _reader(Pod)
-claim = _reader(Claim)
-slice = _reader(Slice)  # noqa: A001 (read as `outlines.slice`; Kubernetes' own word)
-rule = _reader(Rule)
-node = _reader(Node)
-event_object = _reader(core.EventObject)
-decision = _reader(Decision)
+outline = records.of_bytes(Outline)
+pod = records.of_bytes(Pod)
+claim = records.of_bytes(Claim)
+slice = records.of_bytes(Slice)  # noqa: A001 (read as `outlines.slice`; Kubernetes' own word)
+rule = records.of_bytes(Rule)
+node = records.of_bytes(Node)
+event_object = records.of_bytes(core.EventObject)
+decision = records.of_bytes(Decision)
 
 
 def owner_uids(body: bytes) -> tuple[str, ...]:

@@ -11,6 +11,9 @@ from app.domain.log import Event, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table, hash_rows
 
+NOTED_MAX = 5_000
+"""Objects that a view only notes before it works out what follows, also when nobody asks."""
+
 
 class PagedView(ABC):
     """A view that folds whole pages; a single event is a page of one."""

@@ -14,7 +14,7 @@ import msgspec
 from app.domain.devices import pools, taints
 from app.domain.devices.model import Taint
 from app.domain.devices.taints import TaintRule
-from app.domain.log import EventType, Revision
+from app.domain.log import EventType, ObjectKey, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
@@ -22,7 +22,7 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import LateRows, PagedView, RowChanges
+from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import RULES, TAINTS
 
 NAMED_MAX = 100
@@ -76,6 +76,7 @@ class TaintsProjection(LateRows, PagedView):
         self._by_pool: dict[PoolId, set[str]] = {}
         self._merged: dict[PoolId, _Merged] = {}
         self._rules: dict[str, TaintRule] = {}
+        self._noted: dict[ObjectKey, outlines.SeenClaim | None] = {}
         self._claims: dict[_ClaimName, _Claim] = {}
         self._holders: dict[DeviceId, set[_ClaimName]] = {}
         self._rows: dict[DeviceId, int] = {}
@@ -87,16 +88,15 @@ class TaintsProjection(LateRows, PagedView):
         self._touched_rules = self._changes.touched(RULES.name)
 
     def _take(self, page: Page) -> None:
-        """Take over slices, rules, and what claims hold."""
+        """Take over slices and rules, and note claims."""
+        noted = self._noted
         for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
-            place = event.key[2:]
-            if claim is not None and claim.held is not None:
-                self._set_claim(place, _claim_of(claim.held, claim.consumers))
-            elif place in self._claims:
-                self._set_claim(place, None)
-        for event, _ in page.of(api_resources.RESOURCE_SLICES):
-            is_deleted = event.type is EventType.OBJECT_DELETED
-            self._set_slice(event.key.name, None if is_deleted else _read_slice(event.body))
+            noted[event.key] = claim
+        if len(noted) > NOTED_MAX:
+            self._take_noted()
+        for event, outline in page.read(api_resources.RESOURCE_SLICES, outlines.slice):
+            published = None if outline is None else _slice_of(outline.spec)
+            self._set_slice(event.key.name, published)
         for event, _ in page.of(api_resources.DEVICE_TAINT_RULES):
             name, is_deleted = event.key.name, event.type is EventType.OBJECT_DELETED
             self._set_rule(name, None if is_deleted else _read_rule(name, event.object))
@@ -107,6 +107,7 @@ class TaintsProjection(LateRows, PagedView):
 
     def dump(self) -> bytes:
         """Slices, rules and claims with allocations, sorted."""
+        self._take_noted()
         rules = [(name, rule.tree) for name, rule in sorted(self._rules.items())]
         slices, claims = sorted(self._slices.items()), sorted(self._claims.items(), key=_first)
         return _encoder.encode((self.revision, slices, rules, claims))
@@ -120,6 +121,15 @@ class TaintsProjection(LateRows, PagedView):
             self._set_rule(name, taints.rule_of(tree))
         for place, claim in claims:
             self._set_claim(place, claim)
+
+    def _take_noted(self) -> None:
+        """Take over the claims that were written since."""
+        for key, claim in self._noted.items():
+            if claim is not None and claim.held is not None:
+                self._set_claim(key[2:], _claim_of(claim.held, claim.consumers))
+            else:
+                self._set_claim(key[2:], None)
+        self._noted.clear()
 
     def _set_claim(self, name: _ClaimName, claim: _Claim | None) -> None:
         old = self._claims.get(name)
@@ -169,6 +179,7 @@ class TaintsProjection(LateRows, PagedView):
 
     def _catch_up(self) -> None:
         """Bring merged pools up to date, then touch the rows of devices and rules that follow."""
+        self._take_noted()
         dirty_pools, self._dirty_pools = self._dirty_pools, set()
         for pool in dirty_pools:
             before, after = self._merged.pop(pool, {}), self._merge(pool)
@@ -340,8 +351,7 @@ def _read_rule(name: str, tree: JsonObject) -> TaintRule:
     return taints.rule_of({**tree, "metadata": metadata})
 
 
-def _read_slice(body: bytes) -> _Slice:
-    spec = outlines.slice(body).spec
+def _slice_of(spec: outlines.SliceSpec) -> _Slice:
     return _Slice(
         spec.driver,
         spec.pool.name,

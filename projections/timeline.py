@@ -12,10 +12,10 @@ from operator import attrgetter
 
 import msgspec
 
-from app.domain.log import Event, ObjectKey, Revision, doubts
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from projections import timeline_kinds
+from projections import outlines, timeline_kinds
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
 from projections.timeline_kinds import Kind, State, States, Told
@@ -55,7 +55,12 @@ class TimelineProjection(PagedView):
     def _take(self, page: Page) -> None:
         """Append what the events mean to a person, if anything."""
         new: list[Entry] = []
+        for event, decided in page.decisions(outlines.decision):
+            subject = timeline_kinds.subject_of_decision(event, decided)
+            new.append(_entry(event, subject, timeline_kinds.tell_decision(decided)))
         for event in page.facts:
+            if event.type is EventType.DECISION_RECORDED:
+                continue
             saying = timeline_kinds.tell_fact(event)
             if saying is not None:
                 new.append(_entry(event, timeline_kinds.subject_of_fact(event), saying))

@@ -6,7 +6,7 @@ and names the difference between two readings. `word` begins every name: `PodSch
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ TEXT_MAX = 1000
 
 NAMED_MAX = 8
 """How many devices, claims or consumers a text names; the rest is counted."""
+
+_Outline = TypeVar("_Outline")
 
 Told: TypeAlias = tuple[str, str]
 """What the change is called, and the text about it."""
@@ -110,14 +112,26 @@ def tell_fact(event: Event) -> Told | None:
     if event.type is EventType.REQUEST_OBSERVED:
         return None
     if event.type is EventType.DECISION_RECORDED:
-        decided = outlines.decision(event.body)
-        text = f"{decided.controller} decided {decided.outcome}"
-        message = decided.summary.message
-        return "Decision", _cut(f"{text}: {message}" if message else text)
+        return tell_decision(outlines.decision(event.body))
     body = event.object
     if event.type is EventType.HISTORY_FORKED:
         return event.type.value, f"of {body.get('parent')} after revision {body.get('revision')}"
     return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
+
+
+def tell_decision(decided: outlines.Decision) -> Told:
+    """What a decision says."""
+    text = f"{decided.controller} decided {decided.outcome}"
+    message = decided.summary.message
+    return "Decision", _cut(f"{text}: {message}" if message else text)
+
+
+def subject_of_decision(event: Event, decided: outlines.Decision) -> ObjectKey:
+    """The object that a decision is about."""
+    key, resource = event.key, decided.resource
+    if not resource:
+        return key
+    return ObjectKey(_DECIDED_GROUPS.get(resource, ""), resource, key.namespace, key.name)
 
 
 def subject_of_fact(event: Event) -> ObjectKey:
@@ -127,10 +141,7 @@ def subject_of_fact(event: Event) -> ObjectKey:
         return replays.conflict_of(event).subject
     if event.type is not EventType.DECISION_RECORDED:
         return key
-    resource = outlines.decision(event.body).resource
-    if not resource:
-        return key
-    return ObjectKey(_DECIDED_GROUPS.get(resource, ""), resource, key.namespace, key.name)
+    return subject_of_decision(event, outlines.decision(event.body))
 
 
 def tell_event_object(event: Event) -> Told | None:
@@ -207,14 +218,17 @@ def _claim_states(page: Page, place: Place) -> States:
 
 
 def _followed(
-    word: str, read: Callable[[bytes], State], tell: Callable[[Any, Any], Told | None]
+    word: str,
+    read: Callable[[bytes], _Outline],
+    state_of: Callable[[_Outline], State],
+    tell: Callable[[Any, Any], Told | None],
 ) -> Kind:
-    """A kind that is not split: what is followed is read from the bytes of its objects."""
+    """A kind of which what is followed is in an outline."""
 
     def states(page: Page, place: Place) -> States:
         return [
-            (event, None if event.type is EventType.OBJECT_DELETED else read(event.body))
-            for event, _ in page.of(place)
+            (event, None if outline is None else state_of(outline))
+            for event, outline in page.read(place, read)
         ]
 
     return Kind(word=word, states=states, tell=tell)
@@ -244,8 +258,7 @@ def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
     return None
 
 
-def _read_slice(body: bytes) -> SliceState:
-    slice_outline = outlines.slice(body)
+def _slice_state(slice_outline: outlines.Slice) -> SliceState:
     spec = slice_outline.spec
     return SliceState(
         f"{spec.driver}/{spec.pool.name}",
@@ -275,8 +288,7 @@ def _tell_slice(old: SliceState | None, new: SliceState) -> Told | None:
     return "SliceChanged", f"{place}: what devices have or consume"
 
 
-def _read_rule(body: bytes) -> RuleState:
-    rule = outlines.rule(body)
+def _rule_state(rule: outlines.Rule) -> RuleState:
     selector = rule.spec.device_selector
     text = "no selector"
     if selector is not None:
@@ -297,8 +309,7 @@ def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
     return "RuleStatus", _cut(new.condition)
 
 
-def _read_node(body: bytes) -> NodeState:
-    node = outlines.node(body)
+def _node_state(node: outlines.Node) -> NodeState:
     ready = [
         condition.status
         for condition in node.status.conditions
@@ -333,11 +344,11 @@ def _plain(word: str) -> Kind:
             return f"{word}Changed", f"generation {new.generation}"
         return None
 
-    return _followed(word, _read_plain, tell)
+    return _followed(word, outlines.outline, _plain_state, tell)
 
 
-def _read_plain(body: bytes) -> PlainState:
-    metadata = outlines.outline(body).metadata
+def _plain_state(outline: outlines.Outline) -> PlainState:
+    metadata = outline.metadata
     return PlainState(metadata.generation, metadata.deletion_timestamp != "")
 
 
@@ -390,10 +401,10 @@ _DECIDED_GROUPS = {
 }
 _KINDS: dict[tuple[str, str], Kind] = {
     api_resources.PODS: Kind(word="Pod", states=_pod_states, tell=_tell_pod),
-    api_resources.NODES: _followed("Node", _read_node, _tell_node),
+    api_resources.NODES: _followed("Node", outlines.node, _node_state, _tell_node),
     api_resources.RESOURCE_CLAIMS: Kind(word="Claim", states=_claim_states, tell=_tell_claim),
-    api_resources.RESOURCE_SLICES: _followed("Slice", _read_slice, _tell_slice),
-    api_resources.DEVICE_TAINT_RULES: _followed("Rule", _read_rule, _tell_rule),
+    api_resources.RESOURCE_SLICES: _followed("Slice", outlines.slice, _slice_state, _tell_slice),
+    api_resources.DEVICE_TAINT_RULES: _followed("Rule", outlines.rule, _rule_state, _tell_rule),
     api_resources.NAMESPACES: _plain("Namespace"),
     api_resources.DEVICE_CLASSES: _plain("Class"),
     api_resources.RESOURCE_CLAIM_TEMPLATES: _plain("Template"),

@@ -18,6 +18,7 @@ Place: TypeAlias = tuple[str, str]
 Split: TypeAlias = tuple[Event, Any]
 """An event, and the raw parts of its object: None for deletions and kinds that are not split."""
 
+_DECIDED = EventType.DECISION_RECORDED
 _CREATED, _UPDATED, _DELETED = (
     EventType.OBJECT_CREATED,
     EventType.OBJECT_UPDATED,
@@ -63,16 +64,31 @@ class Page:
         return self.kinds.get(place, ())
 
     def read(self, place: Place, read: Callable[[Any], _T]) -> Sequence[tuple[Event, _T | None]]:
-        """The events about objects of a kind that is split, with what a reader makes of the parts.
+        """The events about objects of a kind, with what a reader makes of parts or else bodies.
 
         None stands with deletions. The reader is asked once for each event, whoever wants to know.
         """
         readings = self._readings.get((place, read))
         if readings is None:
-            readings = [
-                (event, None if parts is None else read(parts)) for event, parts in self.of(place)
-            ]
+            if place in raw_parts.SPLITTERS:
+                readings = [
+                    (event, None if parts is None else read(parts))
+                    for event, parts in self.of(place)
+                ]
+            else:
+                readings = [
+                    (event, None if event.type is _DELETED else read(event.body))
+                    for event, _ in self.of(place)
+                ]
             self._readings[place, read] = readings
+        return readings
+
+    def decisions(self, read: Callable[[bytes], _T]) -> Sequence[tuple[Event, _T]]:
+        """The decisions in order, with what a reader makes of their bodies; it is asked once."""
+        readings = self._readings.get(read)
+        if readings is None:
+            readings = [(event, read(event.body)) for event in self.facts if event.type is _DECIDED]
+            self._readings[read] = readings
         return readings
 
     def _split(self) -> list[Split]:
