@@ -33,6 +33,7 @@ from app.analysis.verify.invariants.violations import (
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
 from app.domain.log.pages import Page
+from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.values.timestamps import Instant
 
 INCOMPLETE = (
@@ -50,16 +51,14 @@ _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "pods": pods.take,
     "nodes": publishing.take_node,
 }
-_TAKERS = {resource: (group, _TAKES[resource]) for resource, group in KINDS.items()}
-"""By resource: the group, and who takes its events. Nothing else is read by a rule."""
+_TAKERS = {(group, resource): _TAKES[resource] for resource, group in KINDS.items()}
+"""Who takes the events of a kind. Nothing else is read by a rule."""
 
-_CREATED, _UPDATED, _DELETED, _GAP = (
-    EventType.OBJECT_CREATED,
-    EventType.OBJECT_UPDATED,
-    EventType.OBJECT_DELETED,
-    EventType.GAP_OBSERVED,
-)
-_REPORTED = EventType.HISTORY_IMPORTED
+_SPLIT_TAKES: Mapping[type, Callable[[Cluster, Event, Any], None]] = {
+    RawPod: pods.take,
+    RawClaim: claims.take,
+}
+_GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
 
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
@@ -103,20 +102,23 @@ class InvariantWatch:
 
     def follow_page(self, page: Page) -> None:
         """The same for events that others read too: of the page only the raw parts are used."""
-        cluster, taker_of = self._cluster, _TAKERS.get
+        cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
         for event, parts in page.splits:
-            kind, stamp = event.type, event.stamp
-            taker = taker_of(event.key.resource)
-            if self._is_listing or stamp.verb == LISTED or kind is _GAP:
+            if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
-            elif taker is not None and (kind is _UPDATED or kind is _CREATED or kind is _DELETED):
-                if taker[0] == event.key.group:
-                    taker[1](cluster, event, parts)
-                if cluster.dirty:
-                    self._at = event.revision, stamp.time
-                    self._judge(is_listed=False)
-            elif cluster.gaps and kind is _REPORTED:
+                continue
+            if parts is not None:
+                takes[parts.__class__](cluster, event, parts)
+            elif event.is_about_object:
+                taker = taker_of(event.key[:2])
+                if taker is None:
+                    continue
+                taker(cluster, event, None)
+            elif cluster.gaps and event.type is _REPORTED:
                 cluster.unseen.note_whole(event)
+            if cluster.dirty:
+                self._at = event.revision, event.stamp.time
+                self._judge(is_listed=False)
         if page.events:
             self._time = page.events[-1].stamp.time
 
@@ -125,9 +127,9 @@ class InvariantWatch:
         if event.type is _GAP:
             self._note_gap(event)
         elif event.is_about_object and event.stamp.verb == LISTED:
-            taker = _TAKERS.get(event.key.resource)
-            if taker is not None and taker[0] == event.key.group:
-                taker[1](self._cluster, event, parts)
+            taker = _TAKERS.get(event.key[:2])
+            if taker is not None:
+                taker(self._cluster, event, parts)
             self._is_listing = True
             self._at = event.revision, event.stamp.time
         elif event.is_about_object:
