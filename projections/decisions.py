@@ -88,7 +88,7 @@ class DecisionsProjection(PagedView):
         number = self._numbers.get(Revision(int(key[0])))
         if number is None or table != DECISIONS.name:
             return None
-        return self._row(number)
+        return self._changes.row(number)
 
     def state_hash(self) -> str:
         """The hash over all rows."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from app.domain.log import Event, Revision
 from app.domain.log.pages import Page
-from app.domain.log.projection import Row, RowKey, RowSetHash, Table, hash_rows
+from app.domain.log.projection import Row, RowKey, RowSetHash, Table, row_part
 
 NOTED_MAX = 5_000
 """Objects that a view only notes before it works out what follows, also when nobody asks."""
@@ -116,16 +116,18 @@ class LateRows(ABC):
 class AppendedRows:
     """The same for a view whose rows are only ever appended and never change.
 
-    Rows are numbered in the order of appending. Only two positions and a sum are kept, so a
-    million rows cost nothing beyond themselves.
+    Rows are numbered in the order of appending. Only positions and a sum are kept, so a million
+    rows cost nothing beyond themselves. A row that is asked for is counted into the hash on the
+    way, so that it is made once.
     """
 
     def __init__(self, table: str, key: Callable[[int], RowKey], row: Callable[[int], Row]) -> None:
         self._table = table
         self._key = key
-        self._row = row
+        self._make = row
         self._taken = 0
         self._hashed = 0
+        self._early: set[int] = set()
         self._sum = 0
 
     def take(self, count: int) -> dict[str, set[RowKey]]:
@@ -136,10 +138,21 @@ class AppendedRows:
         self._taken = count
         return {self._table: keys}
 
+    def row(self, number: int) -> Row:
+        """The row with that number."""
+        row = self._make(number)
+        if number >= self._hashed and number not in self._early:
+            self._early.add(number)
+            self._sum += row_part(self._table, self._key(number), row)
+        return row
+
     def state_hash(self, count: int) -> str:
         """The hash over the first `count` rows, which are all there are; equals RowSetHash's."""
+        early = self._early
         for number in range(self._hashed, count):
-            part = hash_rows([(self._table, self._key(number), self._row(number))])
-            self._sum = (self._sum + int(part.removeprefix("sha256:"), 16)) % (1 << 256)
+            if number not in early:
+                self._sum += row_part(self._table, self._key(number), self._make(number))
+        self._sum %= 1 << 256
+        early.clear()
         self._hashed = count
         return f"sha256:{self._sum:064x}"

@@ -117,7 +117,7 @@ class TimelineProjection(PagedView):
     def row(self, table: str, key: RowKey) -> Row | None:
         """The row of the event at that revision, None when it is not interesting."""
         number = self._find(int(key[0]))
-        return None if number is None or table != TIMELINE.name else self._row(number)
+        return None if number is None or table != TIMELINE.name else self._changes.row(number)
 
     def state_hash(self) -> str:
         """The hash over all rows."""

@@ -63,6 +63,12 @@ class Projection(Protocol):
 _MODULUS = 1 << 256
 
 
+def row_part(table: str, key: RowKey, row: Row) -> int:
+    """What one row adds to the sum of `RowSetHash`."""
+    text = canonical_json([table, key, row])
+    return int.from_bytes(hashlib.sha256(text).digest(), "big")
+
+
 class RowSetHash:
     """The sum modulo 2^256 of the hashes of all rows: equal sets of rows give equal sums.
 
@@ -80,9 +86,7 @@ class RowSetHash:
         old = self._parts.pop(place, 0)
         new = 0
         if row is not None:
-            text = canonical_json([table, list(key), row])
-            new = int.from_bytes(hashlib.sha256(text).digest(), "big")
-            self._parts[place] = new
+            new = self._parts[place] = row_part(table, key, row)
         self._sum = (self._sum - old + new) % _MODULUS
 
     def text(self) -> str:
