@@ -144,7 +144,7 @@ def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectK
 
 def _kinds(word: str, reader: ObjectsReader) -> Sequence[Kind]:
     """The kinds that a person may mean, built-in ones first."""
-    return [kind for kind in history_kinds.all_kinds(reader) if registry.is_called(kind, word)]
+    return registry.spoken(word, history_kinds.all_kinds(reader))
 
 
 def _elsewhere(key: ObjectKey, reader: ObjectsReader) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.timestamps import Instant
@@ -25,8 +26,8 @@ NEAREST_MAX = 3
 class Scope:
     """What is wanted; what is empty does not matter. Instants and revisions are inclusive.
 
-    `resource` and `name` are those of the subject, `device` is `driver/pool/name` or the end of
-    that, `kinds` are words of the timeline such as `PodScheduled`.
+    `resource`, `name` and `place` (its namespace) are those of the subject, `device` is
+    `driver/pool/name` or the end of that, `kinds` are words of the timeline such as `PodScheduled`.
     """
 
     since: Instant | None = None
@@ -38,6 +39,7 @@ class Scope:
     group: str = ""
     resource: str = ""
     name: str = ""
+    place: str = ""
     device: str = ""
     node: str = ""
 
@@ -94,6 +96,7 @@ class Selector:
             and scope.resource in ("", subject.resource)
             and (not scope.resource or scope.group == subject.group)
             and scope.name in ("", subject.name)
+            and scope.place in ("", subject.namespace)
         )
 
     def check(self) -> None:
@@ -113,7 +116,7 @@ class Selector:
         """The wanted names that have not occurred, each with what it names."""
         scope = self._scope
         wanted = [("kind", kind) for kind in sorted(scope.kinds)]
-        wanted += [("namespace", scope.namespace), ("name", scope.name)]
+        wanted += [("namespace", scope.namespace or scope.place), ("name", scope.name)]
         wanted += [("node", scope.node), ("device", scope.device)]
         for noun, name in wanted:
             if name and not self._is_known(noun, name):
@@ -245,6 +248,15 @@ class _Concerned:
     devices: frozenset[DeviceId] = frozenset()
     nodes: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
+
+
+def no_kind(word: str) -> InputError:
+    """The refusal of a word that names no kind, with the nearest."""
+    names = [name for kind in registry.kinds() for name in (kind.singular, kind.plural) if name]
+    return InputError(
+        f"there is no kind {word!r}",
+        cure=nearest(word.lower(), names) or "write it as pod/NAME, claim/NAME, …",
+    )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,12 +1,14 @@
 """Questions in SQL about the view tables, and how far these are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.adapters.postgres import queries
 from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.queries import Found
 from app.analysis.recordings import uncertainty
-from app.bootstrap.stores import Store, database_bounds, open_store, reader_address
+from app.bootstrap.stores import Store, database_bounds, find_history, open_store, reader_address
+from app.domain.log import HistoryInfo
 from app.service import recorded_doubts
 from app.settings import Settings
 
@@ -19,14 +21,21 @@ class QueryResult:
     notes: tuple[str, ...]
 
 
-async def ask(settings: Settings, text: str) -> QueryResult:
-    """Ask the database of the settings. Raises InputError for a wrong question."""
+async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
+    """Ask the database of the settings, of one history or of all.
+
+    Raises InputError for a wrong question.
+    """
     async with (
         open_store(settings) as store,
         queries.open_reader(reader_address(settings, store.url), _bounds(settings)) as database,
     ):
-        result = await queries.ask(database, text, rows_max=settings.sql_rows_max)
-        notes = [*await _behind(store), *await _unsure(store)]
+        infos = await store.log.histories()
+        if history:
+            infos = [await find_history(store, history)]
+        of_one = infos[0] if history else None
+        result = await queries.ask(database, text, rows_max=settings.sql_rows_max, info=of_one)
+        notes = [*await _behind(store, infos), *await _unsure(store, infos)]
     if result.cut:
         notes.append(
             f"there are more rows: the first {len(result.rows)} are shown (REDRA_SQL_ROWS_MAX)"
@@ -40,10 +49,10 @@ def _bounds(settings: Settings) -> DatabaseBounds:
     )
 
 
-async def _unsure(store: Store) -> list[str]:
+async def _unsure(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
     """Histories of which a recording lacks something: rows about them may have been others."""
     notes = []
-    for info in await store.log.histories():
+    for info in infos:
         kinds = uncertainty.lines(await recorded_doubts.doubts_of(store.log, info))[1:]
         if kinds:
             lacks = ", ".join(line.strip() for line in kinds)
@@ -54,10 +63,10 @@ async def _unsure(store: Store) -> list[str]:
     return notes
 
 
-async def _behind(store: Store) -> list[str]:
+async def _behind(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
     """Histories whose tables do not show their end."""
     notes = []
-    for info in await store.log.histories():
+    for info in infos:
         head = await store.log.head(info.id)
         kept = {
             checkpoint.projection: checkpoint

@@ -22,6 +22,9 @@ def sql(
     url: Annotated[
         bool, typer.Option("--url", help="Print the address at which other clients may ask.")
     ] = False,
+    history: Annotated[
+        str, typer.Option(help="Just the rows of this history, in every table.")
+    ] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -39,7 +42,7 @@ def sql(
     text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
         raise InputError("nothing is asked", cure="give a statement, - for stdin, or --url")
-    answer = console.run(lambda: questions.ask(settings, text))
+    answer = console.run(lambda: questions.ask(settings, text, history))
     columns, rows = answer.found.columns, answer.found.rows
     if output is Output.JSON:
         console.say_json([dict(zip(columns, row, strict=True)) for row in rows])

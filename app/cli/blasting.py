@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
-from app.cli.arguments import moments
+from app.cli.arguments import moments, objects
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -26,7 +26,7 @@ def blast(
     ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND/NAME", help="An object that would be deleted; repeatable."),
+        typer.Option(metavar=objects.METAVAR, help="What would be deleted; repeatable."),
     ] = None,
     cordon: Annotated[
         list[str] | None,
@@ -36,6 +36,9 @@ def blast(
         list[str] | None,
         typer.Option(metavar="NODE", help="A node that would be drained; repeatable."),
     ] = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of what would be deleted.")
+    ] = "",
     history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     data: DataOption = None,
@@ -61,9 +64,9 @@ def blast(
     body = {
         "objects": [tree for _, tree in placed],
         "places": [place for place, _ in placed],
-        "delete": list(delete or ()),
-        "cordon": list(cordon or ()),
-        "drain": list(drain or ()),
+        "delete": [objects.placed(objects.joined([one]), namespace) for one in delete or ()],
+        "cordon": objects.names(cordon or (), "node"),
+        "drain": objects.names(drain or (), "node"),
     }
     try:
         answer = source.ask("blast", history=history, at=at, body=body)

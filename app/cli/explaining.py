@@ -6,12 +6,11 @@ import msgspec
 import typer
 
 from app.cli import console
-from app.cli.arguments import moments
+from app.cli.arguments import moments, objects
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
-from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
 
@@ -24,7 +23,7 @@ def why(
     subject: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND/NAME",
+            metavar=objects.METAVAR,
             help="pod/x, pod/NAMESPACE/x, device/DRIVER/POOL/NAME, …; KIND NAME and short names "
             "as well.",
         ),
@@ -43,7 +42,7 @@ def why(
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
-    kind, name = _subject(subject)
+    kind, _, name = objects.joined(subject).partition("/")
     parameters = {
         "kind": kind,
         "namespace": namespace,
@@ -58,18 +57,6 @@ def why(
         return
     for number, line in enumerate(page(answer, console.width())):
         console.say(line, console.HEAD if number == 0 else "")
-
-
-def _subject(words: list[str]) -> tuple[str, str]:
-    """Kind and name, given as `KIND/NAME` or as `KIND NAME`. Raises InputError."""
-    text = "/".join(words)
-    kind, slash, name = text.partition("/")
-    is_one = len(words) == 1 or (len(words) == 2 and "/" not in words[0])
-    if not slash or not name or not is_one:
-        raise InputError(
-            f"{' '.join(words)!r} names nothing", cure="write it as KIND/NAME, as in pod/web"
-        )
-    return kind, name
 
 
 def page(answer: JsonObject, width: int) -> list[str]:

@@ -1,5 +1,6 @@
 """`redra fork`: a history that goes on where another stood."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli import console
-from app.cli.arguments import moments
+from app.cli.arguments import moments, objects
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -82,6 +83,9 @@ def fork(
     apply: ApplyOption = None,
     delete: DeleteOption = None,
     patch: PatchOption = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of what is deleted and patched.")
+    ] = "",
     inputs: InputsOption = Inputs.NONE,
     until: UntilOption = "",
     at: moments.AtOption = "",
@@ -102,7 +106,8 @@ def fork(
     from app.bootstrap import garbage_collection, managing, process_settings, stores
 
     settings = process_settings.settings(data=data)
-    edits = managing.read_edits(settings, apply or [], delete or [], patch or [])
+    deletions = [objects.placed(objects.joined([one]), namespace) for one in delete or ()]
+    edits = managing.read_edits(settings, apply or [], deletions, _placed(patch or (), namespace))
     switches = managing.read_switches(profile, gate or [], quirk or [])
     name, moment = moments.split(source, at)
 
@@ -131,6 +136,15 @@ def fork(
     with Progress("deciding again") as progress:
         made = console.run(run)
     _say(history, name, made, output)
+
+
+def _placed(patches: Sequence[str], namespace: str) -> list[str]:
+    """The patches with the objects that they name in one form."""
+    made: list[str] = []
+    for text in patches:
+        name, equals, body = text.partition("=")
+        made.append(f"{objects.placed(objects.joined([name]), namespace)}{equals}{body}")
+    return made
 
 
 def _say(history: str, source: str, made: "managing.Fork", output: Output) -> None:

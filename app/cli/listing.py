@@ -1,18 +1,22 @@
 """`redra histories`, `redra log`: what there is, and every event of it."""
 
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from app.cli import console, managing
-from app.cli.arguments import moments
+from app.cli.arguments import moments, objects
+from app.cli.arguments.objects import WordsArgument
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-from app.domain.log import Event
+from app.domain.log import Event, ObjectKey
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
 
@@ -125,8 +129,11 @@ def _list_deleted(data: Path | None, output: Output) -> None:
 
 
 def log(
-    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    words: WordsArgument = None,
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Just events of this namespace.")
+    ] = "",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what happens next.")
     ] = False,
@@ -136,28 +143,50 @@ def log(
     limit: Annotated[int, typer.Option(min=0, help="End after so many events; 0: no limit.")] = 0,
     data: DataOption = None,
 ) -> None:
-    """Print the events of a history as JSON lines."""
+    """Print the events of a history as JSON lines: all of them, or those of one object.
+
+    With an object, events are those that created, changed and deleted it; -n is its namespace.
+    """
+    named, about = objects.after_history(words or ())
     source, name = AnswerSource(data), console.named_history(named, history)
+    wanted = objects.Filter(objects.joined(about) if about else "", namespace)
+    page = LogPage(after=after, limit=limit, is_followed=follow)
     lines = source.lines(
         "events",
         history=name,
         parameters={
             "form": "bundle",
             "after": after,
-            "limit": str(limit) if limit else "",
+            "limit": str(limit) if limit and wanted.takes_all else "",
             **({"follow": "true"} if follow else {}),
         },
     )
     if lines is None:
-        _print_log(source, source.history(name), after, limit, follow=follow)
+        _print_log(source, source.history(name), page, wanted)
         return
-    for line in lines:
+    shown = (line for line in lines if wanted.takes_all or wanted.takes(_key_of(line)))
+    for line in islice(shown, limit or None):
         console.say_encoded(line)
         if follow:
             console.flush()
 
 
-def _print_log(source: AnswerSource, name: str, after: str, limit: int, *, follow: bool) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """Which part of a log is printed: after a moment, so many events (0: all), and what follows."""
+
+    after: str
+    limit: int
+    is_followed: bool
+
+
+def _key_of(line: bytes) -> ObjectKey:
+    """The key of the event on a line."""
+    payload = msgspec.json.decode(line)["payload"]
+    return ObjectKey(*(payload[part] for part in ("group", "resource", "namespace", "name")))
+
+
+def _print_log(source: AnswerSource, name: str, page: LogPage, wanted: objects.Filter) -> None:
     """Print the events that the data folder has."""
     from app.bootstrap import stores
 
@@ -167,15 +196,17 @@ def _print_log(source: AnswerSource, name: str, after: str, limit: int, *, follo
         def show(events: list[Event]) -> bool:
             nonlocal printed
             for event in events:
+                if not wanted.takes(event.key):
+                    continue
                 console.say_json_line(event_json(event))
                 printed += 1
-                if limit and printed >= limit:
+                if page.limit and printed >= page.limit:
                     return False
             return True
 
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
-            position = await stores.find_position(store, info, after)
+            position = await stores.find_position(store, info, page.after)
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:
                     events = await store.log.read(info.id, after=position, limit=5_000)
@@ -183,7 +214,7 @@ def _print_log(source: AnswerSource, name: str, after: str, limit: int, *, follo
                         position = events[-1].revision
                         if not show(events):
                             return
-                    elif not follow:
+                    elif not page.is_followed:
                         return
                     else:
                         console.flush()

@@ -7,7 +7,8 @@ import msgspec
 import typer
 
 from app.cli import console
-from app.cli.arguments import moments
+from app.cli.arguments import moments, objects
+from app.cli.arguments.objects import WordsArgument
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -42,7 +43,7 @@ def register(root: typer.Typer) -> None:
 
 
 def timeline(
-    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    words: WordsArgument = None,
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     namespace: Annotated[
         str,
@@ -55,7 +56,7 @@ def timeline(
     ] = False,
     name: Annotated[str, typer.Option(help="Just what happened to objects of this name.")] = "",
     subject: Annotated[
-        str, typer.Option("--object", metavar="KIND/NAME", help="Just what happened to it.")
+        str, typer.Option("--object", metavar=objects.METAVAR, help="The same as an option.")
     ] = "",
     kind: Annotated[
         list[str] | None,
@@ -81,11 +82,15 @@ def timeline(
     """
     if all_namespaces and namespace:
         raise InputError("-A and -n exclude each other", cure="give one of them")
+    named, about = objects.after_history(words or ())
+    if about and subject:
+        raise InputError("the object is named twice", place="--object", cure="name it once")
+    about = about or [subject] if subject or about else []
     source, place = AnswerSource(data), console.named_history(named, history)
     wanted = {
         "namespace": namespace,
         "name": name,
-        "object": subject,
+        "object": objects.joined(about) if about else "",
         "kinds": ",".join(kind or ()),
         "device": device,
         "node": node,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import anyio.lowlevel
 
-from app.analysis.scope import Scope, Selector
+from app.analysis.scope import Scope, Selector, no_kind
 from app.analysis.timeline_pages import DECISION
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
@@ -45,10 +45,10 @@ class TimelineRequest:
 
 async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:
     """What a request means. Raises InputError for a kind of object or a moment that is none."""
-    group = resource = ""
+    group = resource = place = ""
     name = wanted.name
     if wanted.subject:
-        group, resource, name = _object(wanted.subject)
+        group, resource, place, name = _object(wanted.subject)
     since, until = wanted.since, wanted.until
     end = (await log.head(info.id)).time
     first, final = (int(text) if moments.is_revision(text) else 0 for text in (since, until))
@@ -61,6 +61,7 @@ async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) ->
         group=group,
         resource=resource,
         name=name,
+        place=place,
         namespace=wanted.namespace,
         device=wanted.device,
         node=wanted.node,
@@ -172,11 +173,13 @@ def shown(rows: Iterable[Row], wanted: TimelineRequest) -> list[Row]:
     ]
 
 
-def _object(text: str) -> tuple[str, str, str]:
+def _object(text: str) -> tuple[str, str, str, str]:
+    """Group, resource, namespace (perhaps empty) and name of `KIND/[NAMESPACE/]NAME`."""
     kind, slash, name = text.partition("/")
-    known = registry.find_name(kind)
+    known = registry.spoken(kind)
     if not slash or not name:
         raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
     if not known:
-        raise InputError(f"there is no kind {kind!r}", cure="write it as pod/NAME, claim/NAME, …")
-    return known[0].group, known[0].plural, name
+        raise no_kind(kind)
+    namespace, _, short = name.rpartition("/") if known[0].namespaced else ("", "", name)
+    return known[0].group, known[0].plural, namespace, short

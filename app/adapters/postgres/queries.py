@@ -1,5 +1,6 @@
 """Questions in SQL: one statement, of a role that can only read, in a read-only transaction."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,20 @@ from app.adapters.postgres import reader
 from app.adapters.postgres.database import Database, DatabaseBounds, open_database
 from app.adapters.postgres.problems import REFUSED_ROLE
 from app.domain.errors import InputError, WrongDatabase
+from app.domain.log import HistoryInfo
 from app.domain.values import timestamps
+
+_BEGINNING = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+    r"(?:(?P<with>with\b)(?:\s+(?P<recursive>recursive)\b)?|(?=select\b|values\b|table\b|\())",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How a statement begins before which queries may stand."""
+
+_BY_NAME = ("log", "losses")
+"""Relations whose column `history` is its name, not its number."""
+
+_OF_NO_HISTORY = ("redra_schema",)
 
 _MISTAKES = ("22", "25001", "25006", "42", "0A", "21")
 """SQLSTATE of what the asker can mend: values, writes, names, syntax, cardinality."""
@@ -32,6 +46,33 @@ class Found:
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     cut: bool
+
+
+def of_history(text: str, info: HistoryInfo, schema: str) -> str:
+    """The statement over the rows of one history alone, whatever tables it names.
+
+    Each name stands for a query of the same name before the statement; PostgreSQL leaves out those
+    that are not used. Raises InputError for a statement that takes none.
+    """
+    begun = _BEGINNING.match(text)
+    if begun is None:
+        raise InputError(
+            "a history can be named for SELECT, VALUES, TABLE and WITH alone",
+            place="--history",
+            cure="leave it out, and compare the column history",
+        )
+    name = "'" + info.name.replace("'", "''") + "'"
+    parts = []
+    for relation in reader.relations():
+        if relation in _OF_NO_HISTORY:
+            continue
+        own = name if relation in _BY_NAME else int(info.id)
+        rows = f"SELECT * FROM {schema}.{relation} WHERE history = {own}"  # noqa: S608 own names
+        parts.append(f"{relation} AS ({rows})")
+    rest = text[begun.end() :]
+    is_recursive = " RECURSIVE" if begun["recursive"] else ""
+    front = f"WITH{is_recursive} {', '.join(parts)}"
+    return f"{front}, {rest}" if begun["with"] else f"{front} {rest}"
 
 
 @asynccontextmanager
@@ -56,9 +97,17 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
         ) from problem
 
 
-async def ask(database: Database, text: str, *, rows_max: int) -> Found:
-    """The first `rows_max` rows. Raises InputError with PostgreSQL's words for a wrong question."""
+async def ask(
+    database: Database, text: str, *, rows_max: int, info: HistoryInfo | None = None
+) -> Found:
+    """The first `rows_max` rows, of one history or of all.
+
+    Raises InputError with PostgreSQL's words for a wrong question.
+    """
     async with database.connection() as connection:
+        if info is not None:
+            schema = await connection.fetchval("SELECT quote_ident(current_schema())")
+            text = of_history(text, info, schema)
         try:
             return await _ask(connection, text, rows_max)
         except asyncpg.PostgresError as problem:

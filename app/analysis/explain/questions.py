@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from app.analysis import scope
 from app.analysis.explain.reasons import Reason
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey, Revision, doubts
@@ -115,8 +116,6 @@ def named(key: ObjectKey) -> str:
 
 
 def _find_kind(text: str) -> kinds.Kind:
-    for kind in kinds.find_name(text):
+    for kind in kinds.spoken(text):
         return kind
-    raise InputError(
-        f"there is no kind {text!r}", cure="write it as pod/NAME, resourceclaim/NAME, …"
-    )
+    raise scope.no_kind(text)

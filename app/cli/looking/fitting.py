@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli import console
+from app.cli.arguments import objects
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -24,7 +25,12 @@ def register(root: typer.Typer) -> None:
 
 
 def fit(
-    named: HistoryArgument = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[HISTORY] [KIND/NAME]", help="The history; a device class or claim template."
+        ),
+    ] = None,
     file: Annotated[
         list[Path] | None,
         typer.Option(
@@ -61,6 +67,11 @@ def fit(
     from app.analysis.capacity import text
     from app.analysis.capacity.answers import FitAnswer
 
+    named, about = objects.after_history(words or ())
+    if about:
+        if class_name or template:
+            raise InputError("what is to fit is named twice", cure="name it once")
+        class_name, template, namespace = _subject(objects.joined(about), namespace)
     if sum(map(bool, (file, class_name, template))) > 1:
         raise InputError("-f, --class and --template cannot be combined", cure="give one of them")
     if count > 1 and not class_name:
@@ -121,6 +132,23 @@ def _course(source: AnswerSource, history: str, at: str) -> dict[str, Any]:
 
     body: dict[str, Any] = msgspec.json.decode(source.ask("capacity", history=history, at=at))
     return body
+
+
+def _subject(text: str, namespace: str) -> tuple[str, str, str]:
+    """Class, template and namespace that are meant by `KIND/NAME`; one of the first is empty."""
+    from app.domain.objects import registry
+    from app.domain.values import api_resources
+
+    word, _, name = text.partition("/")
+    for kind in registry.spoken(word):
+        if (kind.group, kind.plural) == api_resources.DEVICE_CLASSES:
+            return name, "", namespace
+        if (kind.group, kind.plural) == api_resources.RESOURCE_CLAIM_TEMPLATES:
+            place, _, short = name.rpartition("/")
+            return "", short, place or namespace
+    raise InputError(
+        f"nothing is placed by {text!r}", cure="name a deviceclass or a template, or use -f FILE"
+    )
 
 
 def _of_files(

@@ -1,11 +1,12 @@
 """`redra findings`, `redra map`: what the pages of these names show, in a terminal."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from app.cli import console
-from app.cli.arguments import moments
+from app.cli.arguments import moments, objects
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -62,9 +63,13 @@ def findings(
 
 
 def device_map(
-    pool: Annotated[
-        str, typer.Argument(metavar="[POOL]", help="Just pools whose name holds this.")
-    ] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[POOL|KIND/NAME]",
+            help="Just pools whose name holds this; node/NAME, pool/DRIVER/POOL, device/….",
+        ),
+    ] = None,
     history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
     driver: Annotated[str, typer.Option(help="Just pools of this driver.")] = "",
     node: Annotated[str, typer.Option(help="Just pools of this node.")] = "",
@@ -82,6 +87,7 @@ def device_map(
 
     from app.analysis.mapped import DeviceMap
 
+    pool, driver, node = _shown_part(words or (), driver, node)
     source = AnswerSource(data)
 
     def ask(**wanted: str) -> bytes:
@@ -98,6 +104,24 @@ def device_map(
         return
     for line in map_lines(shown, with_devices=devices):
         console.say(line)
+
+
+def _shown_part(words: Sequence[str], driver: str, node: str) -> tuple[str, str, str]:
+    """Pool, driver and node that are meant. Raises InputError for what is no part of a map."""
+    if not words or (len(words) == 1 and "/" not in words[0]):
+        return "".join(words), driver, node
+    kind, _, name = objects.joined(words).partition("/")
+    match kind.lower():
+        case "no" | "node" | "nodes":
+            return "", driver, name
+        case "pool" | "pools" | "device" | "devices" | "dev":
+            first, slash, rest = name.partition("/")
+            pool = rest.rpartition("/")[0] if kind.lower().startswith("dev") else rest
+            return pool if slash and pool else name, first if slash and pool else driver, node
+        case _:
+            raise InputError(
+                f"a map has no {kind}", cure=f"redra why {kind}/{name} tells what it has"
+            )
 
 
 def _pools_of(answer: bytes) -> set[str]:

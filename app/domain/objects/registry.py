@@ -40,6 +40,32 @@ def find_name(name: str) -> list[Kind]:
     return [kind for kind in KINDS if is_called(kind, name)]
 
 
+_SPOKEN = {
+    "claim": "resourceclaim",
+    "claims": "resourceclaims",
+    "template": "resourceclaimtemplate",
+    "templates": "resourceclaimtemplates",
+    "class": "deviceclass",
+    "classes": "deviceclasses",
+    "slice": "resourceslice",
+    "slices": "resourceslices",
+    "patch": "resourceslicepatch",
+    "patches": "resourceslicepatches",
+    "rule": "devicetaintrule",
+    "rules": "devicetaintrules",
+}
+"""What people call kinds of devices, which have no short names."""
+
+
+def spoken(name: str, kinds: Iterable[Kind] = KINDS) -> list[Kind]:
+    """The kinds that a person at a command line may mean: by name, else by what it is called."""
+    listed = tuple(kinds)
+    named = [kind for kind in listed if is_called(kind, name)]
+    if not named and (full := _SPOKEN.get(name.lower())):
+        named = [kind for kind in listed if is_called(kind, full)]
+    return named
+
+
 def is_called(kind: Kind, name: str) -> bool:
     """Whether a person may mean the kind by `name`, with its group behind a dot or without."""
     plain, _, group = name.lower().partition(".")
@@ -146,5 +172,6 @@ __all__ = [
     "served_kinds",
     "served_versions",
     "split_api_version",
+    "spoken",
     "version_rank",
 ]

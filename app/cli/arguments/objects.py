@@ -1,0 +1,118 @@
+"""Objects as people at a command line name them, for every command that takes one.
+
+`KIND/NAME` and `KIND NAME` are the same, as with kubectl, and the name may have its namespace in
+front: `KIND/NAMESPACE/NAME`. A kind is meant by its kind, plural, singular or short name in any
+case, with its group or without.
+Which kinds there are knows whoever reads the history.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:  # heavy: what a server answers does without
+    from app.domain.log import ObjectKey
+
+METAVAR = "KIND/NAME"
+_CURE = "write it as KIND/NAME, as in pod/web"
+
+
+WordsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[HISTORY] [KIND/NAME]", help="Name of the history; an object to see alone."
+    ),
+]
+
+
+class Filter:
+    """Judges objects by a name as people write it, and by namespace; empty ones take all.
+
+    Raises InputError for a kind that there is not.
+    """
+
+    def __init__(self, text: str, namespace: str) -> None:
+        self._namespace = namespace
+        self._name = ""
+        self._kinds: set[tuple[str, str]] = set()
+        if text:
+            from app.domain.objects import registry
+
+            kind, _, name = text.partition("/")
+            front, slash, rest = name.partition("/")
+            self._name = rest if slash else name
+            self._namespace = front if slash else namespace
+            self._kinds = {(one.group, one.plural) for one in registry.spoken(kind)}
+            if not self._kinds:
+                # Of a kind that the history defines, whose plural is the word.
+                self._kinds = {(kind.partition(".")[2], kind.partition(".")[0].lower())}
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing is left out."""
+        return not self._kinds and not self._namespace
+
+    def takes(self, key: "ObjectKey") -> bool:
+        """Whether an object is wanted; one of the cluster that is named is so in any namespace."""
+        is_placed = self._namespace in ("", key.namespace)
+        return (
+            (not self._kinds or (key.group, key.resource) in self._kinds)
+            and (is_placed or bool(self._kinds and not key.namespace))
+            and self._name in ("", key.name)
+        )
+
+
+def names(texts: Sequence[str], kind: str) -> list[str]:
+    """Names of objects of one kind, which may be written as `KIND/NAME` all the same.
+
+    Raises InputError for another kind.
+    """
+    from app.domain.objects import registry
+
+    plain: list[str] = []
+    for text in texts:
+        word, slash, name = "/".join(text.split()).partition("/")
+        if slash and not {*registry.spoken(word)} & {*registry.find_name(kind)}:
+            raise InputError(f"{text!r} is no {kind}", cure=f"write it as {kind}/NAME, or NAME")
+        plain.append(name if slash else word)
+    return plain
+
+
+def placed(text: str, namespace: str) -> str:
+    """`KIND/NAME` with a namespace in front of the name, where its kind has namespaces."""
+    from app.domain.objects import registry
+
+    kind, _, name = text.partition("/")
+    if not namespace or "/" in name or not any(one.namespaced for one in registry.spoken(kind)):
+        return text
+    return f"{kind}/{namespace}/{name}"
+
+
+def joined(words: Sequence[str]) -> str:
+    """`KIND/NAME` of what was written.
+
+    Raises InputError for words that name nothing, or more than one object.
+    """
+    parts = [part for word in words for part in word.split()]
+    kind, slash, name = "/".join(parts).partition("/")
+    is_one = len(parts) == 1 or (len(parts) == 2 and "/" not in parts[0])
+    if not kind or not slash or not name.strip("/") or not is_one:
+        raise InputError(f"{' '.join(words)!r} names nothing", cure=_CURE)
+    return f"{kind}/{name}"
+
+
+def after_history(words: Sequence[str]) -> tuple[str, list[str]]:
+    """History and object of `[HISTORY] [KIND/NAME]` or `[HISTORY] [KIND NAME]`.
+
+    One word without a slash is a history, two are kind and name, three all of it.
+    """
+    if not words:
+        return "", []
+    if len(words) == 1:
+        return (words[0], []) if "/" not in words[0] else ("", [words[0]])
+    if "/" in words[0] or (len(words) == 2 and "/" not in words[1]):
+        return "", list(words)
+    return words[0], list(words[1:])
