@@ -18,6 +18,8 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
 
+_FORMS = (Output.TEXT, Output.JSON)
+
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -39,7 +41,8 @@ def register(root: typer.Typer) -> None:
 def allocate(
     scenarios: Annotated[Path, typer.Argument(help="JSON lines: name and input. - reads stdin.")],
     results: Annotated[
-        Path | None, typer.Option("--output-file", "-o", help="Where to write; default: stdout.")
+        Path | None,
+        console.file_option("--output-file", "-o", help="Where to write; default: stdout."),
     ] = None,
     allocator: Annotated[
         AllocatorVariant, typer.Option(help="Variant of upstream's allocator.")
@@ -133,11 +136,11 @@ def cel(
     if expression.endswith(".jsonl"):
         if not Path(expression).exists():
             raise InputError("there is no such file", place=expression)
-        target = None if output in set(Output) else Path(output)
+        target = None if output in _FORMS else Path(output)
         _each_line(Path(expression), target, lambda case: _cel_case(case, judge))
         _end_disagreeing(judge)
         return
-    if output not in set(Output):
+    if output not in _FORMS:
         raise InputError(f"{output!r} is not a form", place="--output", cure="use text or json")
     devices = _devices(slices, history, at, data)
     try:

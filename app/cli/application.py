@@ -172,6 +172,7 @@ for _module in (
 
 def application(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
+    console.forget_form()
     code = _run(arguments)
     try:
         # What is still held back would otherwise fail after everything, with a code of its own.

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeVar
@@ -16,15 +17,62 @@ from app.domain.errors import InputError
 
 
 class Output(StrEnum):
-    """The two forms of every answer."""
+    """The forms of every answer, as kubectl has them.
+
+    `yaml` and `name` are made of what `json` would be, `wide` is text: commands know the first two.
+    """
 
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+    WIDE = "wide"
+
+
+_form: ContextVar[Output] = ContextVar("form", default=Output.TEXT)
+
+
+def _chosen(form: Output) -> Output:
+    """What the command has to give for the form that is wanted."""
+    _form.set(form)
+    return Output.JSON if form in (Output.YAML, Output.NAME) else Output.TEXT if is_wide() else form
+
+
+def forget_form() -> None:
+    """Begin a command for which no form is chosen yet."""
+    _form.set(Output.TEXT)
+
+
+def is_wide() -> bool:
+    """Whether columns are wanted that are left out otherwise."""
+    return _form.get() is Output.WIDE
 
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
+OutputOption = Annotated[
+    Output, typer.Option("--output", "-o", help="Form of the answer.", callback=_chosen)
+]
+LongOutputOption = Annotated[
+    Output, typer.Option("--output", help="Form of the answer.", callback=_chosen)
+]
+"""Of commands whose -o is the file to write."""
+
+
+def file_option(*names: str, help: str) -> Any:
+    """The option -o of a command that writes a file, where others have the form of their answer."""
+    return typer.Option(*names, help=help, callback=_no_form)
+
+
+def _no_form(file: Path | None) -> Path | None:
+    """Raises InputError for a form in the place of a file's name."""
+    if str(file) in {*Output}:
+        raise InputError(
+            f"-o is the file to write here, and {str(file)!r} is a form of answers",
+            cure="name the file otherwise; the form is --output, where the command has one",
+        )
+    return file
+
 
 Answer = TypeVar("Answer")
 
@@ -77,8 +125,10 @@ def flush() -> None:
 
 
 def say_json(value: Any) -> None:
-    """The answer as JSON, indented, keys sorted."""
+    """The answer as JSON, indented, keys sorted; or as YAML, or the names in it."""
     text = msgspec.json.encode(value, order="sorted")
+    if _say_otherwise(text):
+        return
     say_encoded(msgspec.json.format(text, indent=2))
 
 
@@ -90,8 +140,26 @@ def say_yaml(value: Any) -> None:
 
 
 def say_json_line(value: Any) -> None:
-    """One JSON document on one line."""
-    say_encoded(msgspec.json.encode(value))
+    """One JSON document on one line; or one of YAML, or the names in it."""
+    text = msgspec.json.encode(value)
+    if not _say_otherwise(text, mark="---"):
+        say_encoded(text)
+
+
+def _say_otherwise(text: bytes, mark: str = "") -> bool:
+    """Say a document in another form, if one is chosen; YAML with a mark before it."""
+    if _form.get() is Output.YAML:
+        if mark:
+            say(mark)
+        say_yaml(msgspec.json.decode(text))
+    elif _form.get() is Output.NAME:
+        from app.cli.arguments import naming
+
+        for name in naming.names_in(msgspec.json.decode(text)):
+            say(name)
+    else:
+        return False
+    return True
 
 
 def say_encoded(document: bytes) -> None:

@@ -60,7 +60,7 @@ def histories(
     if output is Output.JSON:
         console.say_json(rows)
         return
-    titles = ["name", "revision", "time", "profile"]
+    titles = ["name", "revision", "time", "profile", *(["head"] if console.is_wide() else [])]
     if any(row["broken"] for row in rows):
         titles.append("broken")
     console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
@@ -149,8 +149,8 @@ def log(
     """
     named, about = objects.after_history(words or ())
     source, name = AnswerSource(data), console.named_history(named, history)
-    wanted = objects.Filter(objects.joined(about) if about else "", namespace)
-    page = LogPage(after=after, limit=limit, is_followed=follow)
+    wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace)
+    page = LogPart(after=after, limit=limit, is_followed=follow)
     lines = source.lines(
         "events",
         history=name,
@@ -172,7 +172,7 @@ def log(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogPage:
+class LogPart:
     """Which part of a log is printed: after a moment, so many events (0: all), and what follows."""
 
     after: str
@@ -186,7 +186,9 @@ def _key_of(line: bytes) -> ObjectKey:
     return ObjectKey(*(payload[part] for part in ("group", "resource", "namespace", "name")))
 
 
-def _print_log(source: AnswerSource, name: str, page: LogPage, wanted: objects.Filter) -> None:
+def _print_log(
+    source: AnswerSource, name: str, page: LogPart, wanted: objects.ObjectFilter
+) -> None:
     """Print the events that the data folder has."""
     from app.bootstrap import stores
 

@@ -33,7 +33,7 @@ def head(
         str, moments.option("--to", "--at", help="The head as it was at this moment.")
     ] = "",
     file: Annotated[
-        Path | None, typer.Option("--output-file", "-o", help="Write it to this file.")
+        Path | None, console.file_option("--output-file", "-o", help="Write it to this file.")
     ] = None,
     force: ForceOption = False,
     public_key: Annotated[

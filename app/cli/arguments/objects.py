@@ -28,7 +28,7 @@ WordsArgument = Annotated[
 ]
 
 
-class Filter:
+class ObjectFilter:
     """Judges objects by a name as people write it, and by namespace; empty ones take all.
 
     Raises InputError for a kind that there is not.

@@ -112,7 +112,7 @@ def export(
         ),
     ],
     file: Annotated[
-        Path, typer.Option("--output-file", "-o", help="The file, or folder, to write.")
+        Path, console.file_option("--output-file", "-o", help="The file, or folder, to write.")
     ],
     form: FormOption = Form.BUNDLE,
     redact: RedactOption = False,

@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
-from app.cli.console import ForceOption, Output
+from app.cli.console import ForceOption, LongOutputOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -55,7 +55,7 @@ def register(root: typer.Typer) -> None:
 def minimise(
     source: SourceArgument,
     keep: KeepOption,
-    file: Annotated[Path, typer.Option("--output-file", "-o", help="The bundle to write.")],
+    file: Annotated[Path, console.file_option("--output-file", "-o", help="The bundle to write.")],
     profile: Annotated[
         str | None, typer.Option(help="Kubernetes version to decide as; default: the history's.")
     ] = None,
@@ -67,7 +67,7 @@ def minimise(
     scheduler: SchedulerOption = "",
     at: moments.AtOption = "",
     data: DataOption = None,
-    output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
+    output: LongOutputOption = Output.TEXT,
 ) -> None:
     """Leave out of a history whatever it does not need to show something.
 

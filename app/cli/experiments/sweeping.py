@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
-from app.cli.console import ForceOption, Output, Progress
+from app.cli.console import ForceOption, LongOutputOption, Output, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -20,7 +20,8 @@ def register(root: typer.Typer) -> None:
 def sweep(
     plan: Annotated[Path, typer.Argument(help="The plan, YAML.")],
     folder: Annotated[
-        Path, typer.Option("--output-folder", "-o", help="Where results and tables are kept.")
+        Path,
+        console.file_option("--output-folder", "-o", help="Where results and tables are kept."),
     ],
     workers: Annotated[
         int, typer.Option(min=0, max=256, help="Run on so many local processes (Dask).")
@@ -30,7 +31,7 @@ def sweep(
     ] = "",
     force: ForceOption = False,
     data: DataOption = None,
-    output: Annotated[Output, typer.Option("--output", help="Form of the answer.")] = Output.TEXT,
+    output: LongOutputOption = Output.TEXT,
 ) -> None:
     """Run histories or fleets under releases, gates, quirks, changes and orders of arrival.
 

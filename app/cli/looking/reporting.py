@@ -31,7 +31,7 @@ def report(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
     file: Annotated[
         Path | None,
-        typer.Option(
+        console.file_option(
             "--output-file",
             "-o",
             help="The file to write; - writes to stdout [default: HISTORY.html or HISTORY.json].",
