@@ -13,6 +13,7 @@ from app.analysis.explain.tallies import devices_text
 from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.allocation.reasons.explanation import Alike
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.model import Slice
@@ -21,7 +22,7 @@ from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceId
+from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 
 HOLDERS_MAX = 200
@@ -40,19 +41,14 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     )
 
 
-def _excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[tuple[DeviceId, str]]:
-    """The devices that a cause of these kinds excludes, each once, with what the cause is about."""
-    seen: set[str] = set()
+def _excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
+    """The devices that causes of these kinds exclude, in groups of which the same is said."""
     for reason in nodes:
         for _, request in reason.requests():
             for group in request.alike:
                 cause = group.reason.cause
-                if cause is None or cause.kind not in kinds:
-                    continue
-                for name in group.devices:
-                    if name not in seen:
-                        seen.add(name)
-                        yield _id_of(name), cause.about
+                if cause is not None and cause.kind in kinds:
+                    yield group
 
 
 def _id_of(name: str) -> DeviceId:
@@ -63,14 +59,16 @@ def _id_of(name: str) -> DeviceId:
 
 def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     """The patches that failed on devices which selectors exclude."""
-    problems: dict[tuple[str, str], list[str]] = {}
+    problems: dict[tuple[str, str], dict[str, None]] = {}
     failing = {problem.device: problem for problem in views.inventory.patch_problems()}
     if not failing:
         return
-    for device, _ in _excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
-        if (problem := failing.get(device)) is not None:
-            problems.setdefault((problem.patch, problem.problem), []).append("/".join(device))
-    for (patch, text), names in problems.items():
+    for group in _excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
+        for name in group.devices:
+            if (problem := failing.get(_id_of(name))) is not None:
+                problems.setdefault((problem.patch, problem.problem), {})[name] = None
+    for (patch, text), passed in problems.items():
+        names = list(passed)
         key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", patch)
         event = views.objects.event(key)
         said = f"patch {patch} changes nothing on {devices_text(len(names))}"
@@ -85,24 +83,30 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
 
 def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     """The claims that keep devices from the pod and are of no use to anybody."""
-    held = {pool[:2] for pool, _ in _excluded(nodes, *_HELD)}
     names: dict[str, None] = {}
-    for place in sorted(held):
-        for resource_slice in views.inventory.slices_of(place):
-            for device in resource_slice.devices:
-                names.update(dict.fromkeys(views.allocated.holders(device.id)))
+    pools: set[PoolId] = set()
+    for group in _excluded(nodes, *_HELD):
+        # What is said names the holders, so they are the same for all devices of the group.
+        device = _id_of(group.devices[0])
+        names.update(dict.fromkeys(views.allocated.holders(device)))
+        cause = group.reason.cause
+        if cause is not None and cause.kind is CauseKind.COUNTERS and device[:2] not in pools:
+            pools.add(device[:2])
+            names.update(dict.fromkeys(_holders_in(views, device[:2])))
+        if len(names) >= HOLDERS_MAX:
+            break
     groups: dict[str, list[ObjectKey]] = {}
     for holder in list(names)[:HOLDERS_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
         tree = views.objects.get(key)
-        cause = "" if tree is None else stuck.cause(views, key, tree)
-        if cause in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
-            groups.setdefault(cause, []).append(key)
-    for cause, keys in groups.items():
+        way = "" if tree is None else stuck.cause(views, key, tree)
+        if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
+            groups.setdefault(way, []).append(key)
+    for way, keys in groups.items():
         shown = [f"{key.namespace}/{key.name}" for key in keys]
         text = f"{counts.plural(len(keys), 'claim')} {listed(shown, len(shown))} "
-        text += f"{'holds' if len(keys) == 1 else 'hold'} devices that nobody uses: {cause}"
+        text += f"{'holds' if len(keys) == 1 else 'hold'} devices that nobody uses: {way}"
         event = views.objects.event(keys[0])
         yield Reason(
             text=text,
@@ -113,11 +117,18 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
         )
 
 
+def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:
+    for resource_slice in views.inventory.slices_of(place):
+        for device in resource_slice.devices:
+            yield from views.allocated.holders(device.id)
+
+
 def _near_tolerations(
     views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> Iterator[Reason]:
     """The tolerations of the pod's claims that name the key of a taint and do not fit it."""
-    taints = {about for _, about in _excluded(nodes, CauseKind.TAINT)}
+    causes = [group.reason.cause for group in _excluded(nodes, CauseKind.TAINT)]
+    taints = {cause.about for cause in causes if cause is not None}
     if not taints:
         return
     said: dict[str, None] = {}

@@ -117,6 +117,9 @@ def shortage(
 
     With `grows` (quirk q20) the requested amount is enlarged on the way.
     """
+    is_whole = not requested and not aggregated and not allocating
+    if is_whole and all(own.policy is None for own in capacity.values()):
+        return None
     unknown = asks_for_unknown(requested, capacity)
     if unknown is not None:
         return f"capacity {unknown} is not defined by the device"

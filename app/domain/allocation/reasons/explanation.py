@@ -80,10 +80,7 @@ class RequestReason:
 
     @property
     def alike(self) -> Sequence[Alike]:
-        """The devices in groups with the same cause, in the order in which the causes occur.
-
-        Equal causes that were made apart are groups of their own.
-        """
+        """The devices in groups with the same cause, in the order in which the causes occur."""
         if not self._alike:
             groups: dict[tuple[int, bool, str], Alike] = {}
             for device in self.devices:
@@ -384,9 +381,13 @@ def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
     reasons = []
     suitable = 0
     known: causes.Known = {}
+    equal: dict[tuple[CauseKind, str, str], Cause] = {}
     for device, view_device in enumerate(problem.view.devices):
         cause = causes.of(problem, usage, row, device, known)
         suitable += cause is None
+        if cause is not None:
+            # One for all equal ones: devices are told together by it.
+            cause = equal.setdefault((cause.kind, cause.about, cause.text), cause)
         reasons.append(DeviceReason(device=view_device.text, cause=cause))
     return RequestReason(
         request=row.request.result_name,

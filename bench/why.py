@@ -1,0 +1,189 @@
+"""What the worst question why costs: `python -m bench.why [--nodes N] [--devices N]`.
+
+A pod waits that no node can take: each of 500 nodes has 128 devices, some allocated, some tainted,
+the others not selected. The question is asked over HTTP in this process, as JSON and as a page,
+with and without what would help. Printed are the median time, the size and the lines of the text.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import anyio
+import httpx
+import msgspec
+
+from app.adapters import schemas
+from app.adapters.clock import SystemClock
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.telemetry import Telemetry
+from app.adapters.uids import RandomUids
+from app.analysis.explain import pages
+from app.analysis.explain.reasons import Reason
+from app.api.application import create_app
+from app.bootstrap.rules import rules_for
+from app.domain.log import Actor, Event, EventType, Head, ObjectKey, Revision, Stamp, chain
+from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import RuntimePorts
+from app.service.histories import Histories
+from app.service.runtime import RuntimeBounds
+from bench import figures
+
+TURNS = 7
+NAME = "wide"
+GROUP = "resource.k8s.io"
+DRIVER = "gpu.example.com"
+START = Instant(1_760_000_000 * SECOND)
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="bench.why", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=500)
+    parser.add_argument("--devices", type=int, default=128)
+    options = parser.parse_args(arguments)
+    anyio.run(measure, options.nodes, options.devices)
+
+
+async def measure(nodes: int, devices: int) -> None:
+    """Fill a history and ask."""
+    wake_up = MemoryWakeUp()
+    log = MemoryLog(MemoryStore(), wake_up.grown)
+    settings = {"profile": "1.37", "recorded": True}
+    info = await log.create_history(NAME, seed=0, settings=settings, created=Instant(0))
+    events = list(_events(nodes, devices))
+    linked, previous = [], Head().hash
+    for event in events:
+        linked.append(chain.relinked(event, event.body, previous))
+        previous = linked[-1].hash
+    await log.append(info.id, expected=Head(), events=linked)
+    ports = RuntimePorts(log=log, wake_up=wake_up, clock=SystemClock(), uids=RandomUids())
+    histories = Histories(
+        ports=ports,
+        rules=lambda _: rules_for(Profile()),
+        bounds=RuntimeBounds(),
+        past_views_max=4,
+        objects_max=1_000_000,
+    )
+    async with histories.running():
+        app = create_app(histories, schemas=schemas.load, meter=Telemetry())
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://redra", timeout=600
+        ) as client:
+            await _ask(client)
+
+
+async def _ask(client: httpx.AsyncClient) -> None:
+    question = "why?kind=pod&namespace=default&name=large"
+    slowest = 0.0
+    for name, address in (
+        ("JSON", f"/redra/v1/histories/{NAME}/{question}"),
+        ("page", f"/ui/h/{NAME}/{question}"),
+        ("JSON, what would help", f"/redra/v1/histories/{NAME}/{question}&help=true"),
+        ("page, what would help", f"/ui/h/{NAME}/{question}&help=true"),
+    ):
+        taken = []
+        for _ in range(TURNS):
+            began = time.perf_counter()
+            answer = await client.get(address)
+            taken.append(time.perf_counter() - began)
+            assert answer.status_code == 200, answer.text
+        median = statistics.median(taken)
+        if "help" not in name:
+            slowest = max(slowest, median)
+        lines = ""
+        if name == "JSON":
+            reason = Reason.from_json(answer.json()["reasons"])
+            text = pages.page("why", reason.children)
+            lines = f", {len(text)} lines"
+        print(
+            f"{median * 1000:8.1f} ms (first {taken[0] * 1000:8.1f}) "
+            f"{len(answer.content) / 1000:8.1f} kB{lines}  {name}"
+        )
+    figures.note("why.worst", slowest * 1000)
+
+
+def _events(nodes: int, devices: int) -> Iterator[Event]:
+    for number, (resource, tree) in enumerate(_objects(nodes, devices), start=1):
+        meta = tree["metadata"]
+        group = GROUP if resource not in ("pods", "nodes", "namespaces") else ""
+        meta |= {"uid": f"00000000-0000-4000-8000-{number:012x}", "resourceVersion": str(number)}
+        yield Event(
+            revision=Revision(number),
+            type=EventType.OBJECT_CREATED,
+            key=ObjectKey(group, resource, meta.get("namespace", ""), meta["name"]),
+            uid=meta["uid"],
+            body=msgspec.json.encode(tree, order="sorted"),
+            stamp=Stamp(
+                time=Instant(START + number), actor=Actor(user="bench"), verb="create", cause=0
+            ),
+        )
+
+
+def _objects(nodes: int, devices: int) -> Iterator[tuple[str, JsonObject]]:
+    selector = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}
+    yield "deviceclasses", _tree("gpu", spec={"selectors": [selector]})
+    for node in range(nodes):
+        name = f"node-{node:04}"
+        room = {"cpu": "64", "memory": "512Gi", "pods": "200"}
+        status = {"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+        yield "nodes", _tree(name, spec={}, status=status)
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        own = [_device(number) for number in range(devices)]
+        spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": own}
+        yield "resourceslices", _tree(f"{name}-gpus", spec=spec)
+        held = [
+            {"request": "all", "driver": DRIVER, "pool": name, "device": f"gpu-{number}"}
+            for number in range(0, min(devices, 32))
+        ]
+        request = {"name": "all", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+        yield (
+            "resourceclaims",
+            _tree(
+                f"held-{node}",
+                namespace="default",
+                spec={"devices": {"requests": [request]}},
+                status={"allocation": {"devices": {"results": held}}},
+            ),
+        )
+    memory = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('80Gi')) >= 0"
+    exactly = {
+        "deviceClassName": "gpu",
+        "allocationMode": "ExactCount",
+        "count": 4,
+        "selectors": [{"cel": {"expression": memory}}],
+    }
+    wanted = {"requests": [{"name": "gpus", "exactly": exactly}]}
+    yield "resourceclaims", _tree("large", namespace="default", spec={"devices": wanted})
+    spec = {
+        "containers": [{"name": "main", "image": "example.com/train:1"}],
+        "resourceClaims": [{"name": "gpus", "resourceClaimName": "large"}],
+        "schedulerName": "default-scheduler",
+    }
+    yield "pods", _tree("large", namespace="default", spec=spec, status={"phase": "Pending"})
+
+
+def _device(number: int) -> JsonObject:
+    memory = "80Gi" if number < 64 else "40Gi"
+    device: JsonObject = {
+        "name": f"gpu-{number}",
+        "attributes": {"index": {"int": number}},
+        "capacity": {"memory": {"value": memory}},
+    }
+    if 32 <= number < 64:
+        device["taints"] = [{"key": "example.com/repair", "effect": "NoSchedule"}]
+    return device
+
+
+def _tree(name: str, *, namespace: str = "", **parts: JsonObject) -> JsonObject:
+    metadata = {"name": name, "creationTimestamp": "2026-01-02T03:04:05Z"}
+    return {"metadata": {**metadata, **({"namespace": namespace} if namespace else {})}, **parts}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
