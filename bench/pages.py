@@ -46,7 +46,6 @@ PARTS = (
     "object?kind=pod&namespace={namespace}&name={pod}",
     "attempts?kind=pod&namespace={namespace}&name={pod}",
     "lanes?namespace={namespace}&name={pod}",
-    "scan",
     "capacity",
     "blast",
     "compare",

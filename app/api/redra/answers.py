@@ -125,7 +125,11 @@ class Answers:
 
     async def why(self, asked: Asked) -> ObjectExplanation:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
-        runtime, question = asked.runtime, question_of(asked)
+        return await self.explained(asked, question_of(asked))
+
+    async def explained(self, asked: Asked, question: Question) -> ObjectExplanation:
+        """The answer to a question why about the history and as of the moment of a request."""
+        runtime = asked.runtime
         reader = asked.reader()
         reader.check_all(WORKED_OUT_FROM)
         key = key_of(question)

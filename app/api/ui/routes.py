@@ -5,6 +5,7 @@ forms that are posted ask questions too long for an address, and change nothing.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ import anyio
 
 from app.analysis import profiles as releases
 from app.analysis.capacity import subjects
+from app.analysis.diff.report import DiffReport
+from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, Place
@@ -60,6 +63,7 @@ from app.web.pages import (
     timeline,
     why,
 )
+from app.web.pages.compare import Tree
 
 HTML = b"text/html; charset=utf-8"
 
@@ -221,8 +225,36 @@ class Pages:
         if parameters["with"]:
             check = partial(self._api.check_compared, asked.actor, asked.runtime)
             report = await self._api.diffs.report(request, asked.runtime, check, asked.moment)
+        first: tuple[Tree, ...] = ()
+        if isinstance(report, DiffReport):
+            first = await self._first(asked, report, parameters["with"])
         frame = await framing.frame(self.answers, asked, "compare", parameters)
-        return compare.page(frame, others, parameters, report)
+        return compare.page(frame, others, parameters, report, first)
+
+    async def _first(self, asked: Asked, report: DiffReport, other: str) -> tuple[Tree, ...]:
+        """The reasons on both sides where they part first, as of the decisions of then."""
+        trees = []
+        for course, side in compare.first_of(report):
+            runtime = asked.runtime
+            if side is report.b:
+                runtime = await self._histories.open(other)
+            if course is None:
+                trees.append(Tree(links=links.Links(history=runtime.info.name), course=None))
+                continue
+            there = replace(
+                asked,
+                runtime=runtime,
+                moment=str(compare.moment_of(course)),
+                reader=partial(self._authorizer.reader, runtime, asked.actor),
+            )
+            question = Question(kind="pod", namespace=course.key.namespace, name=course.key.name)
+            place = links.Links(history=runtime.info.name, moment=there.moment)
+            try:
+                answer = await self.answers.explained(there, question)
+            except NotFound:
+                answer = None
+            trees.append(Tree(links=place, course=course, answer=answer))
+        return tuple(trees)
 
     async def _rehearsal(self, asked: Asked) -> bytes:
         request = asked.request

@@ -1,11 +1,21 @@
-"""Two histories compared: root causes first, below each what follows from it."""
+"""Two histories compared: the first difference with the reasons of both sides, then what follows.
+
+A release is compared with another one by a rehearsal, which has a page of its own.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from app.analysis import profiles
 from app.analysis.diff import text
+from app.analysis.diff.courses import Course
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
+from app.analysis.diff.sides import Side
+from app.analysis.explain.questions import ObjectExplanation
+from app.domain.log import Revision
 from app.web.frame import Frame, render
+from app.web.links import Links
 from app.web.pages import why
 
 ENTRIES_MAX = 200
@@ -18,14 +28,49 @@ WAYS = {
 }
 OPEN_DEPTH = 1
 
+TREE_REASONS_MAX = 60
+"""Reasons of one side that are shown; its page has all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """What one side says of the pod at which they part first; `links` are those of its moment.
+
+    `course` is None where there is no such pod, `answer` where nothing tells.
+    """
+
+    links: Links
+    course: Course | None
+    answer: ObjectExplanation | None = None
+
+
+def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:
+    """The pod of the first root on both sides; nothing when no pod fares otherwise."""
+    roots = report.roots()
+    if not roots:
+        return ()
+    pair = roots[0][1][0].pair
+    return ((pair.a, report.a), (pair.b, report.b))
+
+
+def moment_of(course: Course) -> Revision:
+    """What the decision had seen that placed the pod, or else refused it last."""
+    if course.placed is not None:
+        return course.placed.decided
+    return course.refusals[-1].decided if course.refusals else course.created.revision
+
 
 def page(
     frame: Frame,
     names: Sequence[str],
     parameters: dict[str, str],
     report: DiffReport | EndReport | None,
+    first: Sequence[Tree] = (),
 ) -> bytes:
-    """The page; `names` are the histories that can be chosen, None: nothing is chosen yet."""
+    """The page; `names` are the histories that can be chosen, None: nothing is chosen yet.
+
+    `first` is what the sides say of the pod at which they part first.
+    """
     reasons: object = ()
     notes: list[str] = []
     if isinstance(report, DiffReport):
@@ -44,8 +89,17 @@ def page(
         head=text.head_of(report) if report is not None else "",
         notes=notes,
         reasons=reasons,
+        first=[(letter, each, _reasons(each)) for letter, each in zip("AB", first, strict=False)],
+        releases=profiles.names(),
         entries=report.entries[:ENTRIES_MAX] if isinstance(report, EndReport) else (),
         open_depth=OPEN_DEPTH,
         open_size=why.OPEN_SIZE,
         entries_max=ENTRIES_MAX,
     )
+
+
+def _reasons(tree: Tree) -> object:
+    if tree.answer is None:
+        return ()
+    reasons, _ = why.bounded(tree.answer.reason.children, TREE_REASONS_MAX)
+    return reasons
