@@ -139,7 +139,7 @@ def _objects(nodes: int, devices: int) -> Iterator[tuple[str, JsonObject]]:
         yield "resourceslices", _tree(f"{name}-gpus", spec=spec)
         held = [
             {"request": "all", "driver": DRIVER, "pool": name, "device": f"gpu-{number}"}
-            for number in range(0, min(devices, 32))
+            for number in range(min(devices, 32))
         ]
         request = {"name": "all", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
         yield (
