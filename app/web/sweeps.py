@@ -7,7 +7,10 @@ from markupsafe import Markup, escape
 
 from app.domain.values import counts
 
-PLOTTED = ("placed", "waiting", "evicted", "boundMean", "stranded", "differing")
+PLOTTED = ("placed", "waiting", "evicted", "boundMean", "differing")
+
+PLOTTED_ABOUT = ("largest ", "strandedShare ")
+"""Beginnings of columns about a class or a counter that are plotted."""
 
 WIDTH, HEIGHT, LEFT = 900, 120, 60
 
@@ -24,7 +27,7 @@ Row = dict[str, Any]
 
 def page(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
     """The page as HTML."""
-    measures = [*PLOTTED, *(name for name in columns if name.startswith("largest "))]
+    measures = [*PLOTTED, *(name for name in columns if name.startswith(PLOTTED_ABOUT))]
     plots = Markup("").join(_plot(name, rows) for name in measures)
     head = Markup("").join(Markup("<th scope=col>{}</th>").format(name) for name in columns)
     body = Markup("\n").join(

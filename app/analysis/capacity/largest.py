@@ -1,6 +1,6 @@
 """The largest claim of each class that still fits, and counters that nothing can use any more."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.analysis.blast import reach
@@ -125,11 +125,6 @@ def counters(devices: Devices) -> Mapping[tuple[str, str], CounterSum]:
                 one.left += rest
                 one.stranded += 0 if (name, counter) in drawn else rest
     return sums
-
-
-def stranded_in(sums: Iterable[CounterSum]) -> int:
-    """What is stranded in all, in nanos."""
-    return sum(one.stranded for one in sums)
 
 
 def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: str) -> Largest:

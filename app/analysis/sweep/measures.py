@@ -1,10 +1,10 @@
 """What a run comes to, in numbers: pods placed, waiting and evicted, times, what still fits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from app.analysis.capacity import largest
-from app.analysis.capacity.largest import Devices, Largest
+from app.analysis.capacity.largest import CounterSum, Devices, Largest
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.sides import Side
 from app.analysis.views import LiveViews
@@ -34,7 +34,7 @@ def measured(side: Side) -> JsonObject:
         "boundP99": _quantile(waits, 0.99),
         "boundMax": waits[-1] if waits else None,
         "largest": {name: one.count for name, one in _largest(side, devices).items()},
-        "stranded": largest.stranded_in(largest.counters(devices).values()) / NANO,
+        "stranded": dict(_stranded(largest.counters(devices))),
         "fates": {each.name: _fate(each) for each in courses},
     }
 
@@ -58,6 +58,24 @@ def _fate(course: Course) -> str:
         return course.outcome
     devices = sorted(each.device for each in course.placed.devices)
     return " ".join([course.outcome, course.placed.node, *devices])
+
+
+def _stranded(
+    sums: Mapping[tuple[str, str], CounterSum],
+) -> Iterator[tuple[str, JsonObject]]:
+    """What is stranded of each counter, in its own unit and as a share of all of it.
+
+    Counters go by driver and name: what another one counts cannot be added to it.
+    """
+    for (driver, counter), one in sorted(sums.items()):
+        yield (
+            f"{driver}/{counter}",
+            {
+                "amount": one.stranded / NANO,
+                "of": one.total / NANO,
+                "share": round(one.stranded / one.total, 6) if one.total else 0.0,
+            },
+        )
 
 
 def _largest(side: Side, devices: Devices) -> Mapping[str, Largest]:

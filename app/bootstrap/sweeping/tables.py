@@ -28,16 +28,38 @@ HEADINGS = (
     "boundP50",
     "boundP99",
     "boundMax",
-    "stranded",
     "differing",
     "notDone",
 )
 
 
+LARGEST = "largest"
+STRANDED = {"stranded": "amount", "strandedShare": "share"}
+"""Columns of each counter, and what of a run they show."""
+
+
 def columns_of(rows: Sequence[JsonObject]) -> list[str]:
-    """The columns: those of every sweep, one for the largest claim of each class, the problem."""
+    """The columns: those of every sweep, those of each class and counter, the problem."""
     classes = sorted({name for row in rows for name in row.get("largest", ())})
-    return [*HEADINGS, *(f"largest {name}" for name in classes), "problem"]
+    counters = sorted({name for row in rows for name in row.get("stranded", ())})
+    return [
+        *HEADINGS,
+        *(f"{LARGEST} {name}" for name in classes),
+        *(f"{column} {name}" for name in counters for column in STRANDED),
+        "problem",
+    ]
+
+
+def stranded_text(row: JsonObject) -> str:
+    """What is stranded of each counter in a few words, the largest share first."""
+    counters: JsonObject = row.get("stranded", {})
+    ranked = sorted(counters.items(), key=lambda item: (-item[1]["share"], item[0]))
+    names = [name.rpartition("/")[2] for name in counters]
+    return ", ".join(
+        f"{short if names.count(short) == 1 else name} {one['share']:.1%}"
+        for name, one in ranked
+        if one["amount"] and (short := name.rpartition("/")[2])
+    )
 
 
 def write(rows: Sequence[JsonObject], folder: Path, title: str) -> list[str]:
@@ -73,10 +95,13 @@ def _parquet(rows: Sequence[JsonObject], columns: Sequence[str], folder: Path) -
 
 
 def _flat(row: JsonObject, columns: Sequence[str]) -> JsonObject:
-    largest = row.get("largest", {})
-    return {
-        name: largest.get(name.removeprefix("largest "))
-        if name.startswith("largest ")
-        else row.get(name)
-        for name in columns
-    }
+    return {name: _value(row, *name.partition(" ")[::2]) for name in columns}
+
+
+def _value(row: JsonObject, column: str, about: str) -> object:
+    """What stands in a column, which may be about a class or a counter."""
+    if column == LARGEST:
+        return row.get("largest", {}).get(about)
+    if column in STRANDED:
+        return row.get("stranded", {}).get(about, {}).get(STRANDED[column])
+    return row.get(column)

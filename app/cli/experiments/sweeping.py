@@ -67,9 +67,10 @@ def sweep(
     else:
         shown = ("history", "profile", "gates", "quirks", "change", "seed")
         measured = ("placed", "waiting", "evicted", "boundMean", "stranded", "differing", "problem")
+        rows = [{**row, "stranded": tables.stranded_text(row)} for row in swept.rows]
         console.table(
             (*shown, *measured),
-            [[row.get(name, "") for name in (*shown, *measured)] for row in swept.rows],
+            [[row.get(name, "") for name in (*shown, *measured)] for row in rows],
         )
         console.say()
         console.say(
