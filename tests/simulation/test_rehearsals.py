@@ -45,7 +45,7 @@ class Expected:
     `pods` are those that fare otherwise with their gravest class; of `refused`, `dropped`,
     `begins`, `texts`, `fields` and `versions` each has to be part of one entry, and each entry has
     to have one of them. `by` has the sets of settings that changes come from: of each change one of
-    them, and each of them of a change.
+    them, and each of them of a change. Of objects `over_limit` those of `split` must be split.
     """
 
     pods: dict[str, str] = field(default_factory=dict)
@@ -57,6 +57,8 @@ class Expected:
     versions: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
     by: tuple[tuple[str, ...], ...] = ()
+    over_limit: tuple[str, ...] = ()
+    split: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,61 @@ def either_gate(cluster: Cluster, drawn: random.Random) -> Expected:
     )
 
 
+def both_in_one_slice(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.34 devices and counters are in one slice, since 1.35 in slices of their own."""
+    counters = {"memory": {"value": "10Gi"}}
+    consumes = [{"counterSet": "gpu", "counters": counters}]
+    parts: list[JsonObject] = [{"name": f"part-{n}", "consumesCounters": consumes} for n in (0, 1)]
+    lonely(cluster, "alone", parts, sharedCounters=[{"name": "gpu", "counters": counters}])
+    come(cluster, "first", "alone")
+    come(cluster, "second", "alone")
+    assert cluster.must("pods", "first", "default")["spec"].get("nodeName") == "alone"
+    assert not cluster.must("pods", "second", "default")["spec"].get("nodeName")
+    return Expected(
+        pods={"first": "newly unschedulable"},
+        refused=("only one of `sharedCounters` or `devices` is allowed",),
+        by=((RULES["slice-limits"],),),
+        over_limit=("alone-slice",),
+        split=("alone-slice",),
+    )
+
+
+def many_tainted(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Since 1.35 a slice has 64 devices at most if one of them is tainted."""
+    count = drawn.randrange(65, 129)
+    devices: list[JsonObject] = [{"name": f"gpu-{n}"} for n in range(count)]
+    devices[drawn.randrange(1, count)]["taints"] = [{"key": KEY, "effect": "NoSchedule"}]
+    lonely(cluster, "alone", devices)
+    come(cluster, "first", "alone")
+    return Expected(
+        pods={"first": "newly unschedulable"},
+        refused=(f"spec.devices: Too many: {count}: must have at most 64 items",),
+        by=((RULES["slice-limits"],),),
+        over_limit=("alone-slice",),
+        split=("alone-slice",),
+    )
+
+
+def many_taints(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.34 a device has 4 taints at most: no other slice would have room for a fifth."""
+    count = drawn.randrange(5, 17)
+    taints = [{"key": f"example.com/t{n}", "effect": "NoSchedule"} for n in range(count)]
+    lonely(cluster, "alone", [{"name": "gpu-0", "taints": taints}, {"name": "gpu-1"}])
+    come(cluster, "first", "alone")
+    words = "off → on (counters and devices are in slices of their own, each with limits)"
+    assert RULES["slice-limits"].endswith(words)
+    return Expected(
+        pods={"first": "newly unschedulable"},
+        refused=(f"spec.devices[0].taints: Too many: {count}: must have at most 4 items",),
+        by=((RULES["slice-limits"].replace("off → on", "on → off"),),),
+        over_limit=("alone-slice",),
+    )
+
+
 PLANTS = {
+    "split": Plant("1.34", "1.36", both_in_one_slice, gates=("DRAPartitionableDevices",)),
+    "many-tainted": Plant("1.34", "1.35", many_tainted, gates=("DRADeviceTaints",)),
+    "many-taints": Plant("1.36", "1.34", many_taints, gates=("DRADeviceTaints",)),
     "either": Plant("1.36", "1.35", either_gate),
     "nothing-next": Plant("1.36", "1.37", nothing),
     "nothing-back": Plant("1.37", "1.36", nothing),
@@ -379,6 +435,12 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     check(used, expected.versions, "versions")
     assert {each.incident for each in report.defects.changing} == set(expected.repaired)
     assert report.is_quiet is (expected == Expected())
+    over = report.over_limit
+    assert tuple(each.key.name for each in over) == expected.over_limit
+    assert tuple(each.key.name for each in over if each.must_be_split) == expected.split
+    page = " ".join(" ".join(text.page(report, 100)).replace("│", "").split())
+    assert ("it must be split" in page) is bool(expected.split)
+    assert ("it is over a limit" in page) is (expected.over_limit != expected.split)
     assert {proof.settings for proof in report.proofs.values()} == set(expected.by)
     assert all(proof.is_minimal and proof.is_smallest for proof in report.proofs.values())
     for each in report.diff.differences:

@@ -98,13 +98,13 @@ def _counts(published: PublishedSlice) -> Iterator[_Size]:
     yield _Size(
         path="spec.devices",
         size=len(devices),
-        limit=limits.DEVICES_WITH_FEATURES_MAX if featured else limits.DEVICES_MAX,
+        limit=limits.LIMITS.devices_with_features if featured else limits.DEVICES_MAX,
         what="devices with taints or counters" if featured else "devices",
     )
     for index, (_, counters) in enumerate(published.slice.counter_sets):
         path = f"spec.sharedCounters[{index}].counters"
         yield _Size(
-            path=path, size=len(counters), limit=limits.COUNTERS_MAX, what="counters of a set"
+            path=path, size=len(counters), limit=limits.LIMITS.counters, what="counters of a set"
         )
     for device, path in published.devices():
         yield _Size(
@@ -115,7 +115,9 @@ def _counts(published: PublishedSlice) -> Iterator[_Size]:
         )
         own = [taint for taint in device.taints if not taint.rule]
         taints = f"{path}.taints"
-        yield _Size(path=taints, size=len(own), limit=limits.TAINTS_MAX, what="taints of a device")
+        yield _Size(
+            path=taints, size=len(own), limit=limits.LIMITS.taints, what="taints of a device"
+        )
 
 
 def _texts(published: PublishedSlice) -> Iterator[_Size]:

@@ -12,7 +12,7 @@ import msgspec
 from app.analysis.rehearse import versions
 from app.analysis.rehearse.attribution import Finding
 from app.analysis.replay.inputs import Input
-from app.domain.errors import Invalid, Rejected
+from app.domain.errors import Cause, Invalid, Rejected
 from app.domain.log import ObjectKey, Revision
 from app.domain.objects import field_errors, registry, rejections
 from app.domain.objects.field_errors import FieldError, FieldErrorType
@@ -20,6 +20,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import gates, prune, structural
+from app.domain.objects.validation.devices import slices
 from app.domain.objects.write.commands import Command, DeleteObject, ImportObject
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
@@ -30,7 +31,8 @@ class RefusedWrite:
     """A write that the other release refuses, with the text of its API.
 
     `version` is the API version of the write where that is what is not served, else empty. With
-    `is_over_limit` a list of the object is too long there.
+    `is_over_limit` a list of the object is too long there, or what is in one slice must be in
+    several: `must_be_split`.
     """
 
     key: ObjectKey
@@ -40,6 +42,7 @@ class RefusedWrite:
     text: str
     version: str = ""
     is_over_limit: bool = False
+    must_be_split: bool = False
 
     @property
     def finding(self) -> Finding:
@@ -94,7 +97,6 @@ class Admission:
             return self._admitted(given, command, kind, objects)
         except Rejected as refusal:
             errors = refusal.causes if isinstance(refusal, Invalid) else ()
-            too_many = FieldErrorType.TOO_MANY.value[1]
             self.refused.append(
                 RefusedWrite(
                     key=event.key,
@@ -103,7 +105,9 @@ class Admission:
                     change=event.type.value,
                     text=str(refusal),
                     version="" if isinstance(refusal, Invalid) else versions.version_of(given),
-                    is_over_limit=any(cause.reason == too_many for cause in errors),
+                    is_over_limit=any(_is_over_limit(cause) for cause in errors),
+                    must_be_split=event.key.resource == "resourceslices"
+                    and any(_is_over_limit(cause) and cause.field in _WHOLE for cause in errors),
                 )
             )
             raise
@@ -175,6 +179,19 @@ class Admission:
                 )
             )
         return tree
+
+
+_WHOLE = frozenset(("spec", "spec.devices", "spec.sharedCounters"))
+"""Where what is too much for one slice can be put into several."""
+
+_LIMITS = frozenset((slices.APART_TEXT, *slices.TOTALS))
+"""Limits that the API tells as invalid values."""
+
+
+def _is_over_limit(cause: Cause) -> bool:
+    """Whether a value is refused for its size or its number."""
+    kinds = (FieldErrorType.TOO_MANY.value[1], FieldErrorType.TOO_LONG.value[1])
+    return cause.reason in kinds or cause.message.rpartition(": ")[2] in _LIMITS
 
 
 def dropped_by(

@@ -118,6 +118,9 @@ class Rehearsal:
                 for each in self.refused[:LISTED_MAX]
             ],
             "overLimit": [str(each.key) for each in self.over_limit[:LISTED_MAX]],
+            "mustBeSplit": [
+                str(each.key) for each in self.over_limit[:LISTED_MAX] if each.must_be_split
+            ],
             "fieldsDropped": [
                 {**_kept(each), **self._proof(each.findings[0])}
                 for each in self.dropped[:LISTED_MAX]

@@ -123,17 +123,16 @@ def _rewritten(report: Rehearsal, kind: str, entries: Sequence[Rewritten]) -> It
 
 def _refusals(report: Rehearsal) -> Iterator[Reason]:
     """Refused writes, those with one text together; lists that are too long first."""
-    grouped: dict[tuple[bool, str, str, str], dict[str, None]] = {}
+    grouped: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for each in sorted(report.refused, key=lambda each: not each.is_over_limit):
         # Texts name their object; without its name equal ones are told apart.
         text = each.text.replace(f'"{each.key.name}" ', "") if each.key.name else each.text
-        place = (each.is_over_limit, text, each.version, _by(report, each.finding))
-        grouped.setdefault(place, {})[str(each.key)] = None
-    for (is_over_limit, text, version, why), names in grouped.items():
         cure = ""
-        if is_over_limit:
-            slices = any(name.startswith("resourceslices") for name in names)
-            cure = "; it must be split" if slices else "; it is over a limit"
+        if each.is_over_limit:
+            cure = "; it must be split" if each.must_be_split else "; it is over a limit"
+        place = (cure, text, each.version, _by(report, each.finding))
+        grouped.setdefault(place, {})[str(each.key)] = None
+    for (cure, text, version, why), names in grouped.items():
         written = f" (written as {version})" if version else ""
         yield Reason(text=f"{text}{written}{cure}: {listed(list(names), len(names))}{why}")
 

@@ -121,7 +121,7 @@ def is_relevant(found: Slice, node: Node, reading: Reading) -> bool:
     if found.counter_sets or found.mentions_per_device:
         if not reading.partitionable:
             return False
-        if found.counter_sets and reading.counter_slices_everywhere:
+        if found.counter_sets and not found.devices and reading.counter_slices_everywhere:
             return True
     if found.node.is_set:
         try:
@@ -171,14 +171,18 @@ def build(
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
     ordered = sorted(kept, key=lambda found: found.name)
     counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []
-    slices = [s for s in ordered if not (reading.partitionable and s.counter_sets)]
+    # Up to 1.34 one slice has both (objects.md 7.1).
+    slices = [s for s in ordered if s.devices or not (reading.partitionable and s.counter_sets)]
     others: list[Slice] = []
     if len(collected) > len(kept):
         names = {resource_slice.name for resource_slice in kept}
         for resource_slice in collected:
             if resource_slice.name not in names:
                 counting = reading.partitionable and resource_slice.counter_sets
-                (counter_slices if counting else others).append(resource_slice)
+                if counting:
+                    counter_slices.append(resource_slice)
+                if resource_slice.devices or not counting:
+                    others.append(resource_slice)
     problem = invalidity(slices, counter_slices, others, reading)
     if problem:
         return Pool(

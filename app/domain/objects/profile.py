@@ -84,6 +84,7 @@ POOL_STATUS = "pool-status"
 RULE_VERSION = "rule-version"
 RANGE_BOUNDS = "range-bounds"
 SERVICE_NAMES = "service-names"
+SLICE_LIMITS = "slice-limits"
 
 RELEASE_RULES: Mapping[str, tuple[Minor, str]] = {
     CONFIGURATIONS: (37, "configurations for a whole claim list no requests"),
@@ -93,6 +94,7 @@ RELEASE_RULES: Mapping[str, tuple[Minor, str]] = {
     RULE_VERSION: (37, "the status of DeviceTaintRules is written in v1"),
     RANGE_BOUNDS: (37, "ranges of capacity end at 2^63 - 1"),
     SERVICE_NAMES: (37, "names of services may begin with a digit"),
+    SLICE_LIMITS: (35, "counters and devices are in slices of their own, each with limits"),
 }
 """What changes with a release and has neither a gate nor a quirk: since which one, and what.
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.allocation.checking import amounts, stock
+from app.domain.allocation.checking import amounts, judge, stock
+from app.domain.allocation.checking.judge import Case
 from app.domain.values import quantity
 from app.domain.values.quantity import QuantityError
 
@@ -102,3 +103,63 @@ SELECTIONS = [
 @pytest.mark.parametrize(("place", "is_chosen"), SELECTIONS)
 def test_node_is_chosen_by_name_flag_or_selector(place: dict, is_chosen: bool) -> None:
     assert stock.is_selected(place, NODE) is is_chosen
+
+
+@pytest.mark.parametrize("partitionable", [True, False])
+def test_slice_with_devices_and_counters_is_read_for_both(partitionable: bool) -> None:
+    """Up to 1.34 one slice has both. Parity: objects.md 7.1."""
+    use = [{"counterSet": "gpu", "counters": {"memory": {"value": "6Gi"}}}]
+    spec = {
+        "driver": "d",
+        "nodeName": "n1",
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": name, "consumesCounters": use} for name in ("a", "b")],
+        "sharedCounters": [{"name": "gpu", "counters": {"memory": {"value": "10Gi"}}}],
+    }
+    slices = [{"metadata": {"name": "both"}, "spec": spec}]
+    claims = [
+        {
+            "metadata": {"name": name, "namespace": "x"},
+            "spec": {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": "r",
+                            "exactly": {
+                                "deviceClassName": "c",
+                                "allocationMode": "ExactCount",
+                                "count": 1,
+                            },
+                        }
+                    ]
+                }
+            },
+        }
+        for name in ("one", "two")
+    ]
+
+    def allocation(device: str) -> dict:
+        result = {"request": "r", "driver": "d", "pool": "p", "device": device}
+        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+        return {
+            "devices": {"results": [result]},
+            "nodeSelector": {"nodeSelectorTerms": terms},
+        }
+
+    def problems(*devices: str) -> list[str]:
+        case = Case(
+            node={"metadata": {"name": "n1"}},
+            claims=claims[: len(devices)],
+            classes={"c": {"metadata": {"name": "c"}, "spec": {}}},
+            slices=slices,
+            selects=lambda *_: True,
+            gates={"DRAPartitionableDevices": partitionable},
+        )
+        return [each.problem for each in judge.check(case, [allocation(each) for each in devices])]
+
+    if partitionable:
+        assert problems("a") == []
+        (problem,) = problems("a", "b")
+        assert "memory" in problem
+    else:
+        assert problems("a") != []

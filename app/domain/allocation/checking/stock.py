@@ -168,7 +168,7 @@ def _is_relevant(tree: JsonView, node: JsonView, reading: Reading) -> bool:
     has_counters = bool(spec.get("sharedCounters"))
     if not reading.partitionable and (has_counters or "perDeviceNodeSelection" in spec):
         return False
-    if reading.is_stable and has_counters:
+    if reading.is_stable and has_counters and not spec.get("devices"):
         return True
     if spec.get("nodeName") or spec.get("allNodes") or "nodeSelector" in spec:
         return is_selected(spec, node)
@@ -200,7 +200,7 @@ def _pool(
     others: list[JsonView] = []
     if looks_elsewhere:
         others = [t for t in same if json_tree.text(t, "metadata", "name") not in names]
-    listed = [tree for tree in mine if not _counts(tree, reading)]
+    listed = [tree for tree in mine if _lists(tree, reading)]
     sets = [
         counter_set
         for tree in (*mine, *others)
@@ -210,7 +210,7 @@ def _pool(
     elsewhere = [
         ((*key, json_tree.text(device, "name")), device)
         for tree in others
-        if not _counts(tree, reading)
+        if _lists(tree, reading)
         for device in json_tree.objects(tree, "spec", "devices")
     ]
     pieces = [piece for tree in listed for piece in _pieces(key, tree, rules, reading)]
@@ -334,6 +334,11 @@ def _generation(tree: JsonView) -> int:
 
 def _counts(tree: JsonView, reading: Reading) -> bool:
     return reading.partitionable and bool(json_tree.get(tree, "spec", "sharedCounters"))
+
+
+def _lists(tree: JsonView, reading: Reading) -> bool:
+    """Whether a slice is read for its devices; up to 1.34 one with counters may be, too."""
+    return not _counts(tree, reading) or bool((tree.get("spec") or {}).get("devices"))
 
 
 def _has_conditions(pool: UsablePool) -> bool:

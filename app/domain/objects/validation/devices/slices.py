@@ -1,7 +1,10 @@
 """ResourceSlice. Parity: objects.md 7."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from app.domain.objects import profile as profiles
 from app.domain.objects.field_errors import (
     FieldError,
     duplicate,
@@ -20,13 +23,8 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 DEVICES_MAX = 128
-DEVICES_WITH_FEATURES_MAX = 64
 TOGETHER_MAX = 32
 VALUES_MAX = 48
-SETS_MAX = 8
-COUNTERS_MAX = 32
-CONSUMPTIONS_MAX = 2
-TAINTS_MAX = 16
 CONDITIONS_MAX = 4
 ONE_NODE_TEXT = (
     "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
@@ -39,7 +37,46 @@ DEVICE_NODE_FORBIDDEN = (
     "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set "
     "to true in the ResourceSlice spec"
 )
+UNKNOWN_SET = "must reference a counterSet defined in the ResourceSlice sharedCounters"
+UNKNOWN_COUNTER = "must reference a counter defined in the ResourceSlice sharedCounters"
 OPERATIONS = ("*", "NodePrepareResources", "NodeUnprepareResources")
+
+
+UNBOUNDED = 2**31 - 1
+SHARED_IN_ALL_MAX = 32
+CONSUMED_BY_DEVICE_MAX = 32
+CONSUMED_IN_ALL_MAX = 1_024
+"""Counters in all sets of a slice, of one device and of all devices, up to 1.34."""
+
+APART_TEXT = "only one of `sharedCounters` or `devices` is allowed"
+BY_DEVICE_TEXT = f"the total number of counters must not exceed {CONSUMED_BY_DEVICE_MAX}"
+IN_ALL_TEXT = f"the total number of counters in devices must not exceed {CONSUMED_IN_ALL_MAX}"
+SHARED_TEXT = f"the total number of shared counters must not exceed {SHARED_IN_ALL_MAX}"
+TOGETHER_TEXT = f"the total number of attributes and capacities must not exceed {TOGETHER_MAX}"
+VALUES_TEXT = f"the total number of attribute values must not exceed {VALUES_MAX}"
+TOTALS = (BY_DEVICE_TEXT, IN_ALL_TEXT, SHARED_TEXT, TOGETHER_TEXT, VALUES_TEXT)
+"""What the API says of totals that are too large."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceLimits:
+    """Lists whose limits depend on the release. Parity: objects.md 7.1, 7.2 and 10."""
+
+    devices_with_features: int
+    sets: int
+    counters: int
+    consumptions: int
+    taints: int
+
+
+LIMITS = SliceLimits(devices_with_features=64, sets=8, counters=32, consumptions=2, taints=16)
+LIMITS_UP_TO_34 = SliceLimits(
+    devices_with_features=DEVICES_MAX,
+    sets=UNBOUNDED,
+    counters=UNBOUNDED,
+    consumptions=UNBOUNDED,
+    taints=4,
+)
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
@@ -62,23 +99,69 @@ def _spec(spec: JsonView, stored: JsonView | None, context: Context) -> list[Fie
     errors = shared.driver_name(spec.get("driver"), "spec.driver")
     errors += _pool(json_tree.mapping(spec, "pool"))
     errors += _node_selection(spec)
+    limits = _limits_of(context)
     devices, sets = spec.get("devices"), spec.get("sharedCounters")
-    if devices is not None and sets is not None:
-        detail = "only one of `sharedCounters` or `devices` is allowed"
-        errors.append(invalid("spec", "", detail))
+    if limits is LIMITS_UP_TO_34:
+        errors += _counters_in_all(spec)
+    elif devices is not None and sets is not None:
+        errors.append(invalid("spec", "", APART_TEXT))
     errors += shared.bounded(
         sets,
         "spec.sharedCounters",
-        SETS_MAX,
-        _counter_set,
+        limits.sets,
+        partial(_counter_set, limits=limits),
         key=lambda item: json_tree.text(item, "name"),
     )
     listed = devices if isinstance(devices, list) else []
-    if len(listed) > _devices_max(listed):
-        errors.append(too_many("spec.devices", len(listed), _devices_max(listed)))
+    devices_max = _devices_max(listed, limits)
+    if len(listed) > devices_max:
+        errors.append(too_many("spec.devices", len(listed), devices_max))
     else:
         errors += _devices(listed, spec, stored, context)
     return errors + _operations(spec) + _partition_type(spec)
+
+
+def _limits_of(context: Context) -> SliceLimits:
+    return LIMITS if context.profile.follows(profiles.SLICE_LIMITS) else LIMITS_UP_TO_34
+
+
+def _counters_in_all(spec: JsonView) -> list[FieldError]:
+    """Up to 1.34 counters are counted over the slice, and devices draw from sets of their slice."""
+    sets = dict(_by_set(spec.get("sharedCounters"), "name"))
+    errors: list[FieldError] = []
+    in_all = 0
+    devices = spec.get("devices")
+    for index, device in enumerate(devices if isinstance(devices, list) else ()):
+        place = f"spec.devices[{index}]"
+        uses = device.get("consumesCounters") if isinstance(device, dict) else None
+        own = 0
+        for number, (name, counters) in enumerate(_by_set(uses, "counterSet")):
+            at = f"{place}.consumesCounters[{number}]"
+            own += len(counters)
+            if name not in sets:
+                errors.append(invalid(f"{at}.counterSet", name, UNKNOWN_SET))
+                continue
+            errors += [
+                invalid(f"{at}.counters", counter, UNKNOWN_COUNTER)
+                for counter in sorted(set(counters) - set(sets[name]))
+            ]
+        if own > CONSUMED_BY_DEVICE_MAX:
+            errors.append(invalid(place, own, BY_DEVICE_TEXT))
+        in_all += own
+    if in_all > CONSUMED_IN_ALL_MAX:
+        errors.append(invalid("spec.devices", in_all, IN_ALL_TEXT))
+    shared_in_all = sum(len(counters) for counters in sets.values())
+    if shared_in_all > SHARED_IN_ALL_MAX:
+        errors.append(invalid("spec.sharedCounters", shared_in_all, SHARED_TEXT))
+    return errors
+
+
+def _by_set(items: Any, name_field: str) -> list[tuple[str, JsonView]]:
+    """The counters of each entry with the name of their set."""
+    trees = [each if isinstance(each, dict) else {} for each in items or ()]
+    return [
+        (json_tree.text(each, name_field), json_tree.mapping(each, "counters")) for each in trees
+    ]
 
 
 def _pool(pool: JsonView) -> list[FieldError]:
@@ -124,33 +207,34 @@ def _node_selection(spec: JsonView) -> list[FieldError]:
     return errors
 
 
-def _devices_max(devices: list[Any]) -> int:
+def _devices_max(devices: list[Any], limits: SliceLimits) -> int:
     for device in devices:
         tree = device if isinstance(device, dict) else {}
         if tree.get("taints") or tree.get("consumesCounters"):
-            return DEVICES_WITH_FEATURES_MAX
+            return limits.devices_with_features
         attributes = json_tree.mapping(tree, "attributes").values()
         if any(
             isinstance(value, dict) and any(name in value for name in device_values.LISTS)
             for value in attributes
         ):
-            return DEVICES_WITH_FEATURES_MAX
+            return limits.devices_with_features
     return DEVICES_MAX
 
 
-def _counter_set(item: Any, path: str) -> list[FieldError]:
+def _counter_set(item: Any, path: str, limits: SliceLimits) -> list[FieldError]:
     tree = item if isinstance(item, dict) else {}
     errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
-    return errors + _counters(json_tree.mapping(tree, "counters"), f"{path}.counters")
+    return errors + _counters(tree, f"{path}.counters", limits)
 
 
-def _counters(counters: JsonView, path: str) -> list[FieldError]:
+def _counters(tree: JsonView, path: str, limits: SliceLimits) -> list[FieldError]:
+    counters = json_tree.mapping(tree, "counters")
     if not counters:
         return [required(path)]
     return shared.bounded_map(
         counters,
         path,
-        COUNTERS_MAX,
+        limits.counters,
         lambda name, at: shared.formatted(name, at, names.label),
         lambda value, at: device_values.quantity_errors(
             json_tree.get(value, "value") if isinstance(value, dict) else None, f"{at}.value"
@@ -184,14 +268,15 @@ def _device(
 ) -> list[FieldError]:
     errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
     errors += _attributes_and_capacity(tree, old, path, context)
+    limits = _limits_of(context)
     taints = tree.get("taints")
     if taints is None or taints != old.get("taints"):
-        errors += shared.bounded(taints, f"{path}.taints", TAINTS_MAX, shared.taint)
+        errors += shared.bounded(taints, f"{path}.taints", limits.taints, shared.taint)
     errors += shared.bounded(
         tree.get("consumesCounters"),
         f"{path}.consumesCounters",
-        CONSUMPTIONS_MAX,
-        _consumption,
+        limits.consumptions,
+        partial(_consumption, limits=limits),
         key=lambda item: json_tree.text(item, "counterSet"),
     )
     errors += _device_node_selection(tree, path, per_device)
@@ -207,12 +292,10 @@ def _attributes_and_capacity(
     count = len(attributes) + len(capacity)
     errors: list[FieldError] = []
     if count > TOGETHER_MAX:
-        detail = "the total number of attributes and capacities must not exceed 32"
-        errors.append(invalid(path, count, detail))
+        errors.append(invalid(path, count, TOGETHER_TEXT))
     values = sum(device_values.values_in(value) for value in attributes.values())
     if values > VALUES_MAX:
-        detail = "the total number of attribute values must not exceed 48"
-        errors.append(invalid(f"{path}.attributes", values, detail))
+        errors.append(invalid(f"{path}.attributes", values, VALUES_TEXT))
     for name in sorted(attributes):
         place = f"{path}.attributes[{shared.shortened(name)}]"
         errors += shared.qualified_name(name, f"{path}.attributes")
@@ -227,10 +310,10 @@ def _attributes_and_capacity(
     return errors
 
 
-def _consumption(item: Any, path: str) -> list[FieldError]:
+def _consumption(item: Any, path: str, limits: SliceLimits) -> list[FieldError]:
     tree = item if isinstance(item, dict) else {}
     errors = shared.required_name(tree.get("counterSet"), f"{path}.counterSet", names.label)
-    return errors + _counters(json_tree.mapping(tree, "counters"), f"{path}.counters")
+    return errors + _counters(tree, f"{path}.counters", limits)
 
 
 def _device_node_selection(tree: JsonView, path: str, per_device: bool) -> list[FieldError]:
