@@ -149,6 +149,12 @@ class EventLog(Protocol):
         """The newest events of one key up to `until`, newest first."""
         ...
 
+    async def keys(
+        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int
+    ) -> list[ObjectKey]:
+        """The keys of a kind (group, resource) that events up to `until` are about, sorted."""
+        ...
+
     async def objects_at(
         self,
         history: HistoryId,

@@ -261,11 +261,15 @@ def no_kind(word: str) -> InputError:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`do you mean …?` with the known names that look most like it; empty when none does."""
+    names = alike(name, known)
+    return f"do you mean {' or '.join(names)}?" if names else ""
+
+
+def alike(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that look most like one, at most NEAREST_MAX."""
     names = list(known)
-    alike = difflib.get_close_matches(name, names, n=NEAREST_MAX, cutoff=0.5)
-    if not alike:
-        alike = sorted(one for one in names if name.lower() in one.lower())[:NEAREST_MAX]
-    return f"do you mean {' or '.join(alike)}?" if alike else ""
+    close = difflib.get_close_matches(name, names, n=NEAREST_MAX, cutoff=0.5)
+    return close or sorted(one for one in names if name.lower() in one.lower())[:NEAREST_MAX]
 
 
 def _is_device(wanted: str, device: str) -> bool:

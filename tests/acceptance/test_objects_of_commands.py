@@ -160,6 +160,33 @@ def test_kind_that_is_none_is_refused_with_the_nearest(data: Path) -> None:
 
 
 @pytest.mark.database
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pod/n-3", "--at", "369"), "; there is one in namespace taints"),
+        (("pod/n-3",), "; there was one in namespace taints until revision"),
+        (("pod/n-33",), "; do you mean n-3 in namespace taints or "),
+        (("class/gpu",), "; do you mean gpu.example.com?"),
+        (("node/worker-9",), "; do you mean worker-"),
+        (("pod/zzzzzz",), "not found in namespace default up to revision 532\n"),
+    ],
+)
+def test_what_is_not_there_is_told_where_it_is(
+    data: Path, words: tuple[str, ...], said: str
+) -> None:
+    code, out, error = redra("why", *words, "--history", "prod", data=data)
+    assert (code, out, error.count("\n")) == (1, "", 1)
+    assert said in error
+
+
+@pytest.mark.database
+def test_deletion_of_what_is_not_there_is_told_where_it_is(data: Path) -> None:
+    words = ("blast", "--delete", "pod/n-3", "--history", "prod", "--at", "369")
+    code, _, error = redra(*words, data=data)
+    assert (code, "there is one in namespace taints" in error) == (2, True)
+
+
+@pytest.mark.database
 def test_questions_in_sql_may_be_of_one_history(data: Path) -> None:
     assert redra("import", RECORDING, "--history", "other", data=data)[0] == 0
     try:

@@ -259,6 +259,26 @@ async def test_events_of_an_object_come_newest_first(open_stores: OpenStores):
         assert await stores.log.read_object(history, claim("b"), until=Revision(9), limit=9) == []
 
 
+async def test_keys_of_a_kind_are_all_that_events_are_about(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        one, other, placed = claim("a"), claim("ab"), claim("a", "other")
+        events = sealed(
+            Head(), draft(one), draft(placed), draft(one, type=DELETED), draft(other),
+            draft(ObjectKey("", "pods", "default", "a")),
+        )  # fmt: skip
+        await stores.log.append(history, expected=Head(), events=events)
+        kind = (one.group, one.resource)
+
+        async def keys(until: int, limit: int = 9) -> list[ObjectKey]:
+            return await stores.log.keys(history, kind, until=Revision(until), limit=limit)
+
+        assert await keys(9) == sorted([one, other, placed])
+        assert await keys(3) == sorted([one, placed])
+        assert await keys(9, 1) == sorted([one, other, placed])[:1]
+        assert await stores.log.keys(history, ("", "nodes"), until=Revision(9), limit=9) == []
+
+
 async def _fill(stores, history: HistoryId) -> None:
     """b created, a created, node, decision, b updated, a deleted, c created, a created again."""
     node = ObjectKey("", "nodes", "", "n")

@@ -236,6 +236,14 @@ class MemoryLog:
         end = bisect_right(events, until, key=_revision)
         return events[max(0, end - limit) : end][::-1]
 
+    async def keys(
+        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int
+    ) -> list[ObjectKey]:
+        """The keys of a kind, sorted."""
+        by_key = self._store.history(history).by_key
+        known = (key for key, events in by_key.items() if events and events[0].revision <= until)
+        return sorted(key for key in known if (key.group, key.resource) == kind)[:limit]
+
     async def objects_at(
         self,
         history: HistoryId,

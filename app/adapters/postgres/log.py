@@ -300,6 +300,17 @@ class PostgresLog:
                     )
         return [rows_of.event(row) for row in rows]
 
+    async def keys(
+        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int
+    ) -> list[ObjectKey]:
+        """The keys of a kind, sorted."""
+        rows: list[asyncpg.Record] = []
+        async with self._database.connection() as connection:
+            for part in await self._line(connection, history):
+                wanted = (part.history, *kind, min(until, part.until), limit)
+                rows += await connection.fetch(statements.KEYS, *wanted)
+        return sorted({ObjectKey(*row) for row in rows})[:limit]
+
     async def objects_at(
         self,
         history: HistoryId,

@@ -223,6 +223,14 @@ ORDER BY revision DESC LIMIT $7
 """The newest events of one key."""
 
 
+KEYS = """
+SELECT DISTINCT "group", resource, namespace, name FROM log_events
+WHERE history = $1 AND "group" = $2 AND resource = $3 AND revision <= $4
+ORDER BY "group", resource, namespace, name LIMIT $5
+"""
+"""What a kind has ever had; for who has mistaken a name: it looks at every event of the kind."""
+
+
 def objects_at(*, by_group: bool, by_resource: bool) -> str:
     """The last event of each object that existed at $2, after key $3..$6, at most $7.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from app.analysis import scope
 from app.analysis.blast import access, counting, draining, protection, remarks, removals
 from app.analysis.blast import claims as blasting_claims
 from app.analysis.blast import devices as blasting_devices
@@ -263,7 +264,10 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     if not served:
         raise _not_served(world, kind, kind.kind, f"{change.kind}/{change.name}")
     command = DeleteObject(key=key, version=served[0][1], options=_STRICT)
-    decided = world.apply(command, "delete")
+    try:
+        decided = world.apply(command, "delete")
+    except NotFound as problem:
+        raise NotFound(f"{problem.message}{_meant(world, key)}", resource=kind.plural) from problem
     if kind.kind == "Pod":
         removals.note_pod(world, key)
     elif kind.kind == "ResourceClaim":
@@ -274,6 +278,16 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     action = "deleted" if is_gone else "terminating"
     effect = Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
     return key, msgspec.structs.replace(effect, grace_seconds=removals.grace(world, key))
+
+
+def _meant(world: World, key: ObjectKey) -> str:
+    """Where one of that name is, else names that look like it."""
+    known = [*world.objects.keys(key.group, key.resource)]
+    places = sorted(other.namespace for other in known if other.name == key.name)
+    if places:
+        return f"; there is one in namespace {', '.join(places[: scope.NEAREST_MAX])}"
+    near = scope.nearest(key.name, {other.name for other in known})
+    return f"; {near}" if near else ""
 
 
 def _cordon(world: World, change: ProposedCordon) -> tuple[ObjectKey, Effect]:

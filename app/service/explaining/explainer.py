@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from app.analysis import scope
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import lives, questions, scheduling_rules, sources
@@ -12,7 +13,7 @@ from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import NotFound
-from app.domain.log import Event, HistoryInfo, ObjectKey, Revision, doubts
+from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
 from app.domain.values.fields import decision_body, meta
@@ -21,6 +22,9 @@ from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.explaining import claims, disruption, hardware, pods
 from app.service.explaining.evidence import EVENTS_MAX, Evidence, Sight, ViewsAt, body
+
+NAMES_MAX = 20_000
+"""Names of a kind among which one is looked for that somebody may have meant."""
 
 
 class Explainer:
@@ -184,7 +188,35 @@ class Explainer:
             for other in evidence.views.objects.keys(key.group, key.resource)
             if other.name == key.name
         )
-        return f"; there is one in namespace {listed(others, len(others))}" if others else ""
+        if others:
+            return f"; there is one in namespace {listed(others, len(others))}"
+        return await self._gone_elsewhere(key, Revision(head.revision))
+
+    async def _gone_elsewhere(self, key: ObjectKey, until: Revision) -> str:
+        """One of that name that was in another namespace, else names that look like it."""
+        evidence = self._evidence
+        kind = (key.group, key.resource)
+        known = await evidence.log.keys(evidence.info.id, kind, until=until, limit=NAMES_MAX)
+        for other in known:
+            if other.name == key.name and (last := await self._last(other, until)) is not None:
+                if last.type is EventType.OBJECT_DELETED:
+                    ended = f"until revision {last.revision}"
+                else:
+                    ended = f"at revision {last.revision}"
+                return f"; there was one in namespace {other.namespace} {ended}"
+        places = {other.name: other for other in known}
+        alike = [
+            f"{name} in namespace {places[name].namespace}" if places[name].namespace else name
+            for name in scope.alike(key.name, places)
+            if await self._last(places[name], until) is not None
+        ]
+        return f"; do you mean {' or '.join(alike)}?" if alike else ""
+
+    async def _last(self, key: ObjectKey, until: Revision) -> Event | None:
+        """The last event about an object that the reader may see."""
+        evidence = self._evidence
+        events = await evidence.log.read_object(evidence.info.id, key, until=until, limit=1)
+        return next((event for event in events if evidence.sight.sees(event)), None)
 
 
 def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
