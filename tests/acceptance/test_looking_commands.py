@@ -84,6 +84,14 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
         for one in item["objects"]:
             place = f"{one['name']} -n {one['namespace']}" if one["namespace"] else one["name"]
             assert f"  {one['resource']}/{place} --at {one['revision']}" in lines
+    # Known defects come along, as scan finds them, and in JSON beside the page's items.
+    _, scanned, _ = redra("scan", "maintenance", "-o", "json", data=data)
+    defects = json.loads(out)["knownDefects"]
+    assert [one["incident"] for one in defects] == [one["incident"] for one in json.loads(scanned)]
+    titles = [one["title"] for one in json.loads(scanned)]
+    assert titles
+    shown = [line for line in lines if line.startswith("known defect (")]
+    assert [line.partition(": ")[2] for line in shown] == titles
     # What is printed is what why takes.
     first = next(one for item in items for one in item["objects"])
     words = (f"{first['resource']}/{first['name']}", "-n", first["namespace"])

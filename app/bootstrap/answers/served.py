@@ -5,6 +5,8 @@ folder may see everything in it.
 """
 
 import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -28,13 +30,37 @@ async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     """The answer to a query, made in this process. Raises InputError, Rejected."""
     info = await find_history(store, query.history)
     at = str(await find_revision(store, info, query.at, option="--at"))
-    try:
-        return await _asked(store, settings, query, at)
-    except Rejected as problem:
-        raise refusal(problem, query.at) from problem
+    async with _application(store, settings) as application:
+        return await _answer(application, query, at)
 
 
-async def _asked(store: Store, settings: Settings, query: ServedQuery, at: str) -> bytes:
+async def ask_both(
+    store: Store, settings: Settings, queries: Sequence[ServedQuery]
+) -> tuple[bytes, bytes]:
+    """The answers to two queries about one moment; the second is empty where it is refused."""
+    first, second = queries
+    info = await find_history(store, first.history)
+    at = str(await find_revision(store, info, first.at, option="--at"))
+    async with _application(store, settings) as application:
+        answer = await _answer(application, first, at)
+        try:
+            return answer, await _answer(application, second, at)
+        except Rejected:
+            return answer, b""
+
+
+async def _answer(application: Application, query: ServedQuery, at: str) -> bytes:
+    status, body = await _call(application, query, at)
+    if status >= 400:
+        problem = _problem(status, body)
+        if isinstance(problem, Rejected):
+            raise refusal(problem, query.at) from problem
+        raise problem
+    return body
+
+
+@asynccontextmanager
+async def _application(store: Store, settings: Settings) -> AsyncIterator[Application]:
     async with open_histories(store, settings) as histories:
         # Nobody else waits for this process, so what is taken away may be of any length.
         usual = api_limits(settings)
@@ -45,11 +71,7 @@ async def _asked(store: Store, settings: Settings, query: ServedQuery, at: str) 
             body_bytes_max=settings.blast_bytes_max,
             capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
         )
-        application = create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
-        status, body = await _call(application, query, at)
-    if status >= 400:
-        raise _problem(status, body)
-    return body
+        yield create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
 
 
 async def _call(application: Application, query: ServedQuery, at: str) -> tuple[int, bytes]:

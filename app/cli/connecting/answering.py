@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app.cli import console
 from app.cli.connecting import reading
-from app.domain.errors import InputError, ServerUnreachable, TooLarge
+from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
 
 if TYPE_CHECKING:  # heavy: a command that a server answers does without
     from app.bootstrap.asking.servers import Server
@@ -78,6 +78,34 @@ class AnswerSource:
             return console.run(work)
 
         return self.answer(lambda server: server.ask(query), here)
+
+    def ask_both(self, parts: tuple[str, str], *, history: str, at: str) -> tuple[bytes, bytes]:
+        """Two answers about one moment; the second is empty where it is refused, or too long."""
+        from app.bootstrap.asking.queries import ServedQuery
+
+        queries = [
+            ServedQuery(history=self.history(history), part=part, at=self.moment(at, history))
+            for part in parts
+        ]
+
+        def of_server(server: "Server") -> tuple[bytes, bytes]:
+            first = server.ask(queries[0])
+            try:
+                return first, server.ask(queries[1])
+            except Rejected:
+                return first, b""
+
+        def here() -> tuple[bytes, bytes]:
+            from app.bootstrap import stores
+            from app.bootstrap.answers import served
+
+            async def work() -> tuple[bytes, bytes]:
+                async with stores.open_store(self.settings) as store:
+                    return await served.ask_both(store, self.settings, queries)
+
+            return console.run(work)
+
+        return self.answer(of_server, here)
 
     def answer(
         self, of_server: "Callable[[Server], Answer]", here: Callable[[], Other]

@@ -1,7 +1,7 @@
 """`redra findings`, `redra map`: what the pages of these names show, in a terminal."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -25,6 +25,9 @@ AtOption = Annotated[str, moments.option(help=moments.AT)]
 _SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
 """One sign for each state of a device."""
 
+_OBJECTS_MAX = 5
+"""Objects that are named with a known defect."""
+
 SHOWN_MAX = 60
 """Devices of one row of signs."""
 
@@ -44,21 +47,28 @@ def findings(
 ) -> None:
     """Say what is wrong in a history, ranked: waiting pods, stuck claims, pools, invariants.
 
-    What is printed under a finding is what `redra why` takes. Exit code 1 when there is one.
+    Known defects of Kubernetes that show come last; `redra scan` tells them in full. What is
+    printed under a finding is what `redra why` takes. Exit code 1 when there is one.
     """
     import msgspec
 
     from app.analysis.findings.report import Findings
 
     place = console.named_history(named, history)
-    answer = AnswerSource(data).ask("findings", history=place, at=at)
+    source = AnswerSource(data)
+    answer, scanned = source.ask_both(("findings", "scan"), history=place, at=at)
     shown = msgspec.json.decode(answer, type=Findings)
+    defects = msgspec.json.decode(scanned)["items"] if scanned else []
     if output is Output.JSON:
-        console.say_json(msgspec.json.decode(answer))
+        console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
     else:
-        for line in findings_lines(shown):
+        for line in findings_lines(shown) if shown.items or not defects else ():
             console.say(line)
-    if shown.items:
+        for line in defect_lines(defects, source.history(place)):
+            console.say(line)
+        if not scanned:
+            console.note("known defects were not looked for here: redra scan looks for them")
+    if shown.items or defects:
         raise typer.Exit(1)
 
 
@@ -165,6 +175,22 @@ def findings_lines(answer: "Findings") -> list[str]:
             lines.append(f"  and {item.count - len(item.objects)} more")
     if answer.omitted:
         lines.append(f"{counts.of(answer.omitted, 'finding')} of less weight left out")
+    return lines
+
+
+def defect_lines(sightings: Sequence[Mapping[str, Any]], history: str) -> list[str]:
+    """The known defects that show, each with its title, and where more is told."""
+    from app.bootstrap.gallery import exhibits
+
+    lines: list[str] = []
+    for one in sightings:
+        title = exhibits.read(one["incident"]).incident.title
+        lines.append(f"known defect ({one['certainty']}): {title}")
+        objects = ", ".join(one["objects"][:_OBJECTS_MAX])
+        lines.append(f"  {counts.of(one['times'], 'time')}, revision {one['revision']}: {objects}")
+        lines.append(f"  redra incidents show {one['incident']}")
+    if lines:
+        lines.append(f"what repairs them: redra scan {history}")
     return lines
 
 
