@@ -2,15 +2,17 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 
 import msgspec
 
 from app.adapters.uids import DerivedUids
-from app.analysis.replay.proving import Switched
+from app.analysis.replay.evidence import Switched
 from app.analysis.replay.variants import Switches
 from app.analysis.replay.writers import BESIDE, DECIDED
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap import history_settings
+from app.bootstrap.deciders import deciders_of
 from app.bootstrap.rules import rules_of
 from app.domain.allocation.quirks import Quirks
 from app.domain.controllers import registry
@@ -130,6 +132,7 @@ def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Pro
         others=tuple(_others(info)),
         rules_seen=_rules_seen(profile),
         runs_max=settings.decide_runs_max,
+        deciders=partial(deciders_of, info),
     )
 
 

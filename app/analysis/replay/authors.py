@@ -10,6 +10,8 @@ controller was at work.
 Where users are named, each one's acts are counted first (`acting`). A user most of whose writes are
 those of controllers is a controller, also in the writes that say nothing; anybody else is one in
 those writes alone that nobody but a controller makes: whoever allocates acts as the scheduler.
+No controller that decides again makes pods, or writes classes and slices, whatever its account
+does besides.
 """
 
 from collections import Counter
@@ -62,6 +64,11 @@ _TELLERS = {
     "DeletionByPodGC": POD_COLLECTOR,
 }
 """Who gives a pod that reason in its condition DisruptionTarget, and deletes it then."""
+
+_WRITTEN = frozenset(
+    ("pods", "resourceclaims", "devicetaintrules", "namespaces", "nodes", "events")
+)
+"""Kinds that the controllers write which are decided again."""
 
 _NODE_TAINTS = "node.kubernetes.io/"
 """How the keys of taints begin that tell the state of a node."""
@@ -153,7 +160,7 @@ class Authors:
         role = self.by_content(event, before)
         if acts is None:
             return role or UNNAMED
-        if acts.is_controller:
+        if acts.is_controller and (role or _may_be_of_controller(event, before)):
             return acts.role or role or user
         return role if role and _is_proper(event, before) else user
 
@@ -263,6 +270,18 @@ class Authors:
         if was == stays:
             return ""
         return SCHEDULER if stays else CLAIMS
+
+
+def _may_be_of_controller(event: Event, before: JsonView | None) -> bool:
+    """Whether a write that says nothing may be one of the controllers that are decided again.
+
+    Deletions of theirs say what they are for: an owner that is gone, a condition, an ending
+    namespace.
+    """
+    if before is None or event.key.resource not in _WRITTEN:
+        return False
+    is_end = event.type is EventType.OBJECT_DELETED or _begins_to_end(before, event.object)
+    return not is_end
 
 
 def _is_proper(event: Event, before: JsonView | None) -> bool:

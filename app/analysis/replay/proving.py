@@ -12,16 +12,17 @@ then taken as recorded, and what is gone in the run with them follows from it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from app.analysis.replay.authors import EVICTION, NODES, SCHEDULER
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import End, Judgement, Reason, Sought, seen_in_traces
 from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
+from app.analysis.replay.evidence import Evidence, Switched
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
-from app.analysis.replay.lacks import Lacks
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Trace
-from app.analysis.replay.variants import Switches, Variant
+from app.analysis.replay.unsure.judging import Doubting
+from app.analysis.replay.variants import Variant
 from app.domain.values.timestamps import Instant
 
 _PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
@@ -31,33 +32,6 @@ _UNPROVED = "no hypothesis gives the recorded outcome"
 Open = dict[DifferenceKey, Sides]
 RunVariant = Callable[[Variant, Instant | None], Awaitable[Trace]]
 """Runs a variant, up to an instant when one is given."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switched:
-    """A switch of the control plane: its class, and the settings that turn it."""
-
-    reason: str
-    switches: Switches
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What the recording has, besides its trace, for and against hypotheses.
-
-    `overused` are uids of claims whose allocation no order allows, with the reason; `forbidden`
-    those that a taint forbids, with whether a rule that was there did. `chosen` are the switches
-    that were set for this replay, turned back; `others` those that the control plane of the
-    recording may have had, `rules_seen` the one by which rules are seen or not. `lacks` tells what
-    was not recorded.
-    """
-
-    overused: Mapping[str, str] = field(default_factory=dict)
-    forbidden: Mapping[str, bool] = field(default_factory=dict)
-    chosen: Sequence[Switched] = ()
-    others: Sequence[Switched] = ()
-    rules_seen: Switched | None = None
-    lacks: Lacks = field(default_factory=lambda: Lacks(()))
 
 
 class _Exhausted(Exception):
@@ -94,6 +68,13 @@ class Prover:
         self._runs_max = runs_max
         self._sought: Sought | None = None
         self._proposals = Proposals(recorded)
+        self._doubting = Doubting(
+            recorded=recorded,
+            end=end.at,
+            lacks=evidence.lacks,
+            impossible=evidence.impossible,
+            races=races,
+        )
         self._again = Trace()
         self._open: Open = {}
         self._settled: set[DifferenceKey] = set()
@@ -125,6 +106,7 @@ class Prover:
                 self._turn_chosen_back,
                 self._turn_rules,
                 self._place,
+                self._pass_over_gaps,
                 self._try_local,
                 self._try_switches,
             ):
@@ -137,9 +119,7 @@ class Prover:
         else:
             detail = _UNPROVED
         for key, sides in list(self._open.items()):
-            lack = self._lack(sides)
-            reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
-            self._settle(key, Judgement(reason=reason, detail=lack or detail))
+            self._settle(key, self._undecided(sides, detail))
 
     @property
     def variant(self) -> Variant:
@@ -185,17 +165,19 @@ class Prover:
     def _group(self, sides: Sides) -> str:
         return self._proposals.group_of(sides, self._again)
 
+    def _undecided(self, sides: Sides, detail: str) -> Judgement:
+        """The judgement of what no hypothesis explains."""
+        unsure = self._lack(sides) or self._doubting.times(sides, self._again)
+        reason = Reason.NOT_COMPARABLE if unsure else Reason.UNEXPLAINED
+        impossible = self._doubting.impossibility(sides, self._again)
+        return Judgement(reason=reason, detail=unsure or impossible or detail)
+
     def _lack(self, sides: Sides) -> str:
         """Why the difference cannot be judged; empty when it can."""
-        related = self._races.related(sides.uid, self._again)
-        keys = {
-            trace.keys[uid]
-            for trace in (self._recorded, self._again)
-            for uid in related & trace.keys.keys()
-        }
-        first = self._races.since(sides, self._again)
-        last = self._races.settled_by(sides, self._again)
-        return self._evidence.lacks.about(related, keys, first, last)
+        return self._doubting.lack(sides, self._again)
+
+    def _gap(self, sides: Sides) -> str:
+        return self._doubting.gap(sides, self._again)
 
     def _pass_over_lacking(self) -> None:
         """Without kinds that every decision needs no run can tell anything."""
@@ -203,9 +185,10 @@ class Prover:
             return
         for key, sides in list(self._open.items()):
             overuse = self._overuse(self._group(sides))
-            reason = Reason.NOT_COMPARABLE if overuse is None else Reason.UNEXPLAINED
-            detail = self._lack(sides) if overuse is None else overuse
-            self._settle(key, Judgement(reason=reason, detail=detail))
+            if overuse is None:
+                self._settle(key, self._undecided(sides, _UNPROVED))
+            else:
+                self._settle(key, Judgement(reason=Reason.UNEXPLAINED, detail=overuse))
 
     # steps
 
@@ -237,9 +220,7 @@ class Prover:
         if not left:
             return
         for sides in left:
-            lack = self._lack(sides)
-            reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
-            self._settle(sides.key, Judgement(reason=reason, detail=lack or _UNPROVED))
+            self._settle(sides.key, self._undecided(sides, _UNPROVED))
             self._settled.add(sides.key)
         await self._impose({(NODES, sides.uid) for sides in left})
 
@@ -251,8 +232,11 @@ class Prover:
         self._accept(variant, again, left, {})
 
     def _is_node(self, uid: str) -> bool:
+        return self._is(uid, "nodes")
+
+    def _is(self, uid: str, resource: str) -> bool:
         key = self._recorded.keys.get(uid) or self._again.keys.get(uid)
-        return key is not None and key.resource == "nodes"
+        return key is not None and key.resource == resource
 
     async def _keep_pace(self) -> None:
         """Without a pace: the same replay at the recorded pace."""
@@ -324,9 +308,7 @@ class Prover:
                     await self._try_switches_for(root)
                 if root.key not in self._open:
                     continue
-            detail = overuse or _UNPROVED
-            reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
-            await self._give_up(root, group, Judgement(reason=reason, detail=lack or detail))
+            await self._give_up(root, group, overuse, lack)
 
     async def _explain_placement(self, root: Sides, group: str) -> bool:
         for hypothesis in (
@@ -349,14 +331,37 @@ class Prover:
             return True
         return False
 
-    async def _give_up(self, root: Sides, group: str, judgement: Judgement) -> None:
+    async def _give_up(self, root: Sides, group: str, overuse: str | None, lack: str) -> None:
         """Nothing explains it; its writes are taken as recorded, so that what follows is known."""
         for key, sides in list(self._open.items()):
             if key == root.key or self._group(sides) == group:
+                judgement = self._undecided(sides, _UNPROVED)
+                if overuse is not None:
+                    judgement = Judgement(reason=Reason.UNEXPLAINED, detail=overuse)
+                elif lack:
+                    judgement = Judgement(reason=Reason.NOT_COMPARABLE, detail=lack)
                 self._settle(key, judgement)
                 self._settled.add(key)
         author = EVICTION if root.aspect is Aspect.EVICTIONS else SCHEDULER
         await self._impose({(author, subject) for subject in (group, root.uid)})
+
+    async def _pass_over_gaps(self) -> None:
+        """What was not recorded of claims cannot be judged; what follows from it is found by a run.
+
+        Their ends are taken as recorded.
+        """
+        gaps = {key: gap for key, sides in self._open.items() if (gap := self._gap(sides))}
+        claims = {
+            uid
+            for _, subject, _ in gaps
+            for uid in self._races.related(subject, self._again)
+            if self._is(uid, "resourceclaims")
+        }
+        for key, gap in gaps.items():
+            self._settle(key, Judgement(reason=Reason.NOT_COMPARABLE, detail=gap))
+            self._settled.add(key)
+        if claims and self._open:
+            await self._impose({(each, uid) for each in (CLAIMS, COLLECTOR) for uid in claims})
 
     async def _try_local(self) -> None:
         """Orders, attempts and repetitions about single objects: many objects in one run."""

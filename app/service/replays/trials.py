@@ -14,8 +14,8 @@ import msgspec
 from app.analysis.diff.sides import Side
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.replay.inputs import Input
-from app.analysis.replay.lacks import Lacks
 from app.analysis.replay.recording import Recording
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
 from app.analysis.verify.invariants.placements import Switches as RuleSwitches

@@ -10,39 +10,46 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol
 
 from anyio import lowlevel
 
+from app.analysis.recordings import uncertainty
 from app.analysis.replay import authors, differences, report, tolerances
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Sought
 from app.analysis.replay.differences import Compared
-from app.analysis.replay.lacks import Lacks
+from app.analysis.replay.evidence import Evidence, Switched
 from app.analysis.replay.pace import RecordedPace, known_instants
-from app.analysis.replay.proving import Evidence, Prover, Switched
+from app.analysis.replay.proving import Prover
 from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.unsure.impossible import Impossible
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
+from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.errors import InputError
-from app.domain.log import Event, HistoryInfo, Revision
-from app.domain.log.doubts import Doubt
+from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
+from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
+from app.service.replays import replaying
 from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.run import RecordedTies, Run
 from app.service.replays.replaying import Progress, ReplayBounds, silent
+from app.service.replays.verifying import switches_of
 
 
 class Pacing(StrEnum):
@@ -83,13 +90,14 @@ class Proofs:
     `chosen` are the switches that were set for this replay, turned back; `others` those that the
     recorded control plane may have had; `rules_seen` is the one by which the scheduler sees
     DeviceTaintRules or does not (C24), turned, None where the release has no such defect. At most
-    `runs_max` runs are made.
+    `runs_max` runs are made. `deciders` judge what a recording with lacks has recorded.
     """
 
     chosen: Sequence[Switched] = ()
     others: Sequence[Switched] = ()
     rules_seen: Switched | None = None
     runs_max: int = 0
+    deciders: Callable[[], Deciders] | None = None
 
 
 @dataclass(slots=True)
@@ -200,7 +208,10 @@ async def decide(
     recorded = recording.trace
     compare = partial(differences.compare, schemas=rules.schemas)
     compared = compare(recorded, run.trace)
-    prover = prover_of(runs, compare, proofs, variant)
+    impossible: Mapping[ObjectKey, str] = {}
+    if compared.different and recording.lacks.is_any and proofs.deciders is not None:
+        impossible = await _impossible(log, history, until, proofs.deciders(), bounds, runs.doubts)
+    prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     judgements = prover.judgements
@@ -327,10 +338,38 @@ async def recording_of(
     return _sorted_out(events, until, Writers(running), rules, lacks, beginning)
 
 
+async def _impossible(
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    deciders: Deciders,
+    bounds: ReplayBounds,
+    recorded: Sequence[Doubt],
+) -> Mapping[ObjectKey, str]:
+    """What was recorded up to `until` that cannot have come about, by pods and claims."""
+    judge = Impossible(
+        deciders,
+        switches_of(deciders.rules.profile, deciders.quirks),
+        lacking=uncertainty.lacking(recorded),
+        never_seen=[doubt.kind for doubt in recorded if doubt.code == NEVER_SEEN],
+    )
+    for look in (judge.read_ahead, judge.take):
+        async for page in replaying.pages(log, history, until, bounds):
+            for event in page:
+                look(event)
+                event.tree = None
+            await lowlevel.checkpoint()
+    return judge.found()
+
+
 def prover_of(
-    runs: Runs, compare: Callable[[Trace, Trace], Compared], proofs: Proofs, variant: Variant
+    runs: Runs,
+    compare: Callable[[Trace, Trace], Compared],
+    proofs: Proofs,
+    variant: Variant,
+    impossible: Mapping[ObjectKey, str] = MappingProxyType({}),
 ) -> Prover:
-    """What judges the differences of the plain run."""
+    """What judges the differences of the plain run; `impossible` is as `Evidence` says."""
     recording = runs.recording
     pace = runs.pace()
 
@@ -348,6 +387,7 @@ def prover_of(
             others=proofs.others,
             rules_seen=proofs.rules_seen,
             lacks=recording.lacks,
+            impossible=impossible,
         ),
         races=Races(recording.trace, pace),
         run=trace_of,

@@ -21,6 +21,7 @@ from app.domain.values.timestamps import Instant
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 POD = ObjectKey("", "pods", "default", "a")
 NODE = ObjectKey("", "nodes", "", "n")
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
 RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
 SAID = ObjectKey("", "events", "default", "e")
 HOME = ObjectKey("", "namespaces", "", "default")
@@ -281,3 +282,40 @@ def test_account_that_does_other_things_too_is_the_node_controller_where_only_th
     changed = [event(NODE, tree, user="boss") for tree in (before, after)]
     authors = Authors(acting([*others, *changed]))
     assert authors.of(changed[-1], before) == who
+
+
+def acted_by(user):
+    """The author of a last write, after that user has placed pods as a scheduler does."""
+    events = []
+    for number in range(4):
+        uid = f"p{number}"
+        tree = {"metadata": {"uid": uid}, "spec": {}}
+        placed = {"metadata": {"uid": uid}, "spec": {"nodeName": "n"}}
+        key = POD._replace(name=uid)
+        events.append(event(key, tree, EventType.OBJECT_CREATED, uid, "bob"))
+        events.append(event(key, placed, EventType.OBJECT_UPDATED, uid, user))
+
+    def tell(key, before, after, type_):
+        last = event(key, after, type_, "last", user)
+        return Authors(acting([*events, last])).of(last, before)
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "type_"),
+    [
+        (POD, None, {"spec": {}}, EventType.OBJECT_CREATED),
+        (POD, {"spec": {}}, {"spec": {}, **ENDING}, EventType.OBJECT_UPDATED),
+        (POD, {"spec": {}}, {"spec": {}}, EventType.OBJECT_DELETED),
+        (SLICE, {"spec": {}}, {"spec": {"nodeName": "n"}}, EventType.OBJECT_UPDATED),
+    ],
+)
+def test_person_whose_account_schedules_is_a_person_besides(key, before, after, type_):
+    assert acted_by("alice")(key, before, after, type_) == "alice"
+
+
+def test_account_that_schedules_writes_as_the_scheduler_what_tells_nothing():
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    tell = acted_by("alice")
+    assert tell(CLAIM, {}, labels, EventType.OBJECT_UPDATED) == SCHEDULER

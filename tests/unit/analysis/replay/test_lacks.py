@@ -1,6 +1,6 @@
 """What a recording lacks, and for which differences it speaks."""
 
-from app.analysis.replay.lacks import Lacks
+from app.analysis.replay.unsure.lacks import Lacks
 from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
@@ -79,6 +79,20 @@ def test_kind_that_a_recorder_lists_again_is_known_from_its_report_on():
     lacks = lacks_after((10, gap), (20, report))
     spans = ((1, 9), (11, 12), (19, 30), (21, 30))
     assert [bool(between(lacks, *span)) for span in spans] == [False, True, True, False]
+
+
+def test_change_of_which_only_a_later_write_tells_came_any_time_since_the_last_one():
+    gap = event(SLICE, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lacks = lacks_after((10, event(SLICE)), (20, event(POD)), (30, gap), (31, event(SLICE)))
+    spans = ((1, 9), (11, 12), (29, 30), (32, 40))
+    assert [bool(between(lacks, *span)) for span in spans] == [False, True, True, False]
+
+
+def test_times_that_contradict_the_order_are_a_doubt_about_every_instant():
+    doubt = Doubt(code=Loss.TIMES_CONTRADICT, affects=Affects.TIME, kind="pods", count=2, text="")
+    assert "times contradict" in Lacks((doubt,)).times
+    assert Lacks((doubt,)).is_any
+    assert (Lacks(()).times, Lacks(()).is_any) == ("", False)
 
 
 def test_clock_that_was_off_hides_no_change():

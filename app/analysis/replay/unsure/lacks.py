@@ -36,6 +36,8 @@ class Lacks:
 
     def __init__(self, recorded: Sequence[Doubt]) -> None:
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
+        self._times = any(each.code == Loss.TIMES_CONTRADICT for each in recorded)
+        self._written: dict[ObjectKey, Instant] = {}
         self._unseen: dict[ObjectKey, Instant] = {}
         self._stretches: list[tuple[Instant, Instant]] = []
         self._why: dict[str | ObjectKey, str] = {}
@@ -53,7 +55,8 @@ class Lacks:
             for kind in _NEEDED:
                 self._unseen.setdefault(ObjectKey(*kind, "", ""), known)
         elif is_gap:
-            self._unseen.setdefault(key, known)
+            since = self._written.get(key, known) if _is_undated(event) else known
+            self._unseen.setdefault(key, since)
             self._why.setdefault(key, _text(doubts.of_event(event)))
         elif event.is_about_object:
             self._note_object(event, known)
@@ -62,6 +65,16 @@ class Lacks:
         """Something is known as it is again."""
         if key in self._unseen:
             self._stretches.append((self._unseen.pop(key), known))
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything for which a difference may not be judged."""
+        return bool(self._kinds or self._times or self._stretches or self._unseen or self._why)
+
+    @property
+    def times(self) -> str:
+        """Why no instant of the recording can be relied on; empty when each can."""
+        return doubts.text_of(Loss.TIMES_CONTRADICT) if self._times else ""
 
     @property
     def kinds(self) -> str:
@@ -74,16 +87,21 @@ class Lacks:
         """Why what differs about these objects between two instants cannot be judged, or empty."""
         if self._kinds:
             return f"the recording has no {self._kinds}"
-        about = next((each for each in (*sorted(uids), *sorted(keys)) if each in self._why), None)
-        if about is not None:
-            return f"of it or of what it is about: {self._why[about]}"
+        if lack := self.of(uids, keys):
+            return lack
         open_ones = [(since, _FOREVER) for since in self._unseen.values()]
         if any(since <= last and first <= until for since, until in self._stretches + open_ones):
             return "an object that it may depend on is not recorded whole"
         return ""
 
+    def of(self, uids: Collection[str], keys: Collection[ObjectKey]) -> str:
+        """What was not recorded of these objects themselves, or empty."""
+        about = next((each for each in (*sorted(uids), *sorted(keys)) if each in self._why), None)
+        return "" if about is None else f"of it or of what it is about: {self._why[about]}"
+
     def _note_object(self, event: Event, known: Instant) -> None:
         codes = doubts.of_event(event)
+        self._written[event.key] = known
         if event.stamp.verb == BASELINE_VERB and codes:
             # It was there before, in states that nobody knows.
             self._stretches.append((Instant(0), known))
@@ -93,6 +111,12 @@ class Lacks:
             self._why.setdefault(event.uid, _text(codes))
         else:
             self._note_whole(event.key, known)
+
+
+def _is_undated(event: Event) -> bool:
+    """Whether a write is missing of which only a later one tells: it came any time before that."""
+    origin = event.stamp.origin
+    return bool(event.key.name) and origin is not None and origin.losses == (Loss.GAP.value,)
 
 
 def _text(codes: Sequence[str]) -> str:

@@ -1,0 +1,37 @@
+"""What speaks for and against hypotheses, besides the two traces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.variants import Switches
+from app.domain.log import ObjectKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switched:
+    """A switch of the control plane: its class, and the settings that turn it."""
+
+    reason: str
+    switches: Switches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the recording has, besides its trace, for and against hypotheses.
+
+    `overused` are uids of claims whose allocation no order allows, with the reason; `forbidden`
+    those that a taint forbids, with whether a rule that was there did. `chosen` are the switches
+    that were set for this replay, turned back; `others` those that the control plane of the
+    recording may have had, `rules_seen` the one by which rules are seen or not. `lacks` tells what
+    was not recorded, `impossible` names pods and claims about which something was recorded that no
+    lack and no wrong clock can have caused.
+    """
+
+    overused: Mapping[str, str] = field(default_factory=dict)
+    forbidden: Mapping[str, bool] = field(default_factory=dict)
+    chosen: Sequence[Switched] = ()
+    others: Sequence[Switched] = ()
+    rules_seen: Switched | None = None
+    lacks: Lacks = field(default_factory=lambda: Lacks(()))
+    impossible: Mapping[ObjectKey, str] = field(default_factory=dict)

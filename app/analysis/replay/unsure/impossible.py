@@ -1,0 +1,74 @@
+"""What was recorded and cannot have come about, whatever is missing and however clocks went.
+
+A decide replay of a recording with gaps or wrong clocks comes to other results because of them, so
+its differences accuse nobody. Two judges need neither: the invariants, which know what a gap leaves
+open, and each allocation decided again upon the recorded state that it was written on.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from app.analysis.verify.compare import ComparisonResult
+from app.analysis.verify.invariants import InvariantWatch, Switches
+from app.analysis.verify.parts import Deciders
+from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
+from app.analysis.views import LiveViews
+from app.domain.log import Event, ObjectKey
+
+_DECIDED = frozenset(("pods", "resourceclaims"))
+"""Kinds of which controllers decide; all others are what they decide about."""
+
+
+class Impossible:
+    """Give it all events twice, first to `read_ahead`, then to `take`; then ask for `found`."""
+
+    def __init__(
+        self,
+        deciders: Deciders,
+        switches: Switches,
+        *,
+        lacking: frozenset[str],
+        never_seen: Iterable[str],
+    ) -> None:
+        """`lacking` is as `uncertainty.lacking` says, `never_seen` are kinds of which there is
+        no object."""
+        self._watch = InvariantWatch(switches, lacking)
+        self._index = AllocationIndex()
+        self._views = LiveViews(deciders.rules.profile)
+        self._checker = AllocationChecker(
+            self._index,
+            self._views,
+            compiler=deciders.compiler,
+            quirks=deciders.quirks,
+            schemas=deciders.rules.schemas,
+            lacking=tuple(never_seen),
+        )
+        self._different = 0
+        self._found: dict[ObjectKey, str] = {}
+
+    def read_ahead(self, event: Event) -> None:
+        """Learn of an event what later looks need."""
+        self._watch.note(event)
+        if event.is_about_object:
+            self._index.add(event)
+
+    def take(self, event: Event) -> None:
+        """Judge an event, and fold it."""
+        self._checker.before(event, is_ours=False)
+        if event.key.resource == "resourceclaims":
+            counts = self._checker.result().counts
+            different = counts.get(ComparisonResult.DIFFERENT, 0)
+            if different > self._different:
+                self._different = different
+                self._found[event.key] = (
+                    f"at revision {event.revision} the recorded state gives another allocation"
+                )
+        self._views.fold(event)
+
+    def found(self) -> Mapping[ObjectKey, str]:
+        """The pods and claims about which something impossible was recorded, and what."""
+        for violation in self._watch.violations():
+            if violation.kind.is_failure:
+                for key in violation.objects:
+                    if key.resource in _DECIDED:
+                        self._found.setdefault(key, f"{violation.rule}: {violation.message}")
+        return self._found

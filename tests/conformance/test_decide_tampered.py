@@ -1,0 +1,174 @@
+"""Every alteration by which verification is judged, and the verdict that decide must give of it.
+
+The verdicts were fixed before the first run: what changes nothing leaves the verdict as it was;
+what no control plane does is unexplained; what is not recorded, or recorded at times that cannot
+be, accuses nobody; and neither excuses what it cannot have caused.
+"""
+
+import random
+
+import pytest
+
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.differences import Aspect
+from app.analysis.replay.report import Agreement
+from app.bootstrap import process_settings, replays, stores
+from app.domain.log.records import Loss
+from tests import draws
+from tests.conformance import subtle_tampering as subtle
+from tests.conformance import tampering
+from tests.conformance import test_subtle_tampering as subtly
+from tests.conformance import test_tampered_recordings as coarsely
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+SHORT = ("a-quickstart", "j-api-versions")
+LONGER = ("c-multihost-tpu", "e-taints")
+LONG = ("b-mig-partitions", "e-taints-rules-ignored")
+
+NAMES = (*SHORT, *LONGER, *LONG) if draws.WHOLE else SHORT
+"""What every alteration is tried on; those of clocks and gaps are tried on the longer ones, too."""
+
+HARMLESS = (*subtly.HARMLESS, *coarsely.HARMLESS)
+
+WRONG = (
+    *(alter for alter, _ in coarsely.WRONG),
+    *subtly.DIFFERENT,
+    *(alter for alter, _ in subtly.BROKEN),
+)
+
+UNFIT = (tampering.bind_again, *subtly.UNFIT)
+"""After these the lines do not fit together: whether that is a lack or a wrong write is open."""
+
+LACKING = (tampering.drop_bodies, tampering.drop_answers, subtle.drop_a_release)
+"""These leave out what was written: nothing that follows accuses anybody."""
+
+DOUBTFUL = (subtle.shift_clock_of_a_server, subtle.drop_a_release, tampering.drop_bodies)
+"""Doubts that may hide something, and must not."""
+
+
+def give_a_tainted_device(lines, draw):
+    """A device that was allocated had a taint all the time that its claim does not tolerate."""
+    picked = draw.choice(tampering.allocations(lines)).results[0]
+    taint = {"key": "example.com/planted", "effect": "NoSchedule"}
+    for line in tampering.of(lines, "resourceslices"):
+        for tree in tampering.bodies(line):
+            spec = tree.get("spec", {})
+            if spec.get("pool", {}).get("name") == picked["pool"]:
+                for device in spec.get("devices") or ():
+                    if device["name"] == picked["device"]:
+                        device.get("basic", device)["taints"] = [taint]
+    return f"{picked['pool']}/{picked['device']} has a taint"
+
+
+PLANTED = (
+    tampering.give_device_twice,
+    tampering.give_unknown_device,
+    tampering.reserve_for_a_ghost,
+    tampering.change_a_spec,
+    subtle.take_a_result_away,
+    subtle.move_to_a_later_equal,
+    give_a_tainted_device,
+    tampering.shrink_counters,
+)
+"""Decisions that nobody makes, whatever is missing and however late it is."""
+
+ABSENT = {
+    **subtly.ABSENT,
+    tampering.shrink_counters: (
+        "a-quickstart",
+        "j-api-versions",
+        "e-taints",
+        "e-taints-rules-ignored",
+    ),
+}
+
+
+def rows(alterations, names=NAMES):
+    return [
+        (name, alter, seed)
+        for name in names
+        for alter in alterations
+        for seed in draws.seeds(1)
+        if name not in ABSENT.get(alter, ())
+    ]
+
+
+async def decide(name, alterations, seed, folder):
+    lines = subtly.read(name)
+    told = [alter(lines, random.Random(f"{name} {seed}")) for alter in alterations]
+    store = stores.memory_store()
+    settings = process_settings.settings(profile=subtly.PROFILES[name])
+    path = tampering.write(lines, folder / "audit.jsonl")
+    history = await replays.load_files(store, settings, (path,))
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
+    found = [(each.aspect.value, each.subject, each.reason) for each in report.differences]
+    return report, (told, found[:20])
+
+
+async def straight(name, folder, *, cache={}):  # noqa: B006 - one report for all tests
+    if name not in cache:
+        cache[name], _ = await decide(name, (), 0, folder)
+    return cache[name]
+
+
+@pytest.mark.parametrize(("name", "alter", "seed"), rows(HARMLESS))
+async def test_what_changes_nothing_leaves_the_verdict(name, alter, seed, tmp_path):
+    plain = await straight(name, tmp_path)
+    report, told = await decide(name, (alter,), seed, tmp_path)
+    assert report.agreement is plain.agreement, told
+    for aspect in (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.RULES):
+        assert report.aspects[aspect] == plain.aspects[aspect], told
+
+
+@pytest.mark.parametrize(("name", "alter", "seed"), rows(WRONG))
+async def test_what_no_control_plane_does_is_unexplained(name, alter, seed, tmp_path):
+    report, told = await decide(name, (alter,), seed, tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED, told
+
+
+@pytest.mark.parametrize(("name", "alter", "seed"), rows(UNFIT))
+async def test_lines_that_do_not_fit_together_never_agree(name, alter, seed, tmp_path):
+    report, told = await decide(name, (alter,), seed, tmp_path)
+    assert report.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
+
+
+@pytest.mark.parametrize(("name", "alter", "seed"), rows(LACKING, (*SHORT, *LONGER)))
+async def test_what_was_not_recorded_accuses_nobody(name, alter, seed, tmp_path):
+    report, told = await decide(name, (alter,), seed, tmp_path)
+    assert report.agreement is Agreement.PARTLY, told
+    assert report.to_json()["certainty"] == "unsure"
+
+
+@pytest.mark.parametrize("name", [*SHORT, *LONGER])
+@pytest.mark.parametrize("seed", range(2))
+async def test_wrong_clock_accuses_nobody_and_is_named(name, seed, tmp_path):
+    report, told = await decide(name, (subtle.shift_clock_of_a_server,), seed, tmp_path)
+    assert report.agreement is not Agreement.UNEXPLAINED, told
+    unsure = [each for each in report.differences if each.reason == Reason.NOT_COMPARABLE]
+    assert all("times contradict the order" in each.detail for each in unsure), told
+    assert Loss.TIMES_CONTRADICT in {each.code for each in report.doubts}
+
+
+@pytest.mark.parametrize("doubt", DOUBTFUL)
+@pytest.mark.parametrize(
+    ("name", "alter", "seed"), rows(PLANTED, (*SHORT, *LONGER) if draws.WHOLE else ("e-taints",))
+)
+async def test_no_doubt_excuses_what_it_cannot_have_caused(name, alter, seed, doubt, tmp_path):
+    report, told = await decide(name, (alter, doubt), seed, tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED, told
+
+
+async def test_counters_that_were_never_enough_are_not_excused_by_a_clock(tmp_path):
+    alterations = (tampering.shrink_counters, subtle.shift_clock_of_a_server)
+    report, told = await decide("c-multihost-tpu", alterations, 0, tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED, told
+    assert any("overdrawn" in problem for problem in report.violations.values())
+
+
+@pytest.mark.parametrize(("name", "alter"), [(name, tampering.shrink_counters) for name in SHORT])
+def test_what_is_left_out_has_nothing_to_alter(name, alter):
+    lines = subtly.read(name)
+    alter(lines, random.Random(0))
+    assert lines == subtly.read(name)
