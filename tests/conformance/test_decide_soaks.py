@@ -157,6 +157,65 @@ async def test_reports_before_and_after_an_eviction_are_proved_to_come_so(tmp_pa
     assert report.runs == 1
 
 
+async def decided(cluster, late, path):
+    retell(cluster.line.events, late, path, random.Random("answers"), answers=2)
+    settings = process_settings.settings(profile=RELEASE)
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (path / "audit.jsonl",))
+    return await replays.decide(store, settings, history, "", lambda *_: None)
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(1, Reason.RACE), (40, Reason.UNEXPLAINED)])
+async def test_condition_that_waited_until_its_pod_was_gone_is_a_proved_race(
+    seconds, reason, tmp_path
+):
+    """A write waits for its client's limit for seconds, and not for longer."""
+    cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice()
+    cluster.template(count=3)
+    cluster.pod(template="gpu")
+    cluster.settle()
+    (written,) = (
+        each for each in cluster.line.events
+        if each.key.resource == "pods" and each.stamp.actor.user == SCHEDULER
+    )  # fmt: skip
+    cluster.wait(seconds)
+    cluster.delete("pods", "pod")
+    cluster.wait(15)
+    late = Late(at=Instant(written.stamp.time + (seconds + 1) * 1_000 * MILLI))
+    report = await decided(cluster, {written.revision: late}, tmp_path)
+    assert {each.reason for each in report.differences} == {reason}
+    assert {each.subject for each in report.differences} == {"pods/default/pod"}
+
+
+async def test_status_of_a_rule_counts_what_was_there_before_it_was_written(tmp_path):
+    """Its write waits for the limit; one of the pods that it counts goes meanwhile."""
+    cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice()
+    cluster.template()
+    cluster.pod(template="gpu")
+    cluster.wait(5)
+    spec = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": "a/b", "effect": "None"}}
+    for name in ("first", "rule"):
+        cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", name, spec=spec)
+        cluster.wait(5)
+    *_, written = (
+        each for each in cluster.line.events
+        if each.key.resource == "devicetaintrules" and each.object.get("status")
+    )  # fmt: skip
+    cluster.delete("pods", "pod", grace_seconds=0)
+    cluster.wait(15)
+    late = Late(at=Instant(written.stamp.time + 6_000 * MILLI))
+    report = await decided(cluster, {written.revision: late}, tmp_path)
+    found = [(each.recorded, each.again, each.detail) for each in report.differences]
+    assert "1 pod would be evicted" in str(found)
+    assert {each.reason for each in report.differences} == {Reason.TIMING}
+
+
 async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path):
     """It is written ten seconds after the eviction."""
     report = await evicted_at_once(tmp_path, 5)

@@ -62,6 +62,9 @@ def give_a_tainted_device(lines, draw):
     return f"{picked['pool']}/{picked['device']} has a taint"
 
 
+OPEN = ((subtle.move_to_a_later_equal, tampering.drop_bodies),)
+"""A claim whose devices nobody knows may hold the earlier device."""
+
 PLANTED = (
     tampering.give_device_twice,
     tampering.give_unknown_device,
@@ -97,7 +100,10 @@ def rows(alterations, names=NAMES):
 
 async def decide(name, alterations, seed, folder):
     lines = subtly.read(name)
-    told = [alter(lines, random.Random(f"{name} {seed}")) for alter in alterations]
+    told = [
+        alter(lines, random.Random(f"{'then ' * number}{name} {seed}"))
+        for number, alter in enumerate(alterations)
+    ]
     store = stores.memory_store()
     settings = process_settings.settings(profile=subtly.PROFILES[name])
     path = tampering.write(lines, folder / "audit.jsonl")
@@ -151,9 +157,14 @@ async def test_wrong_clock_accuses_nobody_and_is_named(name, seed, tmp_path):
     assert Loss.TIMES_CONTRADICT in {each.code for each in report.doubts}
 
 
-@pytest.mark.parametrize("doubt", DOUBTFUL)
 @pytest.mark.parametrize(
-    ("name", "alter", "seed"), rows(PLANTED, (*SHORT, *LONGER) if draws.WHOLE else ("e-taints",))
+    ("name", "alter", "seed", "doubt"),
+    [
+        (*row, doubt)
+        for row in rows(PLANTED, (*SHORT, *LONGER) if draws.WHOLE else ("e-taints",))
+        for doubt in DOUBTFUL
+        if (row[1], doubt) not in OPEN
+    ],
 )
 async def test_no_doubt_excuses_what_it_cannot_have_caused(name, alter, seed, doubt, tmp_path):
     report, told = await decide(name, (alter, doubt), seed, tmp_path)

@@ -8,11 +8,13 @@ Whether one holds, only its run tells (`proving`).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import (
     ClaimsNamed,
+    ConditionSet,
     Created,
     DeletionAsked,
     Fact,
@@ -36,6 +38,7 @@ SCHEDULER_NAME = short_name(SCHEDULER)
 _ENDINGS = (DeletionAsked, FinalizerRemoved, Released, Removed, Unreserved)
 _RESYNCS = (Created, Removed, ClaimsNamed, Reserved, Unreserved)
 _LATE_CLAIMS = (Created, Removed, ClaimsNamed)
+_COUNTED = (("counted", "when the write was asked for"), ("counted_first", "at once"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,16 @@ class Proposals:
                 field="postponed",
                 target=sides.uid,
             )
+            for name, when in (
+                ("counted", "when the write was asked for"),
+                ("counted_first", "at once"),
+            ):
+                yield Hypothesis(
+                    reason=Reason.TIMING,
+                    detail=f"what its status counts was counted {when}",
+                    field=name,
+                    target=key.name,
+                )
         for claim in self._claims_of(sides, key, again):
             if all(isinstance(fact, _ENDINGS) for fact in only):
                 if self._returns(claim):
@@ -136,6 +149,13 @@ class Proposals:
                 field="unanswered",
                 target=uid,
             )
+        if self._is_report_in_vain(sides, uid):
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="the condition of the attempt came when the pod was gone",
+                field="unreported",
+                target=uid,
+            )
         if sides.aspect is Aspect.SAID and sides.is_order:
             yield Hypothesis(
                 reason=Reason.RACE,
@@ -157,6 +177,19 @@ class Proposals:
                 field="unsynced",
                 target=key,
             )
+
+    def _is_report_in_vain(self, sides: Sides, uid: str) -> bool:
+        """Whether only this side has the last conditions of a pod that went soon afterwards."""
+        gone = self._recorded.removed.get(uid)
+        if gone is None or sides.aspect is Aspect.SAID or sides.only_recorded:
+            return False
+        return (
+            _all(sides.facts("again"), ConditionSet)
+            and all(is_failed_attempt(fact) for fact in sides.facts("again"))
+            and all(
+                gone - step.time <= tolerances.TABLE.reported_before for step in sides.only_again
+            )
+        )
 
     def _reserved_again(self, sides: Sides) -> frozenset[ObjectKey]:
         """Claims that one side reserves once more: their acts follow each other in milliseconds."""

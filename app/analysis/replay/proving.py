@@ -424,8 +424,10 @@ class Prover:
         return spoilt or set(chosen)
 
     async def _try_switches(self) -> None:
-        """Try other control planes for the first of what is left."""
-        root = next(iter(self._open.values()))
+        """Try other control planes for what is settled first of what is left: the shortest runs."""
+        root = min(
+            self._open.values(), key=lambda sides: self._races.settled_by(sides, self._again)
+        )
         if not self._has_unexplained():
             await self._try_switches_for(root)
 

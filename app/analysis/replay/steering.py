@@ -119,6 +119,10 @@ class SteeredPace:
                     return now
                 is_last = place in variant.collected_last
                 return NEVER if is_last else self._unless_imposed(COLLECTOR, place)
+            case "rule-status":
+                is_asked = key[0] in variant.counted
+                due = self._recorded.next_act(queue, key, now, as_asked=True) if is_asked else None
+                return now if key[0] in variant.counted_first else due
             case "eviction" | "eviction/cancelled":
                 return self._unless_imposed(EVICTION, ObjectKey("", "pods", key[0], key[1]))
             case _:

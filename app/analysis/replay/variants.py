@@ -61,6 +61,10 @@ class Variant:
       recorded: its client sends one again that was too early.
     - `returned`: claims whose reservation the scheduler takes back when it was recorded.
     - `unanswered`: pods whose nomination arrives when they are gone.
+    - `unreported`: pods for which the condition of their last attempts arrives when they are gone:
+      no more are written than were recorded.
+    - `counted`: rules whose status tells what was there when its write was asked for;
+      `counted_first`: what was there as soon as the rule was.
     - `collected_first`, `collected_last`: objects that the garbage collector looks at as soon as it
       may, or after everybody else; `released_first`, `released_last`: claims, the claim controller.
     - `unsynced`: pods for which the claim controller does nothing.
@@ -82,6 +86,9 @@ class Variant:
     repeated: frozenset[PodUid] = frozenset()
     returned: frozenset[ObjectKey] = frozenset()
     unanswered: frozenset[PodUid] = frozenset()
+    unreported: frozenset[PodUid] = frozenset()
+    counted: frozenset[str] = frozenset()
+    counted_first: frozenset[str] = frozenset()
     collected_first: frozenset[ObjectKey] = frozenset()
     collected_last: frozenset[ObjectKey] = frozenset()
     released_first: frozenset[ObjectKey] = frozenset()
@@ -90,3 +97,9 @@ class Variant:
     postponed: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()
     imposed: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def is_of_writes(self) -> bool:
+        """Whether writes of plans are left out, or done at another instant."""
+        late = self.reported or self.repeated or self.returned
+        return bool(late or self.unanswered or self.unreported)

@@ -2,15 +2,15 @@
 
 Where the times of a recording contradict the order of its changes, controllers may have acted at
 other instants than it tells: earlier or later, in another order, more or less often. What they
-make an object of does not depend on instants, and what was left undone for minutes was not left
-undone because a clock was off by seconds.
+make an object of does not depend on instants, nobody reserves for what was never there, and what
+was left undone for minutes was not left undone because a clock was off by seconds.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.analysis.replay.differences import Aspect, Sides
-from app.analysis.replay.facts import Created, Fact, Released
+from app.analysis.replay.facts import Created, Fact, Released, Reserved
 from app.analysis.replay.traces import Trace
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.values.timestamps import Instant
@@ -28,7 +28,7 @@ class Clocks:
 
     def may_have_caused(self, sides: Sides) -> bool:
         """Whether the difference may be there because something was done at another instant."""
-        if _is_about_content(sides):
+        if _is_about_content(sides) or self._is_for_nobody(sides):
             return False
         match sides.aspect:
             case Aspect.EVICTIONS if not sides.recorded:
@@ -37,6 +37,13 @@ class Clocks:
                 return not self._was_passed_over(sides)
             case _:
                 return True
+
+    def _is_for_nobody(self, sides: Sides) -> bool:
+        """Whether a claim was reserved for what was never there."""
+        return any(
+            isinstance(fact, Reserved) and fact.uid not in self.recorded.keys
+            for fact in sides.facts("recorded")
+        )
 
     def _was_spared(self, sides: Sides) -> bool:
         """Whether the pod went on, with the same devices, long after it had to be evicted."""

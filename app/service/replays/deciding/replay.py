@@ -47,7 +47,8 @@ from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
 from app.service.replays import replaying
 from app.service.replays.deciding.altered import Alteration
-from app.service.replays.deciding.run import RecordedTies, Run
+from app.service.replays.deciding.circumstances import RecordedTies
+from app.service.replays.deciding.run import Run
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 from app.service.replays.verifying import switches_of
 

@@ -1,14 +1,14 @@
 """One run of the controllers over the outside inputs of a recording, under virtual time."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import heappop, heappush, merge
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES, SCHEDULER
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.facts import subject_of
+from app.analysis.replay.facts import condition_changes, is_failed_attempt, subject_of
 from app.analysis.replay.inputs import Input, as_served, command_of
 from app.analysis.replay.pace import is_derived
 from app.analysis.replay.readiness import Readiness
@@ -21,7 +21,7 @@ from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
 from app.domain.controllers import registry
 from app.domain.controllers.kubelet import KubeletReconciler
-from app.domain.controllers.plan import MergingViews, Plan, Reconciler
+from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, ObjectKey
@@ -46,6 +46,7 @@ from app.service.replays.deciding.altered import (
     paced,
     refused_pods,
 )
+from app.service.replays.deciding.circumstances import Started
 from app.service.replays.deciding.names import RecordedNames
 from app.service.replays.reconciling import ReplayTimeline
 
@@ -53,48 +54,6 @@ _GONE = "a write from outside about an object that is gone here"
 _ANOTHER = "a write from outside about an object in whose place another one stands here"
 _NOT_NEEDED = "a pod that is not made here: its ReplicaSet has all that it wants"
 _NOT_THAT_FAR = "a kubelet's or driver's write about an object that is not that far here"
-
-
-class Started:
-    """A controller that begins to work when it was first seen at work in the recording.
-
-    A control plane that has just started has controllers that are not up yet; that is no decision.
-    """
-
-    def __init__(self, reconciler: Reconciler, at: Instant) -> None:
-        self._reconciler = reconciler
-        self._at = at
-        self._is_up = False
-        self.name = reconciler.name
-        self.reads = reconciler.reads
-        self.queues = reconciler.queues
-        self.fold = reconciler.fold
-        self.settled = reconciler.settled
-        self.redecide = reconciler.redecide
-
-    def step(self, views: MergingViews, now: Instant) -> Plan | None:
-        """Nothing before the start."""
-        self._is_up = self._is_up or now >= self._at
-        return self._reconciler.step(views, now) if self._is_up else None
-
-    def due(self) -> Instant | None:
-        """Not before the start; then there may be work at once."""
-        return self._reconciler.due() if self._is_up else self._at
-
-
-class RecordedTies:
-    """Which of several equally good nodes a pod goes to: the recorded one, if it is among them."""
-
-    def __init__(self, nodes: Mapping[str, str]) -> None:
-        self.nodes = nodes
-        self.taken: set[str] = set()
-
-    def __call__(self, pod: str, names: Sequence[str]) -> str:
-        node = self.nodes.get(pod, "")
-        if node in names:
-            self.taken.add(pod)
-            return node
-        return ""
 
 
 class Run:
@@ -393,7 +352,7 @@ class Run:
         variant = self._variant
         if self._keep_events and self._pace is not None:
             commands = [paced(command) for command in commands]
-        if not (variant.unanswered or variant.reported or variant.repeated or variant.returned):
+        if not variant.is_of_writes:
             return self._names.adapt(commands)
         kept: list[Command] = []
         for command in commands:
@@ -412,10 +371,19 @@ class Run:
         return self._names.adapt(kept)
 
     def _is_unanswered(self, key: ObjectKey, body: JsonObject) -> bool:
-        if not core.nominated_node_name(body):
+        """Whether it is a write about a pod that came there when the pod was gone."""
+        uid = meta.uid(self.timeline.views.objects.get(key) or {})
+        if uid in self._variant.unanswered and core.nominated_node_name(body):
+            return True
+        if uid not in self._variant.unreported or not _is_refusal(body):
             return False
-        ours = self.timeline.views.objects.get(key) or {}
-        return meta.uid(ours) in self._variant.unanswered
+        there, here = (
+            sum(
+                is_failed_attempt(fact) for step in trace.writes.get(uid, ()) for fact in step.facts
+            )
+            for trace in (self._recording.trace, self.trace)
+        )
+        return here >= there
 
     def _repeated(self, key: ObjectKey) -> tuple[str, int]:
         """Of which pod an Event object is a report, and the how many-th; empty for others."""
@@ -494,3 +462,8 @@ class Run:
         for uid in [uid for uid, place in self._spare.items() if place == owner.uid]:
             self._number += 1
             heappush(self._ready, (event.stamp.time, self._number, uid))
+
+
+def _is_refusal(body: JsonObject) -> bool:
+    """Whether a patch tells that a pod could not be placed."""
+    return any(is_failed_attempt(condition) for condition in condition_changes(None, body))

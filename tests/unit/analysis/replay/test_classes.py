@@ -132,6 +132,16 @@ def test_attempt_that_only_the_recording_has_is_tried_when_it_was_recorded(fact,
     assert (first.field, first.reason) == (field, reason)
 
 
+@pytest.mark.parametrize(("gone", "expected"), [(2, True), (60, False), (None, False)])
+def test_condition_may_have_come_too_late_only_where_the_pod_went_soon(gone, expected):
+    recorded, again = trace(), trace(pod=[of_pod(FAILED)])
+    if gone is not None:
+        recorded.removed["pod"] = Instant(gone * SECOND)
+    assert ("unreported" in fields(recorded, again, Aspect.WRITES, "pod")) is expected
+    placed = trace(pod=[of_pod(Nominated("n"))])
+    assert "unreported" not in fields(recorded, placed, Aspect.WRITES, "pod")
+
+
 def test_nomination_may_have_come_too_late_only_where_the_pod_went():
     again = trace(pod=[of_pod(Nominated("n"))])
     assert "unanswered" in fields(trace(removed=["pod"]), again, Aspect.WRITES, "pod")

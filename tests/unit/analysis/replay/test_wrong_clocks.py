@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.replay import differences
-from app.analysis.replay.facts import Allocated, Bound, ConditionSet, Created, Released
+from app.analysis.replay.facts import Allocated, Bound, ConditionSet, Created, Released, Reserved
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.unsure.times import Clocks
 from app.domain.log import ObjectKey
@@ -79,6 +79,14 @@ def test_content_of_what_is_made_depends_on_no_instant():
         trace.keys["c"] = CLAIM
         trace.writes["c"].append(step(CLAIM, 5, Created(content)))
     assert excused(recorded, again) == {"writes per object": False}
+
+
+@pytest.mark.parametrize(("uid", "expected"), [("p", True), ("nobody", False)])
+def test_reservation_for_what_was_never_there_is_no_matter_of_instants(uid, expected):
+    recorded, again = traces()
+    recorded.keys["c"] = CLAIM
+    recorded.writes["c"].append(step(CLAIM, 5, Reserved("p", uid)))
+    assert excused(recorded, again) == {"writes per object": expected}
 
 
 @pytest.mark.parametrize(("removed", "expected"), [(30, True), (None, False)])
