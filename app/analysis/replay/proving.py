@@ -20,6 +20,7 @@ from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sid
 from app.analysis.replay.evidence import Evidence, Switched
 from app.analysis.replay.hypotheses import Hypothesis, Proposals
 from app.analysis.replay.races import Races
+from app.analysis.replay.steering import NEVER
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.unsure.judging import Doubting
 from app.analysis.replay.variants import Variant
@@ -425,9 +426,8 @@ class Prover:
 
     async def _try_switches(self) -> None:
         """Try other control planes for what is settled first of what is left: the shortest runs."""
-        root = min(
-            self._open.values(), key=lambda sides: self._races.settled_by(sides, self._again)
-        )
+        settled_by = self._races.settled_by
+        root = min(self._open.values(), key=lambda each: settled_by(each, self._again) or NEVER)
         if not self._has_unexplained():
             await self._try_switches_for(root)
 
@@ -437,7 +437,7 @@ class Prover:
         Switches that undo each other may be missed so; what is proved is proved by its own run.
         """
         groups = _groups(self._evidence.others)
-        until = self._races.settled_by(root, self._again) if groups else None
+        until = self._races.settled_by(root, self._again) or None  # no instant: the whole run
         _, before = await self._differences(self._variant, until)
         without = before[root.key].again if root.key in before else None
         while groups:
