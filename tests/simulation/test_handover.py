@@ -103,16 +103,24 @@ def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
     planted_soak.write(cluster, bundle)
     code, out, error = redra("export", bundle, "--as", "pytest", "--redact", "-o", file)
     assert (code, out) == (2, "")
-    assert "without its names the history is decided otherwise, first at decision 5 of 9: " in error
-    assert "decision about default/l0009 Scheduled with names" in error
-    assert "decision about default/l0009 Unschedulable without" in error
+    assert "without its names the history is decided otherwise, first at decision 5 of 7: " in error
+    assert "decision about default/l0010 Scheduled with names" in error
+    assert "decision about default/l0010 Unschedulable without" in error
     assert "ObjectKey" not in error
     assert not file.exists()
 
 
 @pytest.mark.parametrize(
     "name",
-    ["a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "e-taints-rules-ignored"],
+    [
+        "a-quickstart",
+        "b-mig-partitions",
+        "c-multihost-tpu",
+        "e-taints",
+        "e-taints-rules-ignored",
+        "i-soak-short",
+        "j-api-versions",
+    ],
 )
 def test_whole_recording_is_decided_the_same_without_its_names(name: str, tmp_path: Path) -> None:
     source, file = shared_path("histories", name), tmp_path / "story.py"

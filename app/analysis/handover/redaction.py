@@ -1,12 +1,13 @@
 """Names are replaced, and decisions stay: what is sorted or compared keeps its order.
 
 Names of objects, namespaces, pools, devices and requests, values of labels and texts in attributes
-become `a0001`, `a0002`, … in the order in which they sort, wherever they stand, and in the string
-literals of selectors, but for names of drivers there, which classes may have, too. Names that every
-cluster has (`default`, `kube-…`, `system-…`) stay, and the letter says between which of them a name
-sorts. Annotations, environment, arguments and messages are left out, parameters of drivers emptied.
-Kept are kinds, keys of labels and taints, names of drivers and attributes, numbers, versions and
-quantities: a decision rests on them.
+become `a0001`, `a0002`, … in the order in which they sort, wherever they stand, and so do values of
+taints and the string literals of selectors, but for those that are a driver, the key of an
+attribute, a version or a quantity there. Names that every cluster has (`default`, `kube-system`)
+stay, and what a new name begins with says between which of them it sorts. Whatever else may tell of
+a cluster is left out: annotations, environment, arguments, messages, addresses, data of drivers and
+secrets, all of custom objects but their names. Kept are kinds, keys of labels and taints, names of
+drivers and attributes, numbers, versions and quantities: a decision rests on them.
 """
 
 import re
@@ -19,6 +20,7 @@ import msgspec
 from app.analysis.replay.inputs import Input
 from app.domain.log import Event, ObjectKey
 from app.domain.log.chain import canonical_json
+from app.domain.objects import registry as kinds
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
 
@@ -70,20 +72,67 @@ _LEFT_OUT = frozenset(
         "volumeMounts",
         "imagePullSecrets",
         "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
         "images",
+        "workingDir",
+        "lifecycle",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "terminationMessagePath",
+        "securityContext",
+        "hostAliases",
+        "dnsConfig",
+        "runtimeClassName",
+        "hostIP",
+        "hostIPs",
+        "podIP",
+        "podIPs",
+        "addresses",
+        "nodeInfo",
+        "providerID",
+        "podCIDR",
+        "podCIDRs",
+        "volumesInUse",
+        "volumesAttached",
+        "data",
+        "stringData",
+        "binaryData",
+        "networkData",
     )
 )
+
+_VALUES = frozenset(("taint", "taints", "tolerations"))
+"""Fields whose `value` is a name; elsewhere it is an amount."""
 
 Decided: TypeAlias = tuple[ObjectKey, str, tuple[str, tuple[tuple[str, ...], ...]]]
 """The object, the outcome of a decision, and node and devices."""
 
-_KEPT = re.compile(r"(\d[\d.]*|true|false||default|kube-.*|system-.*)", re.IGNORECASE)
-_STAYING = ("default", "kube-", "system-")
-_LETTERS = "aelt"
-"""The first letters of names before, between and after those that stay."""
+_STAYING = (
+    "default",
+    "false",
+    "kube-node-lease",
+    "kube-public",
+    "kube-system",
+    "system-cluster-critical",
+    "system-node-critical",
+    "true",
+)
+_BEGINNINGS = ("a", "e", "g", "kube-o", "kube-q", "l", "system-d", "t", "u")
+"""What names before, between and after those that stay begin with, so that they sort there."""
+
+_KEPT = re.compile(rf"(\d[\d.]*||{'|'.join(_STAYING)})", re.IGNORECASE)
 
 _LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
+_INDEXED = re.compile(r"[\w)\]}]\s*\[\??\s*$")
+_LISTED = re.compile(r"\bin\s*\[\s*$")
+_LOOKED_UP = re.compile(r"\s*in\s+device\s*\.")
+_READ = re.compile(r"\b(quantity|isQuantity|semver|isSemver)\s*\(\s*$")
+
 _NODE_USER = "system:node:"
+_ACCOUNT_USER = "system:serviceaccount:"
+_SYSTEM_NAMESPACE = "kube-system"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +187,7 @@ class Redaction:
 
     def tree(self, tree: JsonObject) -> JsonObject:
         """An object without its names."""
-        redacted: JsonObject = _mapped(tree, "", self._name, self._literals)
+        redacted: JsonObject = _mapped(_told(tree), "", self._name, self._literals)
         return redacted
 
     def key(self, key: ObjectKey) -> ObjectKey:
@@ -149,6 +198,8 @@ class Redaction:
         """Who wrote: programs of the cluster keep their names, nodes have theirs replaced."""
         if user.startswith(_NODE_USER):
             return _NODE_USER + self._name(user.removeprefix(_NODE_USER))
+        if account := _account(user):
+            return _ACCOUNT_USER + ":".join(map(self._name, account))
         return user if user.startswith("system:") else "user"
 
     def _name(self, text: str) -> str:
@@ -161,9 +212,9 @@ class Redaction:
         """A selector with its string literals replaced."""
 
         def replaced(literal: re.Match[str]) -> str:
-            text = literal[1] if literal[1] is not None else literal[2]
-            is_name = text in self.names and text not in self.drivers
-            return f'"{self.names[text]}"' if is_name else literal[0]
+            text = _text_of(literal)
+            is_name = _is_name(expression, literal) and text not in self.drivers
+            return f'"{self._name(text)}"' if is_name else literal[0]
 
         return _LITERAL.sub(replaced, expression)
 
@@ -183,16 +234,25 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         known.update(part for part in text.split("/") if not _KEPT.fullmatch(part))
         return text
 
+    def note_literals(expression: str) -> str:
+        for literal in _LITERAL.finditer(expression):
+            if _is_name(expression, literal):
+                note(_text_of(literal))
+        return expression
+
     drivers: set[str] = set()
     for step in inputs:
         for tree in (step.event.object, step.before or {}):
-            _mapped(tree, "", note, lambda text: text)
+            _mapped(_told(tree), "", note, note_literals)
             drivers.update(_drivers(tree))
+        for user in (step.author, step.event.stamp.actor.user):
+            for name in _account(user):
+                note(name)
         note(step.event.key.namespace)
         note(step.event.key.name)
     width = max(4, len(str(len(known))))
     names = {
-        name: f"{_letter(name)}{number:0{width}}"
+        name: f"{_beginning(name)}{number:0{width}}"
         for number, name in enumerate(sorted(known), start=1)
     }
     return Redaction(names=names, made=frozenset(names.values()), drivers=frozenset(drivers))
@@ -212,9 +272,39 @@ def _drivers(tree: Any) -> Iterator[str]:
             yield from _drivers(item)
 
 
-def _letter(name: str) -> str:
-    """The first letter of a new name: it sorts among the names that stay as the old one did."""
-    return _LETTERS[sum(name > kept for kept in _STAYING)]
+def _beginning(name: str) -> str:
+    """What a new name begins with: it sorts among the names that stay as the old one did."""
+    return _BEGINNINGS[sum(name > kept for kept in _STAYING)]
+
+
+def _account(user: str) -> tuple[str, ...]:
+    """The namespace and name of a service account, but for those of the control plane."""
+    namespace, _, name = user.removeprefix(_ACCOUNT_USER).partition(":")
+    is_account = user.startswith(_ACCOUNT_USER) and namespace != _SYSTEM_NAMESPACE
+    return (namespace, name) if is_account else ()
+
+
+def _text_of(literal: re.Match[str]) -> str:
+    return literal[1] if literal[1] is not None else literal[2]
+
+
+def _is_name(expression: str, literal: re.Match[str]) -> bool:
+    """Whether a string literal of a selector is compared with texts: keys, versions and quantities
+    are not."""
+    before, after = expression[: literal.start()], expression[literal.end() :]
+    is_key = bool(_INDEXED.search(before)) and not _LISTED.search(before)
+    return not (is_key or _LOOKED_UP.match(after) or _READ.search(before))
+
+
+def _told(tree: JsonObject) -> JsonObject:
+    """An object as far as it is told: of custom ones no more than that they are there."""
+    group, _, _ = str(tree.get("apiVersion", "")).rpartition("/")
+    if not tree or group in _GROUPS:
+        return tree
+    return {name: tree[name] for name in ("apiVersion", "kind", "metadata") if name in tree}
+
+
+_GROUPS = frozenset(kind.group for kind in kinds.kinds())
 
 
 def _mapped(
@@ -240,7 +330,8 @@ def _fields(
         if key == "parameters":
             yield key, {}  # of drivers: they must be there, whatever is in them
             continue
-        yield key, _mapped(value, "name" if field in _LABELS else key, name, expression)
+        is_name = field in _LABELS or (key == "value" and field in _VALUES)
+        yield key, _mapped(value, "name" if is_name else key, name, expression)
 
 
 def _of_items(field: str) -> str:

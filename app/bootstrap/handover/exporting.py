@@ -1,7 +1,7 @@
 """A history exported as a test, as manifests or as a case of the allocator."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
@@ -25,6 +25,9 @@ from app.domain.objects import profile as profiles
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from app.service.replays.trials import Ran, Runner
+
+WITHOUT_NAME = "redacted"
+"""What a history is called whose names are replaced."""
 
 
 class Form(StrEnum):
@@ -67,6 +70,8 @@ class Exported:
 def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
     """Write the history in another form, whole or not at all. Raises InputError."""
     ran, material, names = _ran(source, wanted)
+    if wanted.redact:
+        name = WITHOUT_NAME
     end = material.end(ran.candidate)
     asserts: list[str] = []
     match wanted.form:
@@ -112,8 +117,8 @@ def _run(source: Source, material: Material) -> Ran:
 
 def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
     """Raise InputError unless every decision came out as before, but for the names."""
-    expected = [redacted.decision(event) for event in before.events if _is_told(event)]
-    actual = [redacted.decided(event) for event in after.events if _is_told(event)]
+    expected = [redacted.decision(event) for event in _decided(before.events)]
+    actual = [redacted.decided(event) for event in _decided(after.events)]
     if expected == actual:
         return
     pairs = zip_longest(expected, actual)
@@ -137,12 +142,20 @@ def _said(decided: redaction.Decided | None) -> str:
     return " ".join([named, *([outcome] if outcome else []), *places])
 
 
-def _is_told(event: Event) -> bool:
-    """Decisions, and what they gave: nodes to pods, devices to claims."""
-    return event.type is EventType.DECISION_RECORDED or event.key[:2] in (
-        api_resources.PODS,
-        api_resources.RESOURCE_CLAIMS,
-    )
+def _decided(events: Iterable[Event]) -> Iterator[Event]:
+    """Decisions, and what they gave or took: nodes of pods, devices of claims, and their ends.
+
+    Other changes of pods and claims may be gone with what was left out: an annotation was written.
+    """
+    places: dict[str, object] = {}
+    for event in events:
+        if event.type is EventType.DECISION_RECORDED:
+            yield event
+        elif event.key[:2] in (api_resources.PODS, api_resources.RESOURCE_CLAIMS):
+            place = redaction.placed(event)
+            if event.type is EventType.OBJECT_DELETED or places.get(event.uid) != place:
+                yield event
+            places[event.uid] = place
 
 
 _TEST = '''"""History {name}: {inputs} writes from outside, decided by the controllers of redra.

@@ -1,0 +1,207 @@
+"""Histories without their names: what is left of texts that were in every place."""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.analysis.handover import redaction
+from app.analysis.replay.inputs import Input
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.objects.write.commands import CreateObject
+from app.domain.values.timestamps import Instant
+from tests.cluster import DRIVER, USER, Cluster, claim_spec
+from tests.command_line import redra
+from tests.simulation import planted_soak
+
+pytestmark = pytest.mark.slow
+
+
+class Marks:
+    """Texts that occur nowhere else, in the order in which they sort."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._numbers = count()
+
+    def __call__(self) -> str:
+        self.all.append(f"zq{next(self._numbers):02}mark")
+        return self.all[-1]
+
+    def left_in(self, content: bytes) -> Iterator[str]:
+        """The marks that are in the bytes, as they are or in Base64 at any offset."""
+        folded = content.lower()
+        for mark in self.all:
+            forms = {mark.encode(), mark.encode()[::-1], mark.encode().hex().encode()}
+            for offset in range(3):
+                whole = base64.b64encode(b"\0" * offset + mark.encode())
+                forms.add(whole[4 if offset else 0 :].rstrip(b"=")[:-2])
+            if any(form in content or form in folded for form in forms):
+                yield mark
+
+
+def marked(mark: Marks) -> Cluster:
+    """A marked text in every place that a person writes."""
+    space, node, pool, label, model = (mark() for _ in range(5))
+    cluster = Cluster(namespaces=("default", space))
+    cluster.node(node, **{"example_com/rack": label})
+    cluster.device_class(
+        mark(),
+        f'device.attributes["{DRIVER}"].model in ["{model}", "{mark()}"]'
+        f' && "shared" in device.attributes["{DRIVER}"]'
+        f' && device.attributes["{DRIVER}"].driverVersion.compareTo(semver("1.2.3")) >= 0',
+    )
+    attributes = {
+        "model": {"string": model},
+        "serial": {"string": mark()},
+        "shared": {"bool": True},
+        "driverVersion": {"version": "1.10.0"},
+    }
+    broken = {"key": "example.com/broken", "value": mark(), "effect": "NoSchedule"}
+    kept = {"key": "example.com/kept", "value": mark(), "effect": "NoSchedule"}
+    devices = [
+        {"name": mark(), "attributes": attributes, "taints": [broken]},
+        {"name": mark(), "attributes": attributes, "taints": [kept]},
+    ]
+    cluster.slice(node, devices, name=mark(), pool=pool)
+    request, entry, pod, claim = mark(), mark(), mark(), "shared"
+    tolerations = [{**kept, "operator": "Equal"}]
+    (name,) = cluster.names("deviceclasses")
+    spec = claim_spec(name, tolerations=tolerations)
+    spec["devices"]["requests"][0]["name"] = request
+    metadata = {
+        "name": claim,
+        "namespace": space,
+        "labels": {"team": mark()},
+        "annotations": {"contact": mark()},
+    }
+    version = "resource.k8s.io/v1"
+    cluster.apply(
+        {"apiVersion": version, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    )
+    settings = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": mark(), "namespace": space},
+        "data": {mark(): base64.b64encode(mark().encode()).decode()},
+    }
+    key = ObjectKey("", "configmaps", space, mark.all[-3])
+    cluster.line.submit(CreateObject(key=key, version="v1", tree=settings), actor=USER)
+    container = {
+        "name": mark(),
+        "image": f"registry.{mark()}.test/{mark()}:1",
+        "env": [{"name": "TEAM", "value": mark()}],
+        "args": [mark()],
+        "workingDir": f"/srv/{mark()}",
+        "livenessProbe": {"httpGet": {"path": f"/{mark()}", "port": 80}},
+        "resources": {"claims": [{"name": entry, "request": request}]},
+    }
+    cluster.pod(
+        pod,
+        namespace=space,
+        containers=[container],
+        nodeSelector={"example.com/rack": label},
+        resourceClaims=[{"name": entry, "resourceClaimName": claim}],
+    )
+    cluster.settle()
+    condition = {
+        "type": "Healthy",
+        "status": "True",
+        "reason": "Fine",
+        "message": mark(),
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    tree = cluster.must("resourceclaims", claim, space)
+    (result,) = tree["status"]["allocation"]["devices"]["results"]
+    told = {
+        **{part: result[part] for part in ("driver", "pool", "device")},
+        "conditions": [condition],
+        "data": {"lane": mark()},
+        "networkData": {"interfaceName": mark()},
+    }
+    tree["status"]["devices"] = [told]
+    cluster.update("resourceclaims", tree, "status")
+    cluster.wait(5)
+    cluster.patch("pods", pod, {"metadata": {"annotations": {"note": mark()}}}, namespace=space)
+    cluster.wait(5)
+    cluster.rule(mark(), selector={"pool": pool}, value=mark())
+    cluster.settle()
+    return cluster
+
+
+@pytest.mark.parametrize("form", ["pytest", "manifests", "go-allocator-case"])
+def test_nothing_that_a_person_wrote_is_left(form: str, tmp_path: Path) -> None:
+    mark = Marks()
+    source = tmp_path / "prod.zip"
+    planted_soak.write(marked(mark), source)
+    made = tmp_path / "made"
+    code, out, error = redra("export", source, "--as", form, "--redact", "-o", made)
+    assert code == 0, error
+    assert "every decision is the same" in out
+    files = [made] if made.is_file() else sorted(made.iterdir())
+    assert files
+    for file in files:
+        assert list(mark.left_in(file.read_bytes())) == [], file.name
+        assert list(mark.left_in(file.name.encode())) == []
+    # The same search finds them where nothing was replaced.
+    code, _, error = redra("export", source, "--as", form, "-o", tmp_path / "plain")
+    assert code == 0, error
+    plain = tmp_path / "plain"
+    contents = [plain] if plain.is_file() else sorted(plain.iterdir())
+    left = {name for file in contents for name in mark.left_in(file.read_bytes())}
+    assert len(left) >= (8 if form == "go-allocator-case" else len(mark.all) // 2)
+
+
+STAYING = ("default", "kube-node-lease", "kube-public", "kube-system", "system-node-critical")
+NAMES = st.one_of(
+    st.from_regex(r"[a-z]([a-z0-9-]{0,6}[a-z0-9])?", fullmatch=True),
+    st.tuples(st.sampled_from(STAYING), st.sampled_from(["-a", "b0", "z"])).map("".join),
+    st.sampled_from(("kube-", "system-", "kube", "zz", "A100", "Tesla", "kube-prod", "system-x")),
+)
+
+
+@given(st.sets(NAMES, min_size=1))
+def test_new_names_sort_among_all_as_the_old_ones_did(names: set[str]) -> None:
+    redacted = redaction.redaction_of([written(name) for name in names])
+    new = {name: redacted.key(written(name).event.key).name for name in (*names, *STAYING)}
+    assert all(new[name] == name for name in STAYING)
+    assert [new[name] for name in sorted(new)] == sorted(new.values())
+    assert not {new[name] for name in names - {*STAYING, "true", "false"}} & names
+
+
+def written(name: str) -> Input:
+    tree = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    event = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_CREATED,
+        key=ObjectKey("", "nodes", "", name),
+        uid=name,
+        body=canonical_json(tree),
+        stamp=Stamp(time=Instant(0), actor=Actor(user="alice"), verb="create"),
+    )
+    return Input(event=event, before=None, time=Instant(0), author="alice")
+
+
+@pytest.mark.parametrize(
+    ("user", "new"),
+    [
+        ("system:kube-scheduler", "system:kube-scheduler"),
+        (
+            "system:serviceaccount:kube-system:job-controller",
+            "system:serviceaccount:kube-system:job-controller",
+        ),
+        ("system:serviceaccount:team:robot", "system:serviceaccount:t0003:l0002"),
+        ("system:node:node-1", "system:node:l0001"),
+        ("alice@example.com", "user"),
+    ],
+)
+def test_users_are_named_as_their_objects_are(user: str, new: str) -> None:
+    steps = [written("node-1"), replace(written("team"), author=user)]
+    steps += [replace(written("node-1"), author="system:serviceaccount:team:robot")]
+    assert redaction.redaction_of(steps).user(user) == new
