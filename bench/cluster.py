@@ -11,7 +11,7 @@ from app.bootstrap.histories import open_histories, views_of
 from app.bootstrap.process_settings import settings
 from app.bootstrap.projecting import keep_process
 from app.bootstrap.serving import supervise
-from app.bootstrap.stores import Store, open_store
+from app.bootstrap.stores import Store, memory_store, open_store
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.json_tree import JsonObject
@@ -37,14 +37,17 @@ LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A history and where it lies."""
+    """A history and where it lies; one in memory has no tables."""
 
     store: Store
     settings: Settings
     runtime: HistoryRuntime
+    has_tables: bool = True
 
     async def rest(self) -> None:
         """Wait until every view table has been written up to the head."""
+        if not self.has_tables:
+            return
         views = len(views_of(self.runtime.rules.profile)())
         with anyio.fail_after(WAIT_SECONDS):
             while True:
@@ -169,6 +172,19 @@ async def history() -> AsyncIterator[Cluster]:
                 yield Cluster(store=store, settings=chosen, runtime=runtime)
                 assert not runtime.troubles, runtime.troubles
                 tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def history_in_memory() -> AsyncIterator[Cluster]:
+    """An empty history with all controllers, without database and projector."""
+    garbage_collection.expect_large_heap()
+    with temporary_data() as folder:
+        chosen, store = settings(data=folder), memory_store()
+        async with open_histories(store, chosen) as histories:
+            supervise(histories, store, chosen, with_projector=False)
+            runtime = await histories.create("bench")
+            yield Cluster(store=store, settings=chosen, runtime=runtime, has_tables=False)
+            assert not runtime.troubles, runtime.troubles
 
 
 def fail(trouble: str | None) -> None:
