@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
-from app.domain.log.raw_parts import RawClaim, RawMetadata, RawPod
+from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta, records
 from app.domain.values.fields.records import Record
@@ -204,12 +204,6 @@ class _HeldAllocation(Record, frozen=True):
     devices: _HeldDevices = _HeldDevices()
 
 
-class _OwnerUid(Record, frozen=True):
-    """An owner reference."""
-
-    uid: str = ""
-
-
 class _ConditionText(Record, frozen=True):
     """A condition of a pod."""
 
@@ -279,10 +273,15 @@ def seen_claim(parts: RawClaim) -> SeenClaim:
     )
 
 
-def owners_in(metadata: RawMetadata) -> tuple[str, ...]:
-    """The uids of an object's owners, each once, in order."""
-    references = metadata.owner_references
-    return _owners_in(bytes(references)) if references else ()
+def is_allocated(parts: RawClaim) -> bool:
+    """Whether a claim has an allocation."""
+    return bytes(parts.status.allocation).startswith(b"{")
+
+
+def allocation_of(parts: RawClaim) -> JsonObject:
+    """The allocation of a claim that has one, as it is written."""
+    tree: JsonObject = msgspec.json.decode(parts.status.allocation)
+    return tree
 
 
 PARTS_MAX = 4_096
@@ -327,15 +326,9 @@ def _held_in(allocation: bytes) -> tuple[Held, ...] | None:
     return _held_allocation(allocation).devices.results
 
 
-@lru_cache(maxsize=PARTS_MAX)
-def _owners_in(references: bytes) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(owner.uid for owner in _owners(references)))
-
-
 _entries = records.of_list_bytes(PodClaim)
 _extended = records.of_bytes(PodClaim)
 _conditions = records.of_list_bytes(_ConditionText)
-_owners = records.of_list_bytes(_OwnerUid)
 _consumers_in = lru_cache(maxsize=PARTS_MAX)(records.of_list_bytes(dra.Consumer))
 _held_allocation = records.of_bytes(_HeldAllocation)
 

@@ -27,6 +27,7 @@ from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.parts import Deciders, Part, PartFound, PartVerifier
 from app.analysis.verify.reallocate import WINDOW, AllocationIndex
 from app.domain.log import Event, EventType, Revision
+from app.domain.log.pages import Page
 from app.domain.values.json_tree import JsonObject
 
 LAST = Revision(2**62)
@@ -123,13 +124,14 @@ class Oversight:
         """The next events of the history."""
         if not events:
             return []
-        self._invariants.follow(events)
+        page = Page(events)
+        self._invariants.follow_page(page)
         self._scan.follow(events)
-        for event in events:
+        for event, parts in page.splits:
             if event.type is EventType.DECISION_RECORDED:
                 self._verifier.expect(event)
             elif event.is_about_object:
-                self._index.add(event)
+                self._index.add(event, parts)
             self._waiting.append(event)
         self.revision = events[-1].revision
         now = events[-1].stamp.time

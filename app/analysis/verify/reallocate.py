@@ -14,6 +14,7 @@ force one by one, and agreement under such an assumption is counted apart.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.analysis import meanings
 from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
@@ -22,6 +23,7 @@ from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
@@ -105,28 +107,35 @@ class AllocationIndex:
         written = [later for later in self.written if later.revision > revision]
         return AllocationIndex.of(self.node_of_pod, written)
 
-    def add(self, event: Event) -> None:
-        """Read one event of the first pass."""
+    def add(self, event: Event, parts: Any) -> None:
+        """Read one event of the first pass, which a page has split into parts."""
         key = event.key
-        if key.resource == "pods" and key.group == "":
-            if event.uid and b'"nodeName"' in event.body:
-                node = outlines.pod(event.body).spec.node_name
-                if node:
-                    self.node_of_pod[event.uid] = node
-        elif key.resource == "resourceclaims" and key.group == api_groups.RESOURCE:
-            if not _is_allocated(event):
+        if isinstance(parts, RawPod):
+            self._note_node(event.uid, parts.spec.node_name)
+        elif isinstance(parts, RawClaim):
+            if not outlines.is_allocated(parts):
                 self._allocated.discard(key)
             elif key not in self._allocated:
                 self._allocated.add(key)
-                allocation: JsonObject = dra.allocation(event.object)
                 written = Written(
                     revision=event.revision,
                     time=event.stamp.time,
                     key=key,
                     uid=event.uid,
-                    allocation=allocation,
+                    allocation=outlines.allocation_of(parts),
                 )
                 self.written.append(written)
+        elif event.type is EventType.OBJECT_DELETED:
+            place = key[:2]
+            if place == api_resources.RESOURCE_CLAIMS:
+                self._allocated.discard(key)
+            elif place == api_resources.PODS:
+                # Of a recording this may be the only sight of the pod.
+                self._note_node(event.uid, outlines.pod(event.body).spec.node_name)
+
+    def _note_node(self, uid: str, node: str) -> None:
+        if uid and node:
+            self.node_of_pod[uid] = node
 
 
 class AllocationChecker:

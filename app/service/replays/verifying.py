@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from anyio import create_task_group, lowlevel
@@ -32,6 +32,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.forks import INPUTS_END
+from app.domain.log.pages import Page
 from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
@@ -342,8 +343,8 @@ class _Ahead:
     selectors: SelectorHistory | None = None
     opinion: OpinionReport | None = None
 
-    def take(self, event: Event) -> None:
-        """Read one event."""
+    def take(self, event: Event, parts: Any) -> None:
+        """Read one event, with its parts as a page has them."""
         self._note_cut(event)
         if self.selectors is not None:
             self.selectors.take(event)
@@ -365,7 +366,7 @@ class _Ahead:
                 self.deciders.add(_decider.decode(event.body).controller)
         elif event.is_about_object:
             written = len(self.index.written)
-            self.index.add(event)
+            self.index.add(event, parts)
             self.cost += self.division.allocate * (len(self.index.written) - written)
         event.tree = None
 
@@ -482,14 +483,15 @@ async def _read_ahead(
         if stored.readable_until is not None:
             last = min(last, stored.readable_until)
         if last > ahead.revision:
-            page = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
-            ahead.invariants.follow(page)
-            for event in page:
-                ahead.take(event)
+            events = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
+            page = Page(events)
+            ahead.invariants.follow_page(page)
+            for event, parts in page.splits:
+                ahead.take(event, parts)
             if audit is not None:
-                await audit.take(page)
+                await audit.take(events)
             if workers is not None:
-                workers.keep(page)
+                workers.keep(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     await integrity.check_end(stored, log)

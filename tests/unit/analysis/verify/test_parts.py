@@ -15,6 +15,7 @@ from app.analysis.verify.parts import START, Cut, Division, Part, PartFound
 from app.bootstrap import verifying_workers
 from app.bootstrap.deciders import deciders_of
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
+from app.domain.log.pages import Page
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.replays import verifying
@@ -112,8 +113,8 @@ async def test_every_place_at_which_it_may_be_divided_is_sound(told: Cluster) ->
     log, info = await history_of(told.line.events)
     alone, _ = await verify(log, info)
     ahead = verifying._Ahead(division=ANYWHERE, invariants=InvariantWatch())
-    for event in told.line.events:
-        ahead.take(event)
+    for event, parts in Page(told.line.events).splits:
+        ahead.take(event, parts)
     seams = [cut.revision for cut in ahead.cuts]
     decisions = [each for each in told.line.events if each.type is EventType.DECISION_RECORDED]
     assert {each.revision - 1 for each in decisions} - {0} <= set(seams)
