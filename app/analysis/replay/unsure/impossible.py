@@ -13,6 +13,7 @@ from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
 from app.analysis.views import LiveViews
 from app.domain.log import Event, ObjectKey
+from app.domain.log.pages import Page
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
 """Kinds of which controllers decide; all others are what they decide about."""
@@ -47,9 +48,10 @@ class Impossible:
 
     def read_ahead(self, event: Event) -> None:
         """Learn of an event what later looks need."""
-        self._watch.note(event)
-        if event.is_about_object:
-            self._index.add(event)
+        page = Page((event,))
+        self._watch.follow_page(page)
+        for known, parts in page.splits:
+            self._index.add(known, parts)
 
     def take(self, event: Event) -> None:
         """Judge an event, and fold it."""
