@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from anyio import lowlevel
 
-from app.analysis.diff import compare, outcomes
+from app.analysis.diff import causes, compare, outcomes
 from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
@@ -128,8 +128,14 @@ async def compare_again(
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):
         return report
+    causes.judge(report.differences, again.judged)
     doubts = await recorded_doubts.doubts_of(log, history)
-    return replace(report, not_done=again.not_done, doubts=doubts)
+    return replace(
+        report,
+        not_done=again.not_done,
+        doubts=doubts,
+        unexplained=causes.unexplained(report.differences),
+    )
 
 
 async def _compared(a: Side, b: Side, comparison: Comparison) -> DiffReport | EndReport:

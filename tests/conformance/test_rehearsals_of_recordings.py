@@ -4,13 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from app.analysis.diff import text as diff_text
 from app.analysis.diff.causes import Proof, RootKind
 from app.analysis.diff.classes import Class
+from app.analysis.diff.report import DiffReport
 from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
+from app.analysis.replay.classes import Reason
 from app.bootstrap import replays
+from app.bootstrap.answers import differences as answers
 from app.bootstrap.answers import rehearsals
 from app.bootstrap.stores import Store
+from app.service.diffing import By
+from app.service.replays.deciding.replay import Pacing
 from app.settings import Settings
 from tests import draws
 from tests.conformance.recordings import RECORDINGS
@@ -100,6 +106,39 @@ async def test_texts_of_the_next_release_are_put_to_what_changes_them() -> None:
     assert proof is not None
     (setting,) = proof.settings
     assert setting.startswith("rule selector-errors: off → on")
+
+
+async def decided_again(name: str, profile: str, pace: Pacing) -> DiffReport:
+    async def work(store: Store, settings: Settings, history: str, *_: object) -> DiffReport:
+        by = By.DECISIONS
+        report = await answers.diff_again(store, settings, history, "", by, 1.0, None, pace)
+        assert isinstance(report, DiffReport)
+        return report
+
+    return await replay(work, name, profile=profile)
+
+
+async def test_recording_of_a_repaired_scheduler_is_told_by_its_switch() -> None:
+    """The scheduler of e-taints saw rules, which those of 1.36.2 do not."""
+    report = await decided_again("e-taints", "1.36.2", Pacing.RECORDED)
+    assert len(report.differences) == 6
+    assert report.unexplained == 0
+    roots = [*report.roots(), *report.texts()]
+    assert {(root.kind, root.name) for root, _ in roots} == {(RootKind.RUN, "quirk c24=off")}
+    assert {each.root.name for each in report.differences} == {"quirk c24=off"}
+    shown = " ".join(diff_text.reasons_of(report)[0].text.split())
+    assert shown.startswith("quirk c24=off: the recorded scheduler saw rules")
+
+
+async def test_pods_of_one_instant_in_another_order_are_told_as_that() -> None:
+    """Without the recorded pace pods that came together are tried in another order."""
+    report = await decided_again("b-mig-partitions", "1.36", Pacing.VIRTUAL)
+    placed = [each for each in report.differences if not each.is_about_words]
+    assert placed
+    assert report.unexplained == 0
+    names = {each.root.name for each in placed}
+    assert Reason.QUEUE_ORDER in names
+    assert names <= {Reason.QUEUE_ORDER, Reason.RACE, Reason.TIMING, Reason.FOLLOWS}
 
 
 async def test_seven_placements_against_rules_are_named() -> None:

@@ -15,8 +15,12 @@ from app.analysis.diff.classes import Aspect, Class, Parted
 from app.analysis.diff.inputs import Change
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
+from app.analysis.replay.classes import Judgement, Reason
 from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject
+
+SWITCH = "switch --"
+"""Beginning of a reason that is a switch of the question."""
 
 
 class RootKind(StrEnum):
@@ -25,6 +29,7 @@ class RootKind(StrEnum):
     SETTINGS = "settings"
     CHANGE = "change"
     END = "end"
+    RUN = "run"
     UNKNOWN = "unknown"
 
 
@@ -214,6 +219,34 @@ def prove(difference: Difference, proof: Proof) -> None:
     difference.roots = [
         shown if root.kind is RootKind.SETTINGS else root for root in difference.roots
     ]
+
+
+def judge(differences: Iterable[Difference], judged: Mapping[str, Judgement]) -> None:
+    """Tell the roots that nothing else explains what runs have shown, by the uid of the pod.
+
+    A history against itself decided again has races, and may be of another control plane.
+    """
+    for difference in differences:
+        course = difference.pair.a or difference.pair.b
+        judgement = None if course is None else judged.get(course.uid)
+        if judgement is None or judgement.reason in (Reason.UNEXPLAINED, Reason.NOT_COMPARABLE):
+            continue
+        difference.roots = [_shown(judgement, root) for root in difference.roots]
+
+
+def _shown(judgement: Judgement, root: Root) -> Root:
+    """What runs have shown in place of settings in general and of nothing."""
+    if root.kind not in (RootKind.UNKNOWN, RootKind.SETTINGS):
+        return root
+    if root.kind is RootKind.SETTINGS and judgement.reason.startswith(SWITCH):
+        text = f"{judgement.reason}: {judgement.detail}"
+        return Root(kind=RootKind.SETTINGS, name=judgement.reason, text=text)
+    return Root(kind=RootKind.RUN, name=judgement.reason, text=judgement.detail)
+
+
+def unexplained(differences: Iterable[Difference]) -> int:
+    """How many differences have no cause that is known."""
+    return sum(each.root.kind is RootKind.UNKNOWN for each in differences)
 
 
 def root_of(change: Change) -> Root:

@@ -85,7 +85,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         switches=known.switches,
         changes=tuple(changes),
         differences=tuple(differences),
-        unexplained=sum(each.root.kind is causes.RootKind.UNKNOWN for each in differences),
+        unexplained=causes.unexplained(differences),
         listed_max=bounds.listed_max,
         after_end=endings.after_end(a, b, border, after, is_about_pods=True),
     )

@@ -149,7 +149,7 @@ def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason
             text = f"settings: {pages.shortened(root.text, SETTINGS_MAX)}"
         case RootKind.CHANGE:
             text = pages.shortened(f"{root.name} {root.text}", TEXT_MAX)
-        case RootKind.END:
+        case RootKind.END | RootKind.RUN:
             text = f"{root.name}: {root.text}"
         case RootKind.UNKNOWN:
             text = root.text

@@ -8,7 +8,7 @@ from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds
 from app.bootstrap import replays
-from app.bootstrap.control_planes import ControlPlanes
+from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.log import HistoryInfo
@@ -18,7 +18,7 @@ from app.service import diffing
 from app.service.diffing import By, Comparison, Ending
 from app.service.forking import MadeFork
 from app.service.replays.deciding import replay as deciding
-from app.service.replays.deciding.replay import Pacing
+from app.service.replays.deciding.replay import Pacing, Proofs
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 from app.settings import Settings
 
@@ -61,6 +61,7 @@ async def diff_again(
             page_max=settings.projector_batch_max, events_max=settings.decide_events_max
         ),
         pace=Pacing(pace),
+        proofs=proofs_of(settings, asked, history) if by is By.DECISIONS else Proofs(),
         progress=progress,
     )
     comparison = _comparison(settings, history, by, within_seconds)

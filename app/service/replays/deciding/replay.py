@@ -16,9 +16,9 @@ from typing import Protocol
 from anyio import lowlevel
 
 from app.analysis.recordings import uncertainty
-from app.analysis.replay import authors, differences, report, tolerances
+from app.analysis.replay import authors, differences, judgements, report, tolerances
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.classes import End, Sought
+from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.evidence import Evidence, Switched
 from app.analysis.replay.pace import RecordedPace, known_instants
@@ -215,16 +215,14 @@ async def decide(
     prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
-    judgements = prover.judgements
-    compared.different = {
-        key: sides for key, sides in compared.different.items() if key in judgements
-    }
+    judged = prover.judgements
+    compared.different = {key: sides for key, sides in compared.different.items() if key in judged}
     return DecideReport(
         history=history.name,
         revision=until,
         inputs=recording.counts,
-        aspects=report.aspect_counts(compared, judgements),
-        differences=report.listed(compared.different, judgements, recorded, run.trace),
+        aspects=report.aspect_counts(compared, judged),
+        differences=report.listed(compared.different, judged, recorded, run.trace),
         not_comparable=dict(recording.not_comparable),
         not_done=dict(run.not_done),
         violations={
@@ -240,12 +238,14 @@ async def decide(
 class DecidedAgain:
     """A history that was decided again: its events, and the inputs that could not be done there.
 
-    `recorded` are the events that it was made from, `not_done` counts the inputs by why.
+    `recorded` are the events that it was made from, `not_done` counts the inputs by why. `judged`
+    says of pods, by uid, what runs have shown to be behind what they do otherwise than recorded.
     """
 
     recorded: Sequence[Event]
     events: Sequence[Event]
     not_done: Mapping[str, int]
+    judged: Mapping[str, Judgement] = field(default_factory=dict)
 
 
 async def decide_again(
@@ -256,22 +256,36 @@ async def decide_again(
     plane: ControlPlane,
     bounds: ReplayBounds,
     pace: Pacing = Pacing.RECORDED,
+    proofs: Proofs = Proofs(),
     progress: Progress = silent,
 ) -> DecidedAgain:
-    """What the controllers here make of what came from outside, up to `until`; nothing is proved.
+    """What the controllers here make of what came from outside, up to `until`.
 
-    The plain run of `decide`, with its events, for whoever compares or shows them.
+    The plain run of `decide`, with its events, for whoever compares or shows them, and what other
+    runs, as many as `proofs` allows, show to be behind its differences.
     """
     runs = await runs_of(log, history, until, plane, bounds, progress)
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     run = await runs.run(variant, keep_events=True)
+    compare = partial(differences.compare, schemas=plane.rules(variant.switches).schemas)
+    different = compare(runs.recording.trace, run.trace).different
+    judged: Mapping[str, Judgement] = {}
+    if different and proofs.runs_max:
+        prover = prover_of(runs, compare, proofs, variant)
+        await prover.judge(run.trace, different)
+        judged = judgements.of_pods(prover.judgements, runs.recording.trace, run.trace)
     recorded = [
         event
         async for page in _pages(log, history, bounds)
         for event in page
         if event.revision <= until
     ]
-    return DecidedAgain(recorded=recorded, events=run.timeline.events, not_done=dict(run.not_done))
+    return DecidedAgain(
+        recorded=recorded,
+        events=run.timeline.events,
+        not_done=dict(run.not_done),
+        judged=judged,
+    )
 
 
 async def runs_of(
