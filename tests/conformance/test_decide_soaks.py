@@ -216,6 +216,46 @@ async def test_status_of_a_rule_counts_what_was_there_before_it_was_written(tmp_
     assert {each.reason for each in report.differences} == {Reason.TIMING}
 
 
+async def test_repetition_of_a_report_that_is_late_itself_comes_after_it(tmp_path):
+    """Both wait for the limit until the pod, which found a place, is marked for deletion."""
+    cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
+    cluster.node()
+    cluster.device_class()
+    patient = {"key": "example.com/bad", "operator": "Exists", "effect": "NoExecute"}
+    cluster.template(tolerations=[{**patient, "tolerationSeconds": 0}])
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    spec = {"deviceSelector": {"driver": DRIVER}, "taint": taint}
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "rule", spec=spec)
+    cluster.pod(template="gpu")
+    cluster.wait(3)
+    cluster.node("second")
+    cluster.wait(6)
+    for name in ("elsewhere", "farther"):
+        cluster.slice(node=name)
+        cluster.wait(9)
+    cluster.slice()
+    cluster.wait(15)
+    said = [each for each in cluster.line.events if each.key.resource == "events"]
+    reports = [each for each in said if "Schedul" in each.object["reason"]]
+    _, *waiting, again, placed = reports
+    assert waiting[-1].key == again.key
+    assert placed.object["reason"] == "Scheduled"
+    (marked,) = (
+        each.stamp.time for each in said if each.object["reason"] == "DeviceTaintManagerEviction"
+    )
+    late = {
+        each.revision: Late(at=Instant(marked + number * 8 * MILLI))
+        for number, each in enumerate((*waiting, again, placed), start=1)
+    }
+    report = await decided(cluster, late, tmp_path)
+    (different,) = report.differences
+    assert [each.partition(":")[0] for each in different.recorded] == [
+        "Warning FailedScheduling", "Normal DeviceTaintManagerEviction",
+        "Warning FailedScheduling", "Normal Scheduled",
+    ]  # fmt: skip
+    assert different.reason is Reason.RACE
+
+
 async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path):
     """It is written ten seconds after the eviction."""
     report = await evicted_at_once(tmp_path, 5)

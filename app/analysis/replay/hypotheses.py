@@ -38,7 +38,11 @@ SCHEDULER_NAME = short_name(SCHEDULER)
 _ENDINGS = (DeletionAsked, FinalizerRemoved, Released, Removed, Unreserved)
 _RESYNCS = (Created, Removed, ClaimsNamed, Reserved, Unreserved)
 _LATE_CLAIMS = (Created, Removed, ClaimsNamed)
-_COUNTED = (("counted", "when the write was asked for"), ("counted_first", "at once"))
+_COUNTED = (
+    ("counted_last", "when the write was answered"),
+    ("counted", "when the write was asked for"),
+    ("counted_first", "at once"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,12 @@ class Act:
         asked = 0 if origin is None else origin.asked
         return Instant(min(asked, self.known) if asked else self.known)
 
+    @property
+    def answered(self) -> Instant:
+        """When it was answered, as far as that was recorded: others may have seen it before."""
+        origin = self.event.stamp.origin
+        return Instant(max(self.known, 0 if origin is None else origin.answered))
+
 
 @dataclass(slots=True)
 class _PodPace:
@@ -91,6 +97,7 @@ class RecordedPace:
     def __init__(self) -> None:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
         self._asked: dict[tuple[_Key, Instant], Instant] = {}
+        self._answered: dict[tuple[_Key, Instant], Instant] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
         self._coarse = 0
@@ -167,11 +174,13 @@ class RecordedPace:
         *,
         one_by_one: bool = False,
         as_asked: bool = False,
+        as_answered: bool = False,
     ) -> Instant | None:
         """The next recorded act for the key; None when the recording has no more.
 
         An act that is asked for late answers for those between as well, unless `one_by_one`. With
-        `as_asked` the instant is that of its request: what it saw was there by then.
+        `as_asked` the instant is that of its request: what it saw was there by then; `as_answered`
+        that of its answer, before which it may have seen writes whose order is a guess.
         """
         place = (queue, key)
         instants = self._acts.get(place, ())
@@ -180,6 +189,7 @@ class RecordedPace:
             return None
         known = instants[number]
         due = self._asked[place, known] if as_asked else known
+        due = self._answered[place, known] if as_answered else due
         if due <= now:
             self._passed[place] = known if one_by_one else now
         return due
@@ -288,6 +298,7 @@ class RecordedPace:
     def _note(self, place: _Key, act: Act) -> None:
         self._acts[place].append(act.known)
         self._asked[place, act.known] = act.asked
+        self._answered[place, act.known] = act.answered
 
     def _learn_claims(self, act: Act) -> None:
         """Pod sync makes claims, writes their names and reserves; claim sync does the rest."""

@@ -120,9 +120,7 @@ class SteeredPace:
                 is_last = place in variant.collected_last
                 return NEVER if is_last else self._unless_imposed(COLLECTOR, place)
             case "rule-status":
-                is_asked = key[0] in variant.counted
-                due = self._recorded.next_act(queue, key, now, as_asked=True) if is_asked else None
-                return now if key[0] in variant.counted_first else due
+                return self._of_rule(key, now)
             case "eviction" | "eviction/cancelled":
                 return self._unless_imposed(EVICTION, ObjectKey("", "pods", key[0], key[1]))
             case _:
@@ -139,6 +137,17 @@ class SteeredPace:
         if uid in self._variant.untried and not self._recorded.has_attempts(uid):
             return NEVER
         return None
+
+    def _of_rule(self, key: tuple[str, ...], now: Instant) -> Instant | None:
+        variant, rule = self._variant, key[0]
+        if rule in variant.counted_first:
+            return now
+        is_asked, is_answered = rule in variant.counted, rule in variant.counted_last
+        if not (is_asked or is_answered):
+            return None
+        return self._recorded.next_act(
+            "rule-status", key, now, as_asked=is_asked, as_answered=is_answered
+        )
 
     def _of_claim(self, claim: ObjectKey, key: tuple[str, ...], now: Instant) -> Instant | None:
         if claim in self._variant.released_last:

@@ -64,7 +64,7 @@ class Variant:
     - `unreported`: pods for which the condition of their last attempts arrives when they are gone:
       no more are written than were recorded.
     - `counted`: rules whose status tells what was there when its write was asked for;
-      `counted_first`: what was there as soon as the rule was.
+      `counted_first`: what was there as soon as the rule was; `counted_last`: when it was answered.
     - `collected_first`, `collected_last`: objects that the garbage collector looks at as soon as it
       may, or after everybody else; `released_first`, `released_last`: claims, the claim controller.
     - `unsynced`: pods for which the claim controller does nothing.
@@ -89,6 +89,7 @@ class Variant:
     unreported: frozenset[PodUid] = frozenset()
     counted: frozenset[str] = frozenset()
     counted_first: frozenset[str] = frozenset()
+    counted_last: frozenset[str] = frozenset()
     collected_first: frozenset[ObjectKey] = frozenset()
     collected_last: frozenset[ObjectKey] = frozenset()
     released_first: frozenset[ObjectKey] = frozenset()

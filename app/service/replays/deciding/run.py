@@ -402,12 +402,22 @@ class Run:
         uid = subject_of(tree)
         reports = self._reports.get((uid, json_tree.text(tree, "reason")))
         if not reports:
-            return None
+            # It repeats a report that is written later itself.
+            return self._repeated_at(uid) if uid in self._variant.repeated else None
         report = reports.popleft()
         evicted = self._recording.evicted.get(uid)
         if report.is_after_marking and evicted is not None and report.at < evicted:
             return Instant(evicted + tolerances.MILLI)
         return report.at
+
+    def _repeated_at(self, uid: str) -> Instant | None:
+        """When the next repetition of a report about this pod was recorded that is to come."""
+        left = [
+            instants
+            for (pod, _), instants in self._repeats.items()
+            if pod == uid and instants and instants[0] >= self.timeline.now
+        ]
+        return min(left, key=lambda instants: instants[0]).popleft() if left else None
 
     def _write_at(self, recorded: Instant | None, command: Command) -> None:
         """Have the scheduler write something when it was recorded, not with its plan."""

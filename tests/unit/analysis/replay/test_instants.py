@@ -3,7 +3,8 @@
 import pytest
 
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
-from app.analysis.replay.pace import known_instants
+from app.analysis.replay.authors import EVICTION
+from app.analysis.replay.pace import Act, RecordedPace, known_instants
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -106,3 +107,26 @@ def test_attempts_saw_the_version_that_reports_name():
         (third, 7),
         (later, 9),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "instant"), [({}, 12), ({"as_asked": True}, 11), ({"as_answered": True}, 13)]
+)
+def test_rule_is_looked_at_when_its_status_was_seen_asked_for_or_answered(options, instant):
+    rule = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+    asked, known, answered = (Instant(each * SECOND) for each in (11, 12, 13))
+    origin = Origin(source="x", time_quality="exact", asked=asked, answered=answered)
+    stamp = Stamp(time=answered, actor=Actor(user=EVICTION), verb="patch", origin=origin)
+    status = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_UPDATED,
+        key=rule,
+        uid="u",
+        body=b"{}",
+        stamp=stamp,
+    )
+    pace = RecordedPace()
+    act = Act(event=status, before={}, known=known, user=EVICTION, is_guessed=False)
+    pace.learn([act], {EVICTION: ("rule-status",)}, {})
+    looked = pace.next_act("rule-status", ("r", "u"), Instant(10 * SECOND), **options)
+    assert looked == instant * SECOND
