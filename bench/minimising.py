@@ -1,8 +1,10 @@
-"""A soak with a planted defect made small: `python -m bench.minimising [--pods N] [--defect NAME]`.
+"""A soak with a planted defect made small: `python -m bench.minimising [--pods N] [--defect NAME]`,
+or a recording: `--recording PATH --keep PREDICATE`.
 
 It is made small here and by one and two workers, in turns, from the same bundle; all results must
 be the same to the byte. CPU seconds of this process and of the workers stand beside the time: read
-those on a machine that others use too.
+those on a machine that others use too. `--all` sends every candidate to the workers, also those
+that are judged sooner here.
 """
 
 import argparse
@@ -19,9 +21,8 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from app.analysis.minimise import predicates
-from app.bootstrap import executors
-from app.bootstrap.executors import DaskExecutor, Executor
-from app.bootstrap.minimising import searching, sources
+from app.bootstrap.executors import DaskExecutor, Executor, OnDemand
+from app.bootstrap.minimising import searching, sharing, sources
 from app.bootstrap.minimising.sharing import SharedJudges
 from app.settings import Settings
 from tests.simulation import planted_soak
@@ -39,37 +40,52 @@ def plant(defect: str) -> None:
     _planted.enter_context(planted_soak.planted(defect))
 
 
-def spent(executor: Executor) -> tuple[float, float]:
-    """CPU seconds of this process and of the workers."""
+class PlantedWorkers(OnDemand):
+    """Workers whose engines are broken as that of this process."""
+
+    defect = ""
+
+    @property
+    def executor(self) -> Executor:
+        """They are there from now on."""
+        is_new = not self.is_open
+        there = super().executor
+        if is_new and self.defect and isinstance(there, DaskExecutor):
+            # By name: what the main module holds would travel whole.
+            there._client.run(import_module("bench.minimising").plant, self.defect)
+        return there
+
+
+def spent(workers: OnDemand) -> tuple[float, float]:
+    """CPU seconds of this process and of the workers, as far as there are any."""
     there = 0.0
-    if isinstance(executor, DaskExecutor):
-        there = sum(executor._client.run(time.process_time).values())
+    if workers.is_open and isinstance(workers.executor, DaskExecutor):
+        there = sum(workers.executor._client.run(time.process_time).values())
     return time.process_time(), there
 
 
-def measure(bundle: Path, defect: str, workers: int) -> bytes:
-    """Make the soak small once; returns the result."""
-    source = anyio.run(sources.read_files, Settings(), (bundle,), None)
-    keep = predicates.parse(f"violation {DEFECTS[defect].rule}")
-    with executors.opened(workers, "") as executor:
-        if isinstance(executor, DaskExecutor):
-            # By name: what the main module holds would travel whole.
-            executor._client.run(import_module("bench.minimising").plant, defect)
-        before, began = spent(executor), time.perf_counter()
-        file = bundle.with_name("small.zip")
+def measure(path: Path, keep: str, workers: int, defect: str, file: Path) -> bytes:
+    """Make the history small once; returns the result."""
+    source = anyio.run(sources.read_files, Settings(), (path,), None)
+    with ExitStack() as stack:
+        there = PlantedWorkers(workers, "", stack)
+        there.defect = defect
+        before, began = spent(there), time.perf_counter()
         done = searching.minimise(
             source,
             Settings(),
-            keep,
+            predicates.parse(keep),
             file,
             name="small",
-            judges_of=partial(SharedJudges, executor=executor),
+            judges_of=partial(SharedJudges, workers=there),
         )
-        took, after = time.perf_counter() - began, spent(executor)
-    here, there = (after[n] - before[n] for n in range(2))
+        took, after = time.perf_counter() - began, spent(there)
+        used = "used" if there.is_open and workers else "not used"
+    cpu, of_workers = (after[n] - before[n] for n in range(2))
     print(
-        f"{workers} workers: {done.events} events of {done.events_before}, {done.trials} tried, "
-        f"{took:.1f} s; CPU {here:.1f} s here, {there:.1f} s of workers"
+        f"{workers} workers ({used}): {done.events} events of {done.events_before}, "
+        f"{done.trials} tried, {took:.1f} s; CPU {cpu:.1f} s here, {of_workers:.1f} s of workers",
+        flush=True,
     )
     return file.read_bytes()
 
@@ -79,15 +95,23 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench.minimising", description=__doc__)
     parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--defect", choices=sorted(DEFECTS), default="forgets")
+    parser.add_argument("--recording", type=Path)
+    parser.add_argument("--keep", default="difference")
     parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args(arguments)
+    if options.all:
+        sharing.WORTH_SECONDS = 0.0
     with TemporaryDirectory() as folder:
-        plant(options.defect)
-        bundle = Path(folder) / "soak.zip"
-        planted_soak.write(planted_soak.soak(1, options.pods), bundle)
-        print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+        path, keep, defect = options.recording, options.keep, ""
+        if path is None:
+            defect = options.defect
+            plant(defect)
+            path, keep = Path(folder) / "soak.zip", f"violation {DEFECTS[defect].rule}"
+            planted_soak.write(planted_soak.soak(1, options.pods), path)
+        print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}: {keep}", flush=True)
         results = {
-            measure(bundle, options.defect, workers)
+            measure(path, keep, workers, defect, Path(folder) / "small.zip")
             for _ in range(options.turns)
             for workers in (0, 1, 2)
         }

@@ -8,7 +8,7 @@ tasks are given to others.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol, TypeAlias
@@ -199,6 +199,50 @@ def check_installed(option: str) -> None:
     """Raises InputError when Dask is not there."""
     if not is_installed():
         raise InputError("Dask is not installed", place=option, cure="pip install 'redra[cluster]'")
+
+
+class OnDemand:
+    """The workers of a command, local ones started when they are first needed."""
+
+    def __init__(self, workers: int, scheduler: str, stack: ExitStack) -> None:
+        self._workers = workers
+        self._scheduler = scheduler
+        self._stack = stack
+        self._executor: Executor | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether they were needed so far."""
+        return self._executor is not None
+
+    @property
+    def width(self) -> int:
+        """How many there are, or will be."""
+        if self._executor is None and not self._scheduler:
+            return max(self._workers, 1)
+        return self.executor.width
+
+    @property
+    def executor(self) -> Executor:
+        """They are there from now on. Raises InputError."""
+        if self._executor is None:
+            self._executor = self._stack.enter_context(opened(self._workers, self._scheduler))
+        return self._executor
+
+
+@contextmanager
+def on_demand(workers: int, scheduler: str) -> Iterator[OnDemand]:
+    """As `opened`, but local workers are started when they are first needed. Raises InputError.
+
+    What makes no workers is refused at once, and so is a scheduler that does not answer.
+    """
+    with ExitStack() as stack:
+        there = OnDemand(workers, scheduler, stack)
+        if scheduler:
+            _ = there.executor
+        elif workers:
+            check_installed("--workers")
+        yield there
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def test_recording_comes_down_to_a_screen(
 def test_result_is_the_same_with_workers_one_of_which_dies(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "HERE_MAX", 0)
+    monkeypatch.setattr(sharing, "WORTH_SECONDS", 0)
     keep = "violation placement-respects-taints"
     sent, killed = 0, 0
     run = DaskExecutor.map

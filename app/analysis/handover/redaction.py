@@ -137,14 +137,14 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """What each name is replaced by; `made` are all that names become.
+    """What each name is replaced by; `given` are the new names of objects written from outside.
 
     `drivers` are names of drivers. A selector means the driver by them, also where a class has the
     same name.
     """
 
     names: Mapping[str, str]
-    made: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
     drivers: frozenset[str] = frozenset()
 
     def input(self, step: Input) -> Input:
@@ -171,19 +171,18 @@ class Redaction:
         """What an event decides, under the new names."""
         node, devices = placed(event)
         return (
-            self._known(self.key(event.key), drawn=event.key.name not in self.names),
+            self._known(self.key(event.key)),
             event.object.get("outcome", ""),
             (self._name(node), tuple(tuple(map(self._name, each)) for each in devices)),
         )
 
     def decided(self, event: Event) -> Decided:
         """What an event of the history without names decides."""
-        key = self._known(event.key, drawn=event.key.name not in self.made)
-        return key, event.object.get("outcome", ""), placed(event)
+        return self._known(event.key), event.object.get("outcome", ""), placed(event)
 
-    def _known(self, key: ObjectKey, *, drawn: bool) -> ObjectKey:
-        """The key, without a name that a controller has drawn."""
-        return key._replace(name="") if drawn else key
+    def _known(self, key: ObjectKey) -> ObjectKey:
+        """A new key, without a name that a controller has drawn."""
+        return key if key.name in self.given else key._replace(name="")
 
     def tree(self, tree: JsonObject) -> JsonObject:
         """An object without its names."""
@@ -241,7 +240,9 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         return expression
 
     drivers: set[str] = set()
+    keys: set[str] = set()
     for step in inputs:
+        keys.add(step.event.key.name)
         for tree in (step.event.object, step.before or {}):
             _mapped(_told(tree), "", note, note_literals)
             drivers.update(_drivers(tree))
@@ -255,7 +256,8 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         name: f"{_beginning(name)}{number:0{width}}"
         for number, name in enumerate(sorted(known), start=1)
     }
-    return Redaction(names=names, made=frozenset(names.values()), drivers=frozenset(drivers))
+    given = frozenset(names.get(name, name) for name in keys)
+    return Redaction(names=names, given=given, drivers=frozenset(drivers))
 
 
 def _drivers(tree: Any) -> Iterator[str]:

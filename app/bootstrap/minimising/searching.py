@@ -38,7 +38,7 @@ class Judges(Protocol):
     width: int
 
     def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
-        """The judgement of each, in order."""
+        """The judgements in order; those behind the first that shows it may be missing."""
         ...
 
 
@@ -51,8 +51,13 @@ class InlineJudges:
         self._judge = judge
 
     def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
-        """The judgement of each, in order."""
-        return [self._judge.judge(each) for each in candidates]
+        """The judgements in order, up to the first that shows it."""
+        judgements: list[Judged] = []
+        for each in candidates:
+            judgements.append(self._judge.judge(each))
+            if judgements[-1].shows:
+                break
+        return judgements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,18 +259,23 @@ class _Search:
         return False
 
     def _judged(self, batch: Sequence[Candidate]) -> list[bool]:
-        """Whether each shows it, from memory where it was judged before."""
+        """Whether each shows it, from memory where it was judged before.
+
+        Those behind the first that shows it do not matter to the search, and are not judged.
+        """
         digests = [self._material.digest(each) for each in batch]
         results = self._memory.results
-        known = {digest for digest in digests if digest in results}
-        self._memory.remembered += len(known)
-        fresh = {
-            digest: each for digest, each in zip(digests, batch, strict=True) if digest not in known
-        }
+        self._memory.remembered += len(results.keys() & set(digests))
+        fresh: dict[str, Candidate] = {}
+        for digest, each in zip(digests, batch, strict=True):
+            if results.get(digest):
+                break
+            if digest not in results:
+                fresh[digest] = each
         judgements = self._judges.judge(list(fresh.values())) if fresh else ()
-        for digest, judged in zip(fresh, judgements, strict=True):
+        for digest, judged in zip(fresh, judgements, strict=False):
             self._memory.keep(digest, shows=judged.shows)
-        return [results[digest] for digest in digests]
+        return [results.get(digest, False) for digest in digests]
 
     def _note(self, news: Pass | Candidate) -> None:
         if isinstance(news, Pass):

@@ -2,18 +2,21 @@
 
 import hashlib
 import pickle
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from app.analysis.minimise.material import Candidate, Material
 from app.bootstrap import garbage_collection
-from app.bootstrap.executors import Executor, Task
+from app.bootstrap.executors import OnDemand, Task
 from app.bootstrap.minimising.judging import Judge, Judged
+from app.bootstrap.minimising.searching import InlineJudges
 from app.domain.errors import InputError
 
-HERE_MAX = 8
-"""Candidates of so few steps are judged here: sooner than they are sent."""
+WORTH_SECONDS = 1.0
+"""Candidates that take less, as it seems, are judged here: a second one that is judged beside the
+first is judged for nothing where the first shows it, and workers take seconds to start."""
 
 _MATERIALS_MAX = 2
 
@@ -22,12 +25,17 @@ _Data: TypeAlias = tuple[str, Candidate]
 
 
 class SharedJudges:
-    """Judges candidates on workers, and small ones here: the same judgements, sooner."""
+    """Judges candidates that take long on workers, others here: the same judgements, sooner.
 
-    def __init__(self, judge: Judge, executor: Executor) -> None:
-        self.width = executor.width
+    How long one takes is told by the last that was judged here, in proportion to its steps.
+    """
+
+    def __init__(self, judge: Judge, workers: OnDemand) -> None:
+        self.width = workers.width
         self._judge = judge
-        self._executor = executor
+        self._here = InlineJudges(judge)
+        self._workers = workers
+        self._seconds_per_step = 0.0
         material = judge.material
         plain = Material(steps=material.steps, made=material.made, is_recorded=material.is_recorded)
         self._content = pickle.dumps((plain, judge.info, judge.settings, judge.predicate))
@@ -35,9 +43,13 @@ class SharedJudges:
         self._bundles = {self._digest: self._content}
 
     def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
-        """The judgement of each, in order. Raises InputError when workers die of one."""
-        if max(len(each.kept) for each in candidates) <= HERE_MAX or len(candidates) == 1:
-            return [self._judge.judge(each) for each in candidates]
+        """The judgements in order; those behind the first that shows it may be missing.
+
+        Raises InputError when workers die of one.
+        """
+        steps = max(len(each.kept) for each in candidates)
+        if len(candidates) == 1 or self._seconds_per_step * steps < WORTH_SECONDS:
+            return self._judged_here(candidates)
         tasks = [
             Task(
                 digest=f"{self._digest}-{self._judge.material.digest(each)}",
@@ -47,11 +59,19 @@ class SharedJudges:
             for each in candidates
         ]
         judged: dict[str, Judged] = {}
-        for done in self._executor.map(judge_candidate, self._bundles, tasks):
+        for done in self._workers.executor.map(judge_candidate, self._bundles, tasks):
             if done.problem:
                 raise InputError(done.problem, place="--workers")
             judged[done.task.digest] = done.result
         return [judged[task.digest] for task in tasks]
+
+    def _judged_here(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
+        began = time.perf_counter()
+        judgements = self._here.judge(candidates)
+        took = time.perf_counter() - began
+        steps = sum(len(each.kept) for each in candidates[: len(judgements)])
+        self._seconds_per_step = took / max(steps, 1)
+        return judgements
 
 
 def judge_candidate(content: bytes, data: _Data) -> Judged:

@@ -102,7 +102,7 @@ def minimise(
 
     history = console.run(read)
     try:
-        with executors.opened(workers, scheduler) as executor:
+        with executors.on_demand(workers, scheduler) as there:
             done = searching.minimise(
                 history,
                 settings,
@@ -110,7 +110,7 @@ def minimise(
                 file,
                 name=file.stem,
                 seconds=seconds,
-                judges_of=lambda judge: SharedJudges(judge, executor),
+                judges_of=lambda judge: SharedJudges(judge, there),
                 tell=_Said(history.events).tell,
             )
     except KeyboardInterrupt:
