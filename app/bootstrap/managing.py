@@ -13,7 +13,7 @@ from app.analysis.edits import Edit
 from app.bootstrap import history_settings, manifests
 from app.bootstrap.answers import differences
 from app.bootstrap.histories import open_histories
-from app.bootstrap.stores import Store, find_history, find_revision
+from app.bootstrap.stores import Store, find_history, find_inside, find_revision
 from app.domain.controllers import registry, switching
 from app.domain.errors import AlreadyExists, InputError, Rejected
 from app.domain.log import Actor, HistoryInfo, Tombstone
@@ -93,7 +93,7 @@ async def fork(
     """
     info = await find_history(store, name)
     await importing.check_name_is_free(store.log, new_name)
-    await find_revision(store, info, moment, option=f"{name}@{moment}")
+    await find_inside(store, info, moment, option=f"{name}@{moment}")
     last = None if until is None else await find_revision(store, info, until, option="--until")
     wanted = NewFork(switches=switches, edits=edits, until=last)
     async with open_histories(store, settings) as histories:

@@ -153,6 +153,17 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
         raise InputError(problem.message, place=option) from problem
 
 
+async def find_inside(store: Store, info: HistoryInfo, moment: str, *, option: str) -> Revision:
+    """`find_revision`, but of a recording no instant after its end. Raises InputError."""
+    revision = await find_revision(store, info, moment, option=option)
+    try:
+        if moment:
+            await moments.check_inside(store.log, info, moment)
+    except RevisionTooLarge as problem:
+        raise InputError(problem.message, place=option) from problem
+    return revision
+
+
 async def find_position(store: Store, info: HistoryInfo, moment: str) -> Revision:
     """The revision after which to go on; one that is still to come is a position, too."""
     if moments.is_revision(moment):

@@ -158,6 +158,7 @@ class Forker:
         log = self.ports.log
         end = await log.head(parent.id)
         if moment:
+            await moments.check_inside(log, parent, moment, self.ports.clock.now())
             end = await end_at(log, parent, await moments.find_revision(log, parent, moment))
         if wanted.until is not None:
             return await self._go_on(parent, name, end, wanted, actor)

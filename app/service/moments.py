@@ -2,7 +2,7 @@
 
 from app.domain.errors import RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
-from app.domain.values import moments
+from app.domain.values import moments, timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
@@ -30,6 +30,29 @@ async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revisi
     if int(moment) > last:
         raise RevisionTooLarge(f"history {info.name!r} has no revision {moment}: it ends at {last}")
     return Revision(int(moment))
+
+
+async def check_inside(
+    log: EventLog, info: HistoryInfo, moment: str, now: Instant | None = None
+) -> None:
+    """Raise RevisionTooLarge for an instant about which a history says nothing.
+
+    That is one after the end of a recording. A live cluster has what it had until `now`, when that
+    is given.
+    """
+    if is_revision(moment):
+        return
+    end = (await log.head(info.id)).time
+    instant = parse_instant(moment, end)
+    if not info.is_recorded:
+        if now is None:
+            return
+        end = max(end, now)
+    if instant > end:
+        ends = timestamps.micro_text(end)
+        raise RevisionTooLarge(
+            f"history {info.name!r} ends at {ends}, before {timestamps.micro_text(instant)}"
+        )
 
 
 async def find_time(log: EventLog, info: HistoryInfo, moment: str, revision: Revision) -> Instant:

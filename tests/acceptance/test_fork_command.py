@@ -111,6 +111,7 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
     [
         (("prod@99999", "--history", "x"), "has no revision 99999"),
         (("prod@0", "--history", "x"), "no event at revision 0"),
+        (("prod@2099-01-01T00:00:00Z", "--history", "x"), "history 'prod' ends at "),
         (("prod@soon", "--history", "x"), "soon"),
         (("nope", "--history", "x"), "there is no history 'nope'"),
         (("prod", "--history", "prod"), "exists already"),

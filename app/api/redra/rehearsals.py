@@ -6,6 +6,7 @@ from app.analysis.rehearse.report import Rehearsal
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.service import moments
 from app.service.histories import Histories
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import Wanted
@@ -37,6 +38,7 @@ class RehearsalApi:
             head = await self._histories.head(runtime.info)
             until = head.revision
             if moment:
+                await moments.check_inside(runtime.log, runtime.info, moment)
                 until = await self._histories.revision(runtime.info, moment)
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem

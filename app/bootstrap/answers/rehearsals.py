@@ -5,7 +5,7 @@ from app.bootstrap.answers.differences import diff_bounds
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import exhibits
 from app.bootstrap.history_settings import switches
-from app.bootstrap.stores import Store, find_history, find_revision
+from app.bootstrap.stores import Store, find_history, find_inside
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import Wanted
 from app.service.replays.replaying import Progress, silent
@@ -24,7 +24,7 @@ async def rehearse(
     history = await find_history(store, name)
     wanted = Wanted(
         release=release,
-        until=await find_revision(store, history, moment, option=f"{name}@{moment}"),
+        until=await find_inside(store, history, moment, option=f"{name}@{moment}"),
         gates=switches(settings.gates, place="--gate"),
         quirks=switches(settings.quirks.lower(), place="--quirk"),
         exhibits=titles(),

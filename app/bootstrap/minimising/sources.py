@@ -11,7 +11,7 @@ from app.analysis.replay.inputs import Input
 from app.analysis.replay.variants import Switches
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
-from app.bootstrap.stores import Store, find_history, find_revision, memory_store
+from app.bootstrap.stores import Store, find_history, find_inside, memory_store
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
@@ -60,7 +60,7 @@ async def read(
     """
     stored = await find_history(store, name)
     chosen = await replays.as_asked(store, settings, stored, profile)
-    until = await find_revision(store, stored, moment, option=f"{name}@{moment}")
+    until = await find_inside(store, stored, moment, option=f"{name}@{moment}")
     engines = Engines()
     info = engines.settings_under(chosen, Switches(), frozenset())
     off = frozenset(info.settings["controllers"]["off"])

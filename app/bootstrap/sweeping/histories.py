@@ -12,7 +12,7 @@ from app.bootstrap import fleets, manifests, replays
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.recordings import PROGRAM
 from app.bootstrap.rules import rules_for
-from app.bootstrap.stores import Store, find_history, find_revision, memory_store, open_store
+from app.bootstrap.stores import Store, find_history, find_inside, memory_store, open_store
 from app.domain.errors import InputError, Rejected
 from app.domain.log import ObjectKey, chain
 from app.domain.objects import profile as profiles
@@ -54,7 +54,7 @@ async def bundles(plan: Plan, settings: Settings, folder: Path) -> dict[str, byt
 
 async def _bundle(store: Store, name: str, moment: str) -> bytes:
     info = await find_history(store, name)
-    until = await find_revision(store, info, moment, option=f"{name}@{moment}")
+    until = await find_inside(store, info, moment, option=f"{name}@{moment}")
     with TemporaryDirectory(prefix="redra-sweep-") as folder:
         path = Path(folder) / "history.zip"
         await exporting.export_history(

@@ -15,8 +15,9 @@ from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryW
 from app.adapters.uids import DerivedUids
 from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.bootstrap.rules import rules_of
-from app.domain.errors import AlreadyExists, InputError, Rejected
+from app.domain.errors import AlreadyExists, InputError, Rejected, RevisionTooLarge
 from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import copying, exporting
@@ -118,6 +119,7 @@ async def test_settings_of_a_fork_are_its_parents_but_for_what_is_switched() -> 
         ("0", {}),
         ("7", {}),
         ("2020-01-01T00:00:00Z", {}),
+        ("2031-01-01T00:00:00Z", {}),
         ("", {"profile": "1.20"}),
         ("", {"gates": {"Nope": True}}),
         ("", {"quirks": {"q99": True}}),
@@ -129,6 +131,17 @@ async def test_fork_that_cannot_be_meant_leaves_nothing(
     async with world() as here:
         with pytest.raises((InputError, Rejected)):
             await here.fork("fork", moment, **switches)
+        assert await here.names() == ["cluster"]
+
+
+async def test_instant_after_the_end_is_inside_only_while_a_cluster_lives() -> None:
+    """Of a recording nothing is known after its end; a live cluster stood still until now."""
+    text = timestamps.micro_text(LATER)
+    async with world() as here:
+        assert (await here.fork("fork", text)).parent_revision == 6
+    async with world(recorded=True) as here:
+        with pytest.raises(RevisionTooLarge, match=r"history 'cluster' ends at .*, before"):
+            await here.fork("fork", text)
         assert await here.names() == ["cluster"]
 
 
