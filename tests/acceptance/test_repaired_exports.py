@@ -79,12 +79,45 @@ def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_p
         run_test(recorded, profile=fixed)
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "asserted"),
+    [
+        ("admin-access-takes-the-device", "q9", "history.claims == {"),
+        ("counters-by-pool-name", "q3", 'not history.shows("violation counters-not-overdrawn")'),
+        ("extended-resources-stay", "c3", "history.rules == {"),
+        ("finished-pod-is-deleted", "c4", "history.rules == {"),
+        ("share-without-capacity", "q17", "history.pods == {"),
+    ],
+)
+def test_defect_that_no_release_repairs_is_repaired_by_its_switch(
+    name: str, number: str, asserted: str, tmp_path: Path
+) -> None:
+    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    file = tmp_path / "test_repaired.py"
+    code, _, error = redra("export", source, "--as", "pytest", "--expect", "repaired", "-o", file)
+    assert code == 0, error
+    text = file.read_text()
+    assert f"assert {asserted}" in text.replace("'violation", '"violation').replace("')", '")')
+    assert f'@pytest.mark.redra(quirks=["{number}=off"])' in text
+    with pytest.raises(AssertionError):
+        run_test(file)
+    run_test(file, quirks={number: False})
+    # Each of its assertions tells the defect by itself.
+    story, _, asserts = text.partition("history = redra_history(HISTORY)\n")
+    for number_of, part in enumerate(asserts.split("    assert ")[1:]):
+        alone = tmp_path / f"test_alone_{number_of}.py"
+        alone.write_text(f"{story}history = redra_history(HISTORY)\n    assert {part}")
+        with pytest.raises(AssertionError):
+            run_test(alone)
+        run_test(alone, quirks={number: False})
+
+
 def test_history_without_a_known_defect_has_no_test_of_a_repair(tmp_path: Path) -> None:
     source = bundle("counters-stay-booked", Variant.REPAIRED, tmp_path / "sound.zip")
     file = tmp_path / "test_sound.py"
     code, out, error = redra("export", source, "--as", "pytest", "--expect", "repaired", "-o", file)
     assert (code, out, file.exists()) == (2, "", False)
-    assert "no release after 1.37 repairs a defect" in error
+    assert "no later release and no switch repairs a defect" in error
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A history exported as a test, as manifests or as a case of the allocator."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
@@ -180,37 +180,43 @@ def test_{function}(redra_history):
 
 
 _REPAIRED = """It asserts what {fixed} decides (--expect repaired): defects of {release} that are
-repaired there change what becomes of a pod ({numbers}). So it fails under {release},
-and passes with `@pytest.mark.redra(profile="{fixed}")`."""
+repaired there change what comes out ({numbers}). So it fails under {release},
+and passes with `@pytest.mark.redra({marker})`."""
 
 
 def _pytest(
     ran: Ran, material: Material, name: str, wanted: Wanted, end: Instant
 ) -> tuple[str, list[str]]:
     run = StoryRun(ran)
+    parts: Mapping[str, Mapping[str, str]] = {}
     for predicate in wanted.never:
         if not run.shows(predicate, "--never"):
             raise InputError(
                 f"the history, decided here, does not show it: {predicate}", place="--never"
             )
     never = list(wanted.never) or [f"violation {rule}" for rule in _broken(ran)]
-    pods, repair = run.pods, None
+    repair = None
     release = repairs.profile_name(ran)
     header = f"It asserts what {release} decided (--expect recorded)."
     if wanted.expect is Expectation.REPAIRED:
         if wanted.never:
             raise InputError("it does not go with --never", place="--expect repaired")
         repair = repairs.repair_of(ran, material)
-        never, pods = [], repair.pods
+        never, parts = [f"violation {rule}" for rule in repair.gone], repair.parts
         header = _REPAIRED.format(
-            release=release, fixed=repair.fixed, numbers=", ".join(repair.numbers)
+            release=release,
+            fixed=repair.fixed,
+            numbers=", ".join(repair.numbers),
+            marker=repair.marker,
         )
     elif never:
         header = "It asserts what must not be shown."
     asserts = [f"    assert not history.shows({predicate!r})" for predicate in never]
-    if not asserts:
-        lines = [f"        {pod!r}: {fate!r}," for pod, fate in pods.items()]
-        asserts = ["    assert history.pods == {", *lines, "    }"]
+    if not asserts and not parts:
+        parts = {"pods": run.pods}
+    for part, fates in parts.items():
+        lines = [f"        {name!r}: {fate!r}," for name, fate in fates.items()]
+        asserts += [f"    assert history.{part} == {{", *lines, "    }"]
     story = stories.tell(material.inputs(ran.candidate), ran.info.settings, ran.info.seed, end)
     encoded = msgspec.json.format(msgspec.json.encode(story), indent=1).decode()
     text = _TEST.format(
@@ -223,7 +229,8 @@ def _pytest(
     )
     said = [f"that the history does not show: {predicate}" for predicate in never]
     under = f" under {repair.fixed}" if repair is not None else ""
-    return text, said or [f"what becomes of its pods{under}, {len(pods)}"]
+    said += [f"what becomes of its {part}{under}, {len(fates)}" for part, fates in parts.items()]
+    return text, said
 
 
 def _broken(ran: Ran) -> list[str]:

@@ -1,4 +1,7 @@
-"""The release that repairs a known defect of a history, and what becomes of the pods there."""
+"""What repairs a known defect of a history, and what comes out of it there.
+
+It is a later release; where none repairs it yet, the switch of the defect.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +11,7 @@ import msgspec
 from app.analysis.diff import sides
 from app.analysis.minimise.material import Material
 from app.bootstrap.engines import Engines
+from app.bootstrap.gallery import exhibits
 from app.bootstrap.handover.stories import StoryRun
 from app.domain.errors import InputError
 from app.domain.objects import profile as profiles
@@ -18,41 +22,114 @@ _QUIRK = "quirk "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is compared: pods, claims and rules by name, and the rules that are violated."""
+
+    pods: Mapping[str, str]
+    claims: Mapping[str, str]
+    rules: Mapping[str, str]
+    violations: Sequence[str]
+
+    def differing(self, other: "Outcome") -> Mapping[str, Mapping[str, str]]:
+        """The parts that the other has otherwise, as the other has them."""
+        parts = {
+            "pods": (self.pods, other.pods),
+            "claims": (self.claims, other.claims),
+            "rules": (self.rules, other.rules),
+        }
+        return {name: theirs for name, (mine, theirs) in parts.items() if mine != theirs}
+
+    def gone(self, other: "Outcome") -> list[str]:
+        """The violations that the other has not."""
+        return [each for each in self.violations if each not in other.violations]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """A release that decides the history otherwise because known defects are repaired there.
+    """What decides the history otherwise because known defects are repaired there.
 
     `release` is what the history was decided as, `numbers` are those of the defects in the pages of
-    behaviours: those that matter alone, or all if only several together do. `pods` are the pods'
-    fates by name, under the release of the repair.
+    behaviours: those that matter alone, or all if only several together do. `fixed` says what
+    decides it otherwise, `marker` is that as arguments of the marker of a test. `parts` are what
+    becomes of pods, claims and rules there, as far as it is another; `gone` the violations that are
+    not there any more.
     """
 
     release: str
     fixed: str
+    marker: str
     numbers: tuple[str, ...]
-    pods: Mapping[str, str]
+    parts: Mapping[str, Mapping[str, str]]
+    gone: Sequence[str]
 
 
 def repair_of(ran: Ran, material: Material) -> Repair:
-    """The first later release whose repairs change what becomes of a pod. Raises InputError.
+    """The first later release whose repairs change an outcome, or a switch. Raises InputError.
 
     A release counts only where its repairs alone do so too: new defaults of gates are no repair.
     """
-    release = profile_name(ran)
-    recorded = StoryRun(ran).pods
-    for later in _later(release):
-        again = _run(ran, material, {"profile": later})
+    recorded = _outcome(ran)
+    later = _later(profile_name(ran))
+    for release in later:
+        again = _run(ran, material, {"profile": release})
         numbers = _repaired(ran, again)
-        pods = StoryRun(again).pods
-        if not numbers or pods == recorded:
+        if not numbers or _outcome(again) == recorded:
             continue
         if _without(ran, material, numbers) != recorded:
             alone = [each for each in numbers if _without(ran, material, (each,)) != recorded]
-            return Repair(release=release, fixed=later, numbers=tuple(alone) or numbers, pods=pods)
+            marker = f'profile="{release}"'
+            return _repair(ran, again, release, marker, tuple(alone) or numbers)
+    alone = [each for each in _defects(ran) if _without(ran, material, (each,)) != recorded]
+    for numbers in (tuple(alone), tuple(alone[:1])):
+        again = _run(ran, material, _off(ran, numbers))
+        if _outcome(again) != recorded:
+            fixed = f"{profile_name(ran)} without {', '.join(numbers)}"
+            marker = f"quirks={[f'{each}=off' for each in numbers]}".replace("'", '"')
+            return _repair(ran, again, fixed, marker, numbers)
+    after = f"no release after {profile_name(ran)}" if later else "no later release"
     raise InputError(
-        f"no release after {release} repairs a defect that changes what becomes of a pod here",
+        f"{after} and no switch repairs a defect that changes what becomes of a pod, a claim or "
+        "a rule here",
         place="--expect",
         cure="leave it out, or name with --never what must not be shown",
     )
+
+
+def _repair(ran: Ran, again: Ran, fixed: str, marker: str, numbers: tuple[str, ...]) -> Repair:
+    before, after = _outcome(ran), _outcome(again)
+    return Repair(
+        release=profile_name(ran),
+        fixed=fixed,
+        marker=marker,
+        numbers=numbers,
+        parts=before.differing(after),
+        gone=before.gone(after),
+    )
+
+
+def _outcome(ran: Ran) -> Outcome:
+    run = StoryRun(ran)
+    return Outcome(
+        pods=run.pods, claims=run.claims, rules=run.rules, violations=tuple(run.violations)
+    )
+
+
+def _defects(ran: Ran) -> list[str]:
+    """The known defects that the control plane has, by their switches."""
+    on = {
+        name.removeprefix(_QUIRK)
+        for name, value in sides.switches_of(ran.side).items()
+        if name.startswith(_QUIRK) and value == "on"
+    }
+    repaired = [exhibits.read(name).incident.repaired for name in exhibits.names()]
+    known = {
+        name
+        for each in repaired
+        if each is not None
+        for name, is_on in each.quirks.items()
+        if not is_on
+    }
+    return sorted(on & known)
 
 
 def profile_name(ran: Ran) -> str:
@@ -75,10 +152,13 @@ def _run(ran: Ran, material: Material, changes: JsonObject) -> Ran:
     return Runner(material, info, Engines()).run(ran.candidate)
 
 
-def _without(ran: Ran, material: Material, numbers: Sequence[str]) -> Mapping[str, str]:
-    """What becomes of the pods where these defects alone are repaired."""
-    quirks = {**ran.info.settings.get("quirks", {}), **dict.fromkeys(numbers, False)}
-    return StoryRun(_run(ran, material, {"quirks": quirks})).pods
+def _without(ran: Ran, material: Material, numbers: Sequence[str]) -> Outcome:
+    """What comes out where these defects alone are repaired."""
+    return _outcome(_run(ran, material, _off(ran, numbers)))
+
+
+def _off(ran: Ran, numbers: Sequence[str]) -> JsonObject:
+    return {"quirks": {**ran.info.settings.get("quirks", {}), **dict.fromkeys(numbers, False)}}
 
 
 def _repaired(before: Ran, after: Ran) -> tuple[str, ...]:

@@ -1,12 +1,13 @@
 """A story run: what a test asks of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from app.analysis.diff.courses import Course, Courses
-from app.analysis.handover import stories
+from app.analysis.handover import outcomes, stories
 from app.analysis.minimise import predicates
 from app.analysis.minimise.material import Candidate
 from app.analysis.minimise.predicates import Command, Unlike
+from app.analysis.verify.invariants import InvariantWatch
 from app.bootstrap.engines import Engines
 from app.domain.errors import InputError
 from app.domain.log import HistoryId, HistoryInfo
@@ -36,6 +37,27 @@ class StoryRun:
         """What became of each pod by namespace and name: its node and devices, or that it waits."""
         courses = Courses(self._ran.side).all()
         return {course.name: _fate(course) for course in courses}
+
+    @property
+    def claims(self) -> Mapping[str, str]:
+        """What became of each claim: its devices, what is said of them, and for whom they are.
+
+        A claim that a controller made is named by its pod and the entry there, with its number
+        where there are several.
+        """
+        return outcomes.claims(self._ran.events)
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """What the status of each DeviceTaintRule says at the end, and the patches of slices."""
+        return outcomes.conditions(self._ran.events)
+
+    @property
+    def violations(self) -> Sequence[str]:
+        """The invariants that do not hold, whatever is known of the release."""
+        watch = InvariantWatch(self._ran.switches)
+        watch.follow(self._ran.events)
+        return sorted({each.rule for each in watch.violations()})
 
     @property
     def decisions(self) -> list[str]:

@@ -47,7 +47,8 @@ ExpectOption = Annotated[
     Expect,
     typer.Option(
         help="recorded: what the history's release decides; repaired: what the first release "
-        "decides that repairs a known defect which the history shows: the test fails until then."
+        "decides that repairs a known defect which the history shows, or the switch of the defect "
+        "where none does: the test fails until then."
     ),
 ]
 
