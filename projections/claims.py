@@ -158,7 +158,7 @@ class ClaimsProjection(LateRows, PagedView):
     def _compute(self, table: str, key: RowKey) -> Row | None:
         namespace, name = str(key[0]), str(key[1])
         claim = self._claims.get((namespace, name))
-        if claim is None:
+        if claim is None or (table == CLAIM_DEVICES.name and not int(key[2]) < claim.devices):
             return None
         tree: JsonObject = _decoder.decode(claim.body)
         if table == CLAIM_DEVICES.name:
