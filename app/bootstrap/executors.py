@@ -5,6 +5,7 @@ a task that runs twice gives the same. With Dask a worker that dies loses only w
 tasks are given to others.
 """
 
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -12,6 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 from app.domain.errors import InputError
 
@@ -290,8 +292,22 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
         yield DaskExecutor(client)
 
 
+def _check_listening(address: str) -> None:
+    """Raise OSError or ValueError where nobody listens.
+
+    A client that cannot connect is left half-made, and complains when it is collected.
+    """
+    parts = urlsplit(address)
+    if parts.scheme in ("tcp", "tls"):
+        place = (parts.hostname or "", parts.port or 0)
+        socket.create_connection(place, timeout=CONNECT_SECONDS).close()
+    elif not parts.scheme or not parts.netloc:
+        raise ValueError(address)
+
+
 def _connected(client: Any, address: str) -> Any:
     try:
+        _check_listening(address)
         return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     # A TypeError says that there is no certificate for an address with TLS.
     except (OSError, TimeoutError, ValueError, TypeError) as problem:

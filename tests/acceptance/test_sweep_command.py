@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,11 +202,28 @@ def test_bad_plan_is_refused_in_one_sentence(
 
 def test_cluster_that_cannot_be_reached_is_refused(folder: Path, tmp_path: Path) -> None:
     plan = write_plan(folder, histories=["soak.zip"])
-    for words in (("--scheduler", "tcp://127.0.0.1:1"), ("--scheduler", "nonsense")):
-        code, _, error = redra("sweep", plan, "-o", tmp_path / "out", *words)
+    for address in ("tcp://127.0.0.1:1", "tcp://127.0.0.1:x", "tcp://", "tls://nosuch.invalid:1"):
+        code, _, error = redra("sweep", plan, "-o", tmp_path / "out", "--scheduler", address)
         assert code == 2
         assert "no scheduler answers" in error.splitlines()[-1]
         assert not (tmp_path / "out").exists()
+
+
+def test_address_of_no_scheduler_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
+    """Also at the end of the process, when what is left half-made is collected."""
+    plan = write_plan(folder, histories=["soak.zip"])
+    command = (sys.executable, "-m", "app.cli", "sweep", plan, "-o", tmp_path / "out")
+    done = subprocess.run(
+        [*map(str, command), "--scheduler", "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "no scheduler answers at 'nonsense'" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_cluster_is_made_or_used(folder: Path, tmp_path: Path) -> None:
+    plan = write_plan(folder, histories=["soak.zip"])
     code, _, error = redra(
         "sweep", plan, "-o", tmp_path / "out", "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
     )
