@@ -48,9 +48,7 @@ class Settings:
         description="Server that questions are put to: an address, `auto` for one that runs on the "
         "data folder, `none` to open the data",
     )
-    server_token: str = setting(
-        "", description="Bearer token for a server that is named by its address"
-    )
+    server_token: str = setting("", description="Bearer token for a server named by its address")
     server_authority_file: Path | None = setting(
         None, description="Certificate of the authority of such a server; empty: the system's"
     )
@@ -493,3 +491,9 @@ def _checked(one: Field[Any], value: object, variable: str) -> object:
 def colours_wanted() -> bool:
     """Whether a terminal may be written to in colours: NO_COLOR is absent or empty."""
     return not os.environ.get("NO_COLOR")
+
+
+def pager() -> tuple[str, dict[str, str]]:
+    """What shows long answers (REDRA_PAGER, PAGER, else less as git starts it), and for it."""
+    text = os.environ.get("REDRA_PAGER", os.environ.get("PAGER", "less"))
+    return text, {"LESS": "FRX", **os.environ}

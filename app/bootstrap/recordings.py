@@ -13,6 +13,7 @@ from app.adapters.history.limits import ImportLimits
 from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
 from app.adapters.history.writers import AuditWriter, DumpWriter, WatchWriter
+from app.adapters.running import known_names
 from app.adapters.secret_keys import IMPORTED_FILE
 from app.analysis.recordings import recorded_gates, releases
 from app.analysis.recordings.fidelity import FidelityReport
@@ -22,7 +23,7 @@ from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, find_history
 from app.domain.controllers import registry
 from app.domain.errors import InputError
-from app.domain.log import Revision
+from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
@@ -37,6 +38,15 @@ from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"
 
+
+_COMPLETED = (
+    *(api_resources.PODS, api_resources.NODES, api_resources.RESOURCE_CLAIMS),
+    *(api_resources.RESOURCE_SLICES, api_resources.DEVICE_CLASSES),
+    *(api_resources.RESOURCE_CLAIM_TEMPLATES, api_resources.DEVICE_TAINT_RULES),
+    api_resources.RESOURCE_SLICE_PATCHES,
+)
+_NAMES_MAX = 5_000
+"""Names of each kind that are kept for completion."""
 
 Progress = Callable[[int, int], None]
 
@@ -129,6 +139,7 @@ async def import_history(
             ),
             progress=progress,
         )
+    await _keep_names(store, settings, result.history, result.head.revision)
     return Imported(
         name=name,
         events=result.head.revision,
@@ -136,6 +147,17 @@ async def import_history(
         report=result.report,
         profile=profiles.from_settings(result.history.settings).settings()["profile"],
     )
+
+
+async def _keep_names(store: Store, settings: Settings, info: HistoryInfo, until: Revision) -> None:
+    """Keep the names of objects in the data folder, for completion without a database."""
+    if settings.database_url:
+        return
+    names: dict[str, list[str]] = {}
+    for kind in _COMPLETED:
+        keys = await store.log.keys(info.id, kind, until=until, limit=_NAMES_MAX)
+        names[kind[1]] = ["/".join(filter(None, (key.namespace, key.name))) for key in keys]
+    known_names.keep_objects(settings.data, info.name, names)
 
 
 def _opened(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from app.adapters.postgres.readiness import ReadyBounds, wait_until_ready
 from app.adapters.postgres.server_folder import FolderInUse, running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
+from app.adapters.running import known_names
 from app.adapters.secret_keys import IMPORTED_FILE, MAIN_FILE, SecretKeys
 from app.adapters.uids import RandomUids
 from app.bootstrap.asking.queries import no_history
-from app.domain.errors import InputError, RevisionTooLarge
+from app.domain.errors import InputError, LogError, RevisionTooLarge
 from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.log.projection import Table
 from app.domain.objects.kinds import secret_values
@@ -92,7 +93,7 @@ async def open_store(
             views=views,
         )
         leases = PostgresLeases(database)
-        yield Store(
+        store = Store(
             url=url,
             is_shared=is_shared,
             ports=ports,
@@ -100,6 +101,11 @@ async def open_store(
             views=views,
             secrets=secret_keys(settings),
         )
+        yield store
+        if not stays and not settings.database_url:
+            with suppress(LogError):
+                infos = await store.log.histories()
+                known_names.keep_histories(settings.data, [info.name for info in infos])
 
 
 def secret_keys(settings: Settings) -> SecretKeys:

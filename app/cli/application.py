@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +30,8 @@ from app.cli import (
     storing,
     telling,
 )
+from app.cli.arguments import completing
+from app.cli.connecting import paging
 from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import fitting, reporting, showing
@@ -95,6 +98,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "controllers": "Switch controllers of a history on and off",
         "profiles": "What each release stands for",
         "kubeconfig": "A kubeconfig with a context for each history",
+        "completion": "Completion of words for bash, zsh and fish",
         "work": "Run controllers beside an API server",
         "project": "Keep the view tables beside an API server",
         "migrate": "Bring the database to this program's schema",
@@ -104,8 +108,23 @@ SECTIONS: dict[str, dict[str, str]] = {
 """The commands by what people come for, in the order of the program's help."""
 
 
+class Shell(StrEnum):
+    """Shells that complete words."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
 class _Program(TyperGroup):
     """The program; its help has the commands in sections."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; where a shell completes, its parameters get their words."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and ctx.resilient_parsing:
+            completing.attach(command)
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the sections."""
@@ -131,8 +150,28 @@ def _of_all(
         bool,
         typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version."),
     ] = False,
+    __: Annotated[
+        bool, typer.Option(paging.FLAG, help="Show long answers without a pager (REDRA_PAGER).")
+    ] = False,
 ) -> None:
     """Options of the program itself."""
+
+
+@root.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="The shell whose words are to be completed.")],
+) -> None:
+    """Print what lets a shell complete commands, options, histories, objects and releases.
+
+    For bash, in ~/.bashrc: source <(redra completion bash). For zsh, after compinit in ~/.zshrc:
+    source <(redra completion zsh). For fish: redra completion fish | source.
+    """
+    from typer import completion as completions
+
+    script = completions.get_completion_script(  # type: ignore[attr-defined]  # no stub has it
+        prog_name="redra", complete_var="_REDRA_COMPLETE", shell=shell.value
+    )
+    console.say(script)
 
 
 for _module in (
@@ -173,12 +212,13 @@ for _module in (
 def application(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
     console.forget_form()
-    code = _run(arguments)
-    try:
-        # What is still held back would otherwise fail after everything, with a code of its own.
-        sys.stdout.flush()
-    except BrokenPipeError:
-        console.silence()
+    with paging.paged(arguments):
+        code = _run(arguments)
+        try:
+            # What is still held back would otherwise fail after everything, with its own code.
+            sys.stdout.flush()
+        except BrokenPipeError:
+            console.silence()
     return code
 
 
