@@ -241,3 +241,19 @@ async def test_difference_that_is_sought_is_judged_as_in_the_whole_report():
     nothing = Sought(reason=Reason.RACE, aspect=Aspect.RULES.value)
     report = await replay(replays.decide, name, sought=nothing)
     assert (report.differences, report.runs) == ((), 0)
+
+
+async def test_effect_of_a_switch_that_is_sought_is_proved_before_other_classes_are_tried():
+    name, turned = "e-taints-rules-ignored", ("c24=off",)
+    whole = await replay(replays.decide, name, quirks=turned)
+    reason = "switch --quirk c24=off"
+    listed = {str(each) for each in whole.differences if each.reason == reason}
+    assert listed
+    report = await replay(replays.decide, name, quirks=turned, sought=Sought(reason=reason))
+    assert {str(each) for each in report.differences if each.reason == reason} == listed
+    assert report.runs == 1
+    # Here no rule was ignored: that it was not is known without other hypotheses.
+    nothing = Sought(reason=Reason.IGNORED_RULES)
+    report = await replay(replays.decide, name, quirks=turned, sought=nothing)
+    assert Reason.IGNORED_RULES not in {each.reason for each in report.differences}
+    assert report.runs <= 2

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from app.analysis.replay.classes import Reason
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches
 from app.domain.log import ObjectKey
@@ -35,3 +36,9 @@ class Evidence:
     rules_seen: Switched | None = None
     lacks: Lacks = field(default_factory=lambda: Lacks(()))
     impossible: Mapping[ObjectKey, str] = field(default_factory=dict)
+
+    @property
+    def turned(self) -> set[str]:
+        """The classes that only switches turned before all else may prove."""
+        rules = () if self.rules_seen is None else (self.rules_seen.reason, Reason.IGNORED_RULES)
+        return {*(each.reason for each in self.chosen), *rules}

@@ -85,10 +85,8 @@ class Prover:
     async def judge(
         self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
     ) -> None:
-        """Judge every difference of the plain run; `judgements` has them all afterwards.
-
-        With one `sought`, none is judged where none can be it, and the first that is it ends it.
-        """
+        """Judge every difference, in `judgements`; with one `sought`, none where none can be it,
+        and no more once it is judged."""
         if sought is not None and not any(sought.fits(key) for key in different):
             return
         self._sought = sought
@@ -111,6 +109,8 @@ class Prover:
                 self._try_local,
                 self._try_switches,
             ):
+                if step == self._place and sought and sought.reason in self._evidence.turned:
+                    return  # what these switches explain was judged by now
                 if self._open:
                     await step()
         except _Found:
