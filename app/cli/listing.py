@@ -135,7 +135,7 @@ def log(
         str, typer.Option("--namespace", "-n", help="Just events of this namespace.")
     ] = "",
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what happens next.")
+        bool, typer.Option("--follow", "-f", "--watch", "-w", help="Go on with what happens next.")
     ] = False,
     after: Annotated[
         str, moments.option("--after", "--since", help="Begin after this moment.")

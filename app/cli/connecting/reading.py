@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from app.domain.errors import ServerUnreachable
+from app.domain.errors import InputError, ServerUnreachable
 
 _chosen: ContextVar[dict[str, str]] = ContextVar("chosen")
 _asked: ContextVar[str] = ContextVar("asked", default="")
@@ -57,6 +57,57 @@ def _options() -> list[TyperOption]:
     ]
 
 
+_HABITS = (
+    (
+        ("--watch", "-w"),
+        True,
+        "the answer is of one moment; `redra timeline --watch`, `redra log --watch` and "
+        "`redra watch-over` go on with what happens",
+    ),
+    (
+        ("--selector", "-l"),
+        False,
+        "labels are not looked at here; `kubectl -l` reads any moment of a history by a context "
+        "of `redra kubeconfig`",
+    ),
+)
+"""What kubectl takes and an answer of redra cannot, whether as a flag, and what does it instead."""
+
+
+def _refuse(text: str) -> Any:
+    def callback(context: Any, parameter: Any, value: object) -> None:
+        if value:
+            raise InputError(text, place=parameter.opts[0])
+
+    return callback
+
+
+def _habits(params: list[Any]) -> list[TyperOption]:
+    """Hidden options for kubectl's habits, where a command has none of that name.
+
+    All namespaces are what answers are about unless one is named.
+    """
+    known = {name for parameter in params for name in parameter.opts}
+    hidden = [
+        TyperOption(
+            param_decls=list(names),
+            hidden=True,
+            is_flag=is_flag,
+            type=None if is_flag else str,
+            expose_value=False,
+            callback=_refuse(text),
+        )
+        for names, is_flag, text in _HABITS
+        if not known & {*names}
+    ]
+    if not known & {"--all-namespaces", "-A"}:
+        everywhere = ["--all-namespaces", "-A"]
+        hidden.append(
+            TyperOption(param_decls=everywhere, hidden=True, is_flag=True, expose_value=False)
+        )
+    return hidden
+
+
 @contextmanager
 def _choosing(ctx: Any) -> Iterator[None]:
     """While it lasts, `chosen` gives what was said of the server.
@@ -85,7 +136,7 @@ class ReadingCommand(TyperCommand):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.params += _options()
+        self.params += _options() + _habits(self.params)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, which learns what was said of the server from `chosen`."""
