@@ -103,13 +103,10 @@ class Proposals:
                 field="postponed",
                 target=sides.uid,
             )
-            for name, when in (
-                ("counted", "when the write was asked for"),
-                ("counted_first", "at once"),
-            ):
+            for name, when in _COUNTED:
                 yield Hypothesis(
                     reason=Reason.TIMING,
-                    detail=f"what its status counts was counted {when}",
+                    detail=f"what its status tells was counted {when}",
                     field=name,
                     target=key.name,
                 )

@@ -142,6 +142,18 @@ def test_condition_may_have_come_too_late_only_where_the_pod_went_soon(gone, exp
     assert "unreported" not in fields(recorded, placed, Aspect.WRITES, "pod")
 
 
+def test_status_of_a_rule_may_tell_of_each_instant_of_its_write():
+    rule = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+    recorded, again = Trace(), Trace()
+    for each, count in ((recorded, "7 pods"), (again, "6 pods")):
+        each.keys["rule"] = rule
+        told = ConditionSet("EvictionInProgress", "False", "NoEffect", count)
+        each.writes["rule"] = [step(told, key=rule, uid="rule")]
+    assert set(fields(recorded, again, Aspect.WRITES, "rule")) >= {
+        "counted", "counted_first", "counted_last",
+    }  # fmt: skip
+
+
 def test_nomination_may_have_come_too_late_only_where_the_pod_went():
     again = trace(pod=[of_pod(Nominated("n"))])
     assert "unanswered" in fields(trace(removed=["pod"]), again, Aspect.WRITES, "pod")
