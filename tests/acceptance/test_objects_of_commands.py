@@ -180,6 +180,18 @@ def test_what_is_not_there_is_told_where_it_is(
 
 
 @pytest.mark.database
+def test_object_of_another_history_is_told_with_its_namespace(data: Path) -> None:
+    assert redra("histories", "create", "empty", data=data)[0] == 0
+    try:
+        for words, place in ((("pod/n-3",), " (in namespace taints)"), (("pod/taints/n-3",), "")):
+            code, _, error = redra("why", *words, "--history", "empty", data=data)
+            assert code == 1
+            assert error.endswith(f"; history prod{place} has it\n")
+    finally:
+        redra("histories", "delete", "empty", "--yes", data=data)
+
+
+@pytest.mark.database
 def test_deletion_of_what_is_not_there_is_told_where_it_is(data: Path) -> None:
     words = ("blast", "--delete", "pod/n-3", "--history", "prod", "--at", "369")
     code, _, error = redra(*words, data=data)

@@ -3,6 +3,7 @@
 from app.analysis.explain.questions import key_of
 from app.api.redra.answers import Asked, question_of
 from app.domain.errors import NotFound
+from app.service.explaining.explainer import NAMES_MAX
 from app.service.histories import Histories
 
 
@@ -18,9 +19,14 @@ async def named(problem: NotFound, asked: Asked, histories: Histories) -> NotFou
     log = asked.runtime.log
     for other in await histories.all():
         if other.id != asked.runtime.info.id:
-            head = await log.head(other.id)
-            if await log.read_object(other.id, key, until=head.revision, limit=1):
+            until = (await log.head(other.id)).revision
+            if await log.read_object(other.id, key, until=until, limit=1):
                 names.append(other.name)
+            elif key.namespace:
+                kind = (key.group, key.resource)
+                known = await log.keys(other.id, kind, until=until, limit=NAMES_MAX)
+                places = [each.namespace for each in known if each.name == key.name]
+                names += [f"{other.name} (in namespace {place})" for place in places]
     if not names:
         return problem
     text = f"{problem.message}; history {', '.join(names)} has it"
