@@ -479,6 +479,37 @@ async def test_rehearsal_of_the_repair_names_the_pods_of_the_incident(name: str)
     assert not concerned or any(f"/{pod}" in shown for pod in concerned), shown
 
 
+async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
+    """Least allocated is 49 and 50; the balance counts 80 and 70 since 1.36, 70 and 90 before.
+
+    Memory is a mebibyte off a fifth, which costs n1 a point: (20 + 79) // 2 and (60 + 40) // 2.
+    """
+    cluster = Cluster(Profile(version="1.36"))
+    for name, cpu, memory in (("n1", "3200m", "0"), ("n2", "1600m", "26214Mi")):
+        cluster.node(name, cpu="4")
+        chosen = {"kubernetes.io/hostname": name}
+        cluster.pod(f"on-{name}", requests={"cpu": cpu, "memory": memory}, nodeSelector=chosen)
+    cluster.settle()
+    cluster.wait(60)
+    cluster.pod("moved", requests={"cpu": "0", "memory": "13107Mi"})
+    cluster.settle()
+    log, info = await stored(cluster, cluster.profile.settings())
+    report = await rehearsed(log, info, "1.35")
+    (difference,) = report.diff.differences
+    assert difference.proof is not None
+    assert difference.proof.settings == ("quirk r5: off → on",)
+    parting = difference.parting
+    assert parting is not None
+    scores = [dict(part.split(" scores ") for part in said.split(", ")) for said in
+              (parting.a, parting.b)]  # fmt: skip
+    before, after = ({node: int(score) for node, score in one.items()} for one in scores)
+    assert before["n1"] - before["n2"] == (49 + 80) - (50 + 70)
+    assert after["n2"] - after["n1"] == (50 + 90) - (49 + 70)
+    assert f"in A {parting.a}; in B {parting.b}" in " ".join(
+        " ".join(text.page(report, 200)).split()
+    )
+
+
 async def test_rehearsal_of_what_nobody_knows_is_refused() -> None:
     cluster = Cluster(Profile(version="1.36"))
     log, info = await stored(cluster, cluster.profile.settings())

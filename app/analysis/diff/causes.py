@@ -6,7 +6,7 @@ that holds; the way up to the root is its chain.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 
@@ -240,7 +240,7 @@ def _shown(judgement: Judgement, root: Root) -> Root:
         return root
     if root.kind is RootKind.SETTINGS and judgement.reason.startswith(SWITCH):
         text = f"{judgement.reason}: {judgement.detail}"
-        return Root(kind=RootKind.SETTINGS, name=judgement.reason, text=text)
+        return replace(root, text=text)
     return Root(kind=RootKind.RUN, name=judgement.reason, text=judgement.detail)
 
 

@@ -258,6 +258,11 @@ def _parting(
             starts[0].start if starts[0] else None,
             starts[1].start if starts[1] else None,
         ),
+        {
+            side: course.placed.node
+            for side, course in (("a", pair.a), ("b", pair.b))
+            if course is not None and course.placed is not None
+        },
     )
 
 

@@ -69,11 +69,12 @@ def of_placement(
     told: Sides,
     nodes: Sequence[str],
     starts: tuple[int | None, int | None],
+    chosen: Mapping[str, str],
 ) -> Parting:
     """Where the reasons for a placement part.
 
-    `nodes` are those that were chosen, that of the side which placed first in front; `starts` the
-    places among the nodes at which the schedulers began.
+    `nodes` are those that were chosen, that of the side which placed first in front, and `chosen`
+    by which side; `starts` the places among the nodes at which the schedulers began.
     """
     for parting in _partings(told, nodes):
         if parting.causes:
@@ -81,6 +82,10 @@ def of_placement(
     causes = _around(told, nodes)
     place = nodes[0] if nodes else ""
     said = {side: _node_text(told[side].nodes.get(place)) for side in told}
+    shown = {side: _scores_text(told[side].scores, nodes, chosen.get(side, "")) for side in told}
+    if shown["a"] and shown["b"] and shown["a"] != shown["b"]:
+        # Every verdict is the same: the totals of the nodes decide.
+        said, causes = shown, causes or (BySettings(),)
     if not causes and None not in starts and starts[0] != starts[1]:
         causes = (ByOrder(),)
     return Parting(node=place, a=said["a"], b=said["b"], causes=causes)
@@ -300,6 +305,20 @@ def _node_text(reason: NodeReason | None) -> str:
     if reason is None:
         return "not asked"
     return reason.text or "would take it"
+
+
+def _scores_text(scores: Mapping[str, int], nodes: Sequence[str], chosen: str) -> str:
+    """The totals of the nodes that were chosen, where they tell why this side chose its own.
+
+    Pods that were on their way at that moment count for the scheduler and not here: then the node
+    that it chose may not be the best one, and nothing is said.
+    """
+    if len(nodes) < 2 or any(node not in scores for node in (*nodes, chosen)):
+        return ""
+    if scores[chosen] < max(scores.values()):
+        return ""
+    listed = sorted(nodes, key=lambda node: (-scores[node], node))
+    return ", ".join(f"{node} scores {scores[node]}" for node in listed)
 
 
 def _device_text(said: _Said | None, facts: DeviceFacts | None) -> str:

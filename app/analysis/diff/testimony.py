@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.diff.sides import DiffBounds, Side
-from app.analysis.explain import node_answers, unasked
+from app.analysis.explain import node_answers, scores, unasked
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.trees import NodeReason, node_reason
 from app.analysis.views import LiveViews
@@ -99,13 +99,15 @@ class ClaimFacts:
 class Testimony:
     """What a side says. `text` is why no node was asked, empty where they were.
 
-    `claims` are the pod's claims by entry, `classes` what the DeviceClasses that they name select.
+    `scores` are the totals of the nodes that fit, where all nodes were asked. `claims` are the
+    pod's claims by entry, `classes` what the DeviceClasses that they name select.
     """
 
     revision: Revision
     is_there: bool = False
     text: str = ""
     nodes: dict[str, NodeReason] = field(default_factory=dict)
+    scores: dict[str, int] = field(default_factory=dict)
     node_facts: dict[str, NodeFacts] = field(default_factory=dict)
     devices: dict[str, DeviceFacts] = field(default_factory=dict)
     pools: dict[str, PoolFacts] = field(default_factory=dict)
@@ -181,6 +183,8 @@ def _ask(
         except ClaimsNotReady as problem:
             told.text = str(problem)
             return
+    if count <= bounds.nodes_max:
+        told.scores = yield from scores.by_node(rules, views, tree, now=Instant(0))
 
 
 def _claims(views: LiveViews, tree: JsonObject) -> Iterator[tuple[str, ClaimFacts]]:

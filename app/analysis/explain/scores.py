@@ -34,16 +34,26 @@ def told(
 
     Nothing when the attempt made again finds other nodes than the one that was taken.
     """
+    totals = yield from by_node(rules, views, pod, now=now, start=start)
+    if chosen not in totals or len(totals) < 2:
+        return []
+    return [*_compared(list(totals), list(totals.values()), chosen)]
+
+
+def by_node(
+    rules: SchedulerRules, views: MergingViews, pod: JsonObject, *, now: Instant, start: int = 0
+) -> Generator[None, None, dict[str, int]]:
+    """The total of each node that fits, in the order in which they are asked."""
     nodes = yield from node_answers.indexing(rules, views)
     spec = pod_spec.read(pod)
     try:
         claims = pod_claims.resolve(views.objects, spec.facts)
     except ClaimsNotReady:
-        return []
+        return {}
     cycle = attempt.begin(rules, views, nodes, Verdicts(), spec, claims, now)
     order = nodes.order()
     if not order:
-        return []
+        return {}
     first = start % len(order)
     wanted = attempt.nodes_to_find(len(order))
     feasible: list[NodeInfo] = []
@@ -53,13 +63,11 @@ def told(
             if cycle.check(info, cycle.verdict(info)) is None:
                 feasible.append(info)
         except Aborted:
-            return []
+            return {}
         if len(feasible) >= wanted:
             break
     names = [info.name for info in feasible]
-    if chosen not in names or len(names) < 2:
-        return []
-    return [*_compared(names, attempt.scores(cycle, feasible), chosen)]
+    return dict(zip(names, attempt.scores(cycle, feasible), strict=True)) if names else {}
 
 
 def _compared(names: Sequence[str], totals: Sequence[int], chosen: str) -> Iterator[Reason]:
