@@ -5,8 +5,7 @@ folder may see everything in it.
 """
 
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -28,39 +27,43 @@ _JSON = b"application/json"
 
 async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     """The answer to a query, made in this process. Raises InputError, Rejected."""
-    info = await find_history(store, query.history)
-    at = str(await find_revision(store, info, query.at, option="--at"))
-    async with _application(store, settings) as application:
-        return await _answer(application, query, at)
+    (answer,) = await _answers(store, settings, (query,))
+    return _body(answer, query)
 
 
 async def ask_both(
     store: Store, settings: Settings, queries: Sequence[ServedQuery]
 ) -> tuple[bytes, bytes]:
     """The answers to two queries about one moment; the second is empty where it is refused."""
-    first, second = queries
-    info = await find_history(store, first.history)
-    at = str(await find_revision(store, info, first.at, option="--at"))
-    async with _application(store, settings) as application:
-        answer = await _answer(application, first, at)
-        try:
-            return answer, await _answer(application, second, at)
-        except Rejected:
-            return answer, b""
+    first, second = await _answers(store, settings, queries)
+    body = _body(first, queries[0])
+    try:
+        return body, _body(second, queries[1])
+    except Rejected:
+        return body, b""
 
 
-async def _answer(application: Application, query: ServedQuery, at: str) -> bytes:
-    status, body = await _call(application, query, at)
-    if status >= 400:
-        problem = _problem(status, body)
-        if isinstance(problem, Rejected):
-            raise refusal(problem, query.at) from problem
-        raise problem
-    return body
+_Answer = tuple[int, bytes]
+"""Status and body."""
 
 
-@asynccontextmanager
-async def _application(store: Store, settings: Settings) -> AsyncIterator[Application]:
+def _body(answer: _Answer, query: ServedQuery) -> bytes:
+    """The body of what is no refusal. Raises Rejected, InputError."""
+    status, body = answer
+    if status < 400:
+        return body
+    problem = _problem(status, body)
+    if isinstance(problem, Rejected):
+        raise refusal(problem, query.at) from problem
+    raise problem
+
+
+async def _answers(
+    store: Store, settings: Settings, queries: Sequence[ServedQuery]
+) -> list[_Answer]:
+    """What is answered to queries about the history and the moment of the first."""
+    info = await find_history(store, queries[0].history)
+    at = str(await find_revision(store, info, queries[0].at, option="--at"))
     async with open_histories(store, settings) as histories:
         # Nobody else waits for this process, so what is taken away may be of any length.
         usual = api_limits(settings)
@@ -71,7 +74,8 @@ async def _application(store: Store, settings: Settings) -> AsyncIterator[Applic
             body_bytes_max=settings.blast_bytes_max,
             capacity=replace(usual.capacity, at_once_max=usual.capacity.moments_max),
         )
-        yield create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
+        application = create_app(histories, schemas=schemas.load, meter=Telemetry(), limits=limits)
+        return [await _call(application, query, at) for query in queries]
 
 
 async def _call(application: Application, query: ServedQuery, at: str) -> tuple[int, bytes]:

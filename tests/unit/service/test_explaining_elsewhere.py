@@ -27,7 +27,7 @@ async def test_object_of_another_history_is_said_to_be_there() -> None:
         with pytest.raises(NotFound, match="history there has it"):
             await why(store, "here", kind=kind, name="n2")
     assert (await why(store, "there", kind="node", name="n2"))["subject"] == "node n2"
-    with pytest.raises(NotFound, match=r"not found up to revision [0-9]+$"):
+    with pytest.raises(NotFound, match=r"not found up to revision [0-9]+; do you mean n1\?$"):
         await why(store, "here", kind="node", name="n3")
 
 
