@@ -356,11 +356,16 @@ def test_missing_file_of_cases_is_not_taken_for_an_expression() -> None:
     assert "cases.jsonl: there is no such file" in error
 
 
-@pytest.mark.parametrize("option", ["--last", "--limit", "--after"])
+@pytest.mark.parametrize("option", ["--last", "--limit"])
 def test_negative_counts_are_refused(option: str) -> None:
     code, _, error = redra("timeline" if option == "--last" else "log", option, "-3")
     assert code == 2
     assert f"'{option}'" in error
+
+
+def test_moment_below_zero_is_refused() -> None:
+    code, _, error = redra("log", "--after", "-3")
+    assert (code, "'-3' is neither a revision nor an instant" in error) == (2, True)
 
 
 def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> None:
