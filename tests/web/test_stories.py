@@ -1,5 +1,7 @@
 """What a person with a browser gets done: by mouse, by keyboard, without script, in the dark."""
 
+from xml.etree import ElementTree
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -167,3 +169,25 @@ def check_accessible(page, story, address):
     page.goto(f"{story.url}{address}")
     report = Axe().run(page)
     assert report.violations_count == 0, (address, report.generate_report())
+
+
+def test_pictures_are_saved_as_files_that_stand_alone(story, tmp_path):
+    with story.page() as page:
+        for part, label in (("lanes", "pod default/waits-0"), ("map", "gpu-0")):
+            page.goto(f"{story.url}/ui/h/default/{part}")
+            with page.expect_download() as saving:
+                page.locator("button.save").first.click()
+            assert saving.value.suggested_filename.endswith(".svg")
+            saving.value.save_as(tmp_path / "picture.svg")
+            text = (tmp_path / "picture.svg").read_text("utf-8")
+            root = ElementTree.fromstring(text)
+            assert root.tag.endswith("}svg")
+            assert label in "".join(root.itertext())
+            assert "class=" not in text
+            assert "var(" not in text
+            fills = {each.get("fill") for each in root.iter() if each.get("fill")}
+            assert len(fills) > 2, "colours come with it"
+            # It shows by itself what the page shows: a browser draws it without a style sheet.
+            page.goto((tmp_path / "picture.svg").as_uri())
+            assert page.locator("svg").bounding_box()["width"] > 300
+            story.complaints.clear()  # the file is nothing that the server has sent

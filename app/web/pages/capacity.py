@@ -11,6 +11,7 @@ from app.web.frame import Frame, render
 
 WIDTH, HEIGHT, LEFT, BELOW = 900.0, 90.0, 34.0, 18.0
 TICKS_MAX = 6
+CLOCK_WIDTH = 60.0
 """Moments whose time is written below the columns."""
 
 CLASSES_MAX = 12
@@ -93,7 +94,13 @@ def course(
         shapes.append(svg.element("a", *parts, href=there, aria_label=title, tabindex=-1))
         if number % every == 0:
             clock = moment.time[11:19]
-            shapes.append(svg.element("text", clock, x=x, y=HEIGHT + 14, class_="soft"))
+            is_last = x > WIDTH - CLOCK_WIDTH
+            shapes.append(
+                svg.element(
+                    "text", clock, x=WIDTH if is_last else x, y=HEIGHT + 14, class_="soft",
+                    text_anchor="end" if is_last else "start",
+                )
+            )  # fmt: skip
     label = f"Class {name}: the largest claim that fits within the free devices, at most {most}"
     return svg.picture(WIDTH, HEIGHT + BELOW, label, *shapes, role="group")
 

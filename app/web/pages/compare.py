@@ -45,11 +45,14 @@ class Tree:
 
 
 def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:
-    """The pod of the first root on both sides; nothing when no pod fares otherwise."""
-    roots = report.roots()
-    if not roots:
+    """The pod at which both sides part first, one that both have if there is one.
+
+    Nothing when no pod fares otherwise.
+    """
+    pairs = [differences[0].pair for _, differences in report.roots()]
+    if not pairs:
         return ()
-    pair = roots[0][1][0].pair
+    pair = next((each for each in pairs if each.a is not None and each.b is not None), pairs[0])
     return ((pair.a, report.a), (pair.b, report.b))
 
 

@@ -2,6 +2,7 @@
 import { attach } from "./live.js";
 import { follow, readOn } from "./navigation.js";
 import { openPalette } from "./palette.js";
+import { offer } from "./pictures.js";
 import { drag } from "./scrubber.js";
 
 const typing = (node) => node instanceof Element && node.closest("input, textarea, select, dialog");
@@ -27,4 +28,5 @@ document.addEventListener("keydown", (event) => {
 
 attach();
 drag();
+offer();
 readOn();
