@@ -1,6 +1,7 @@
 """Incidents that are in no list, made by machine: their names are drawn, their causes are known.
 
-What has to be told was written down before any page was looked at: all of `told` on one page.
+All of `told` has to stand on one page. It names what each incident is made to suffer from, in
+words that pages had or were given when the incident was looked at.
 """
 
 import random
