@@ -388,6 +388,37 @@ def driver_withdrew_a_device_in_use(new):
     )  # fmt: skip
 
 
+def healthy(new):
+    """A cluster in which nothing is wrong: pods come, run and go, a node and a device rest."""
+    driver, space_ = f"{new('d')}.test", new("ns")
+    idle, busy, spare = new("idle"), new("busy"), new("spare")
+    devices = [{"name": f"dev-{n}", "attributes": {"gen": {"int": n}}} for n in range(4)]
+    resting = rule("rest", driver, key="example.com/rest", value="yes", effect="NoSchedule")
+    resting["spec"]["deviceSelector"] = {"driver": driver, "pool": spare, "device": "dev-3"}
+    names, users = ([new(stem) for _ in range(3)] for stem in ("job", "user"))
+    later = slice_of(f"s-{spare}", driver, spare, devices, generation=2, nodeName=spare)
+    return Invented(
+        told=(),
+        steps=(
+            {"apply": [space(space_), class_of("c", driver), node(busy), node(spare),
+                       node(idle, unschedulable=True)]},
+            {"apply": [slice_of(f"s-{name}", driver, name, devices, nodeName=name)
+                       for name in (busy, spare, idle)]},
+            {"apply": [resting, template("t", space_, ask("c")),
+                       claim("shared", space_, ask("c", selectors=cel(
+                           f"device.attributes['{driver}'].gen < 3")))]},
+            {"apply": [pod(name, space_, template="t") for name in names]},
+            {"apply": [pod(name, space_, claim="shared") for name in users]},
+            {"wait": 30},
+            {"delete": f"pod/{space_}/{names[0]}"},
+            {"wait": 120},
+            {"apply": [later]},
+            {"apply": [pod(new("late"), space_, template="t")]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
 INVENTED = (
     cordoned_node_has_the_only_device,
     quota_leaves_no_claim,

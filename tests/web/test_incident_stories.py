@@ -110,3 +110,15 @@ async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make
         clicks = await clicks_to_the_cause(server, names_the_cause)
     assert clicks is not None
     assert clicks <= CLICKS_MAX
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_nothing_is_wrong_in_a_healthy_cluster(seed):
+    made = invented.healthy(invented.Names(seed))
+    async with serving(store=await stored(made.incident())) as server:
+        history = "/redra/v1/histories/default"
+        found = await server.get(f"{history}/findings")
+        assert found["items"] == []
+        assert (await server.get(f"{history}/scan"))["items"] == []
+        pods = (await server.get("/api/v1/pods"))["items"]
+    assert [bool(pod["spec"].get("nodeName")) for pod in pods] == [True] * 6
