@@ -1,6 +1,6 @@
 """The timeline of a history, folded from its log."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import anyio.lowlevel
@@ -113,7 +113,7 @@ class TimelineReader:
         """The rows up to the present end of the history that were not given before."""
         return [row async for page in self.pages() for row in page]
 
-    async def pages(self) -> AsyncIterator[list[Row]]:
+    async def pages(self) -> AsyncGenerator[list[Row], None]:
         """The same rows, those of each page of events by themselves; a page may have none."""
         head = await self._log.head(self._info.id)
         while self.revision < head.revision:

@@ -1,5 +1,6 @@
 """What a shell completes, asked of a real bash; long answers and their pager, on a terminal."""
 
+import json
 import os
 import pty
 import shutil
@@ -112,10 +113,35 @@ def test_server_is_asked_for_what_has_come_since(tmp_path: Path, folder: Path) -
         server.end()
 
 
+ODD = ["x\\`touch made`", "$(touch made)", "a;touch made", "a b", "a'b", "a\nb", "-o", "a&b", "a)"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_names_that_mean_something_to_a_shell_are_not_offered(shell: str, tmp_path: Path) -> None:
+    """Scripts of shells evaluate what they are offered, and a recording names objects at will."""
+    known = {"prod": {"pods": [f"default/{name}" for name in (*ODD, "web-1")]}, "a`b`": {}}
+    (tmp_path / "names.json").write_text(json.dumps(known))
+    words = "redra why --history prod pod/"
+    line = {"bash": {"COMP_WORDS": words, "COMP_CWORD": "4"}}.get(
+        shell, {"_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli"],
+        env={
+            **os.environ, **line, "REDRA_DATA": str(tmp_path), "PYTHONPATH": str(ROOT),
+            "_REDRA_COMPLETE": f"complete_{shell}",
+        },
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "web-1" in done.stdout
+    for sign in ("`", "$", ";", "made", "&", " b", "a)"):
+        assert sign not in done.stdout.replace("web-1", "")
+
+
 def test_what_goes_wrong_completes_nothing(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").symlink_to(folder / "bin")
     (tmp_path / ".redra").mkdir()
-    for text in ("{", "[]", '{"prod": 3}', '{"prod": {"pods": "x"}}'):
+    for text in ("{", "[" * 200_000, "[]", '{"prod": 3}', '{"prod": {"pods": "x"}}'):
         (tmp_path / ".redra" / "names.json").write_text(text)
         assert set(completed(tmp_path, "redra", "why", "--history", "prod", "pod/")) <= {"pod/"}
 
@@ -166,6 +192,7 @@ def test_pager_is_used_on_a_terminal_alone(folder: Path) -> None:
         ((), {"PAGER": "cat"}),
         ((), {"PAGER": mark, "REDRA_PAGER": ""}),
         ((), {"PAGER": "/no/such/program"}),
+        ((), {"PAGER": "less '"}),
     ):
         shown = on_terminal(folder, *off, *words, **more)
         assert shown.replace("\r\n", "\n") == plain

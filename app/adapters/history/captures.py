@@ -33,11 +33,11 @@ _ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(slots=True)
 class _Collection:
-    """What is answered at one path: its records, and the objects that are there."""
+    """What is answered at one path: its records. The objects are those of all its versions."""
 
     api_version: str
     kind: str
-    objects: dict[ObjectKey, bytes] = field(default_factory=dict)
+    objects: dict[ObjectKey, bytes]
     seqs: list[int] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -61,6 +61,7 @@ class CaptureWriter:
         self._archive = zipfile.ZipFile(self._records, "w", allowZip64=True)
         self._compress = zstandard.ZstdCompressor().compress
         self._collections: dict[str, _Collection] = {}
+        self._objects: dict[tuple[str, str], dict[ObjectKey, bytes]] = {}
         self._digest = b""
         self._count = self._left_out = 0
         self._is_listing = True
@@ -112,7 +113,8 @@ class CaptureWriter:
         path = f"/apis/{group}/{version}/{resource}" if group else f"/api/{version}/{resource}"
         collection = self._collections.get(path)
         if collection is None:
-            collection = _Collection(api_version, json_tree.text(tree, "kind"))
+            objects = self._objects.setdefault((group, resource), {})
+            collection = _Collection(api_version, json_tree.text(tree, "kind"), objects)
             self._collections[path] = collection
         return path, collection
 
@@ -120,17 +122,23 @@ class CaptureWriter:
         """A list of each path, with the objects that are there now."""
         moment = timestamps.micro_text(time)
         for path, collection in sorted(self._collections.items()):
+            # An object is listed once, at the path of the version that it was last written with.
+            bodies = [
+                body
+                for _, body in sorted(collection.objects.items())
+                if _api_version(body) == collection.api_version
+            ]
             body: JsonObject = {
                 "apiVersion": collection.api_version,
                 "kind": f"{collection.kind}List",
                 "metadata": {},
-                "items": [msgspec.Raw(body) for _, body in sorted(collection.objects.items())],
+                "items": [msgspec.Raw(body) for body in bodies],
             }
             number = len(collection.seqs) + len(collection.watched_seqs)
             self._put(path, number, moment, msgspec.json.encode(body))
             collection.seqs.append(number)
             collection.times.append(moment)
-            collection.counts.append(len(collection.objects))
+            collection.counts.append(len(bodies))
 
     def _put(self, path: str, number: int, moment: str, body: bytes, type_: str = "") -> None:
         """Write one record."""
@@ -201,3 +209,14 @@ class CaptureWriter:
         finally:
             self._records.close()
         return {"records": self._count, writers.LEFT_OUT: self._left_out}
+
+
+class _Head(msgspec.Struct, frozen=True):
+    api_version: str = msgspec.field(name="apiVersion", default="")
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def _api_version(body: bytes) -> str:
+    return _head.decode(body).api_version

@@ -8,7 +8,7 @@ records up to those losses. The native bundle, which loses nothing, has a module
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from urllib.parse import quote
 
 import msgspec
 
@@ -37,6 +37,7 @@ WATCH_TYPES = {
 
 
 _REFUSED_FROM = 400
+_IN_MEMORY_BYTES_MAX = 64 * 1024
 
 LEFT_OUT = "leftOut"
 """How many events a form has no place for, in what `finish` returns."""
@@ -136,7 +137,8 @@ class WatchWriter:
                     is_listing = self._is_listing[place]
                     file.write(_bookmark(last, last.revision, marks if is_listing else {}))
                     group, resource = place
-                    name = f"{resource}.{group}" if group else resource
+                    # Names of kinds come out of recordings, where they can be any text.
+                    name = quote(f"{resource}.{group}" if group else resource, safe="")
                     lines += file.finish(folder / f"{name}.jsonl")
         except OSError as problem:
             raise unwritable(self._path, problem) from problem
@@ -182,7 +184,8 @@ class _PendingFile:
     """Bytes that become a file at once or not at all."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `finish`
+        # In memory while it is small: a recording may have more kinds than a process has files.
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES_MAX)  # noqa: SIM115  see finish
         self._lines = 0
 
     def write(self, content: bytes) -> None:

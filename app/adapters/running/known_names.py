@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from app.adapters import whole_files
 
 FILE = "names.json"
@@ -22,20 +24,11 @@ Names = Mapping[str, Mapping[str, Sequence[str]]]
 
 def read(folder: Path) -> dict[str, dict[str, list[str]]]:
     """What is known; nothing where there is no such file."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         path = folder / FILE
         if path.stat().st_size <= _BYTES_MAX:
-            tree = json.loads(path.read_bytes())
-            if isinstance(tree, dict):
-                return {str(name): _kinds(kinds) for name, kinds in tree.items()}
+            return msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[str]]])
     return {}
-
-
-def _kinds(tree: object) -> dict[str, list[str]]:
-    kinds = tree.items() if isinstance(tree, dict) else ()
-    return {
-        str(kind): [str(name) for name in names] for kind, names in kinds if isinstance(names, list)
-    }
 
 
 def keep_histories(folder: Path, histories: Sequence[str]) -> None:

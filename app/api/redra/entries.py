@@ -6,6 +6,7 @@ happened since. An answer without that line has broken off.
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 import anyio
 import msgspec
@@ -23,7 +24,7 @@ _FOLLOW_SECONDS = 60.0
 
 
 class EntriesApi:
-    """Answers with timelines, a bounded number at a time; no answer is held whole.
+    """Answers with timelines, which a bounded number at a time read; no answer is held whole.
 
     A page of the log is read for each chunk. What is asked for by name is looked for first, so that
     an unknown name is refused before the first line.
@@ -74,6 +75,11 @@ class EntriesApi:
                 break
         return count
 
+    async def _next(self, pages: AsyncGenerator[list[Row], None]) -> list[Row] | None:
+        """The rows of the next page; None after the last one."""
+        async with self._turns:
+            return await anext(pages, None)
+
     async def _sent(
         self,
         asked: Asked,
@@ -85,8 +91,9 @@ class EntriesApi:
         encoder = msgspec.json.Encoder()
         yield encoder.encode_lines([{"doubts": msgspec.to_builtins(doubts)}])
         count = 0
-        async with self._turns:
-            async for page in reader.pages():
+        async with aclosing(reader.pages()) as pages:
+            # A turn is for reading a page: who takes the lines slowly keeps nobody waiting.
+            while (page := await self._next(pages)) is not None:
                 rows = shown(_seen(asked, page), wanted)
                 skipped = min(left_out, len(rows))
                 left_out -= skipped

@@ -5,6 +5,7 @@ have left in the folder. No database is started, and whatever goes wrong complet
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 500
 """Words that are offered at once."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9._:/@~+-]+")
+"""Words that mean themselves in every shell. Names come out of recordings, where they can be any
+text, and scripts of shells evaluate what they are offered."""
 
 KINDS = {
     "pod": "pods",
@@ -69,7 +74,7 @@ def _offered(complete: "Callable[[Any, str], Iterator[str]]", ctx: Any, incomple
     # A server that is gone, a folder that others own, settings that are wrong: nothing to offer.
     with suppress(RedraError, OSError, ValueError, LookupError, TypeError):
         for word in complete(ctx, incomplete):
-            if word.startswith(incomplete):
+            if word.startswith(incomplete) and _PLAIN.fullmatch(word):
                 words.append(word)
             if len(words) == SHOWN_MAX:
                 break

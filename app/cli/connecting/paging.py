@@ -73,5 +73,8 @@ def _program(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     from app.settings import pager
 
     text, environment = pager()
-    program = shlex.split(text)
+    try:
+        program = shlex.split(text)
+    except ValueError:
+        program = []
     return ([] if program in ([], ["cat"]) else program), environment

@@ -13,12 +13,17 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.history.writers import AuditWriter, DumpWriter, WatchWriter
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.domain.errors import InputError
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import Draft, Event, EventType, ObjectKey, Revision, Stamp, chain
+from app.domain.log.event import GENESIS, Actor
 from app.domain.log.records import IMPORTER_USER
+from app.domain.values.timestamps import Instant
 from app.service import exporting, importing
 from app.service.importing import ImportOptions
+from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
 
 RECORDING = Path(__file__).parents[3] / "examples/recordings/maintenance"
+
+ODD_NAMES = ("../../evil", "/etc/evil", "..", "a/b", "%2e%2e")
 
 COURSES = {"audit.log": AuditWriter, "watch": WatchWriter, "capture.kshrk": CaptureWriter}
 
@@ -152,3 +157,59 @@ async def test_place_where_nothing_can_be_written_is_refused_and_nothing_is_left
     with pytest.raises(InputError, match="cannot be written"):
         await exported(log, tmp_path / "file" / name, writer)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+async def test_streams_stay_in_their_folder_whatever_kinds_are_called(tmp_path):
+    lines = [
+        audit("create", tree(type_, f"c{n}", rv=n + 1), second=n, type_=type_)
+        for n, type_ in enumerate(
+            [CLAIMS, *((group, "v1", name, "Odd") for group in ("x.io", "") for name in ODD_NAMES)]
+        )
+    ]
+    log, events = await imported(write_lines(tmp_path / "audit.log", lines), "prod")
+    assert {event.key.resource for event in events} >= {*ODD_NAMES}
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    before = set(tmp_path.rglob("*"))
+    await exported(log, folder / "watch", WatchWriter)
+    made = set(tmp_path.rglob("*")) - before
+    assert made == {folder / "watch", *(folder / "watch").iterdir()}
+    assert len(made) == 2 + 2 * len(ODD_NAMES)
+
+
+async def test_capture_ends_with_each_object_once_whatever_versions_it_was_written_with(tmp_path):
+    older = {**tree(CLAIMS, "gone", rv=1), "apiVersion": "resource.k8s.io/v1beta1"}
+    kept = {**tree(CLAIMS, "kept", rv=2), "apiVersion": "resource.k8s.io/v1beta1"}
+    trees = [older, kept, tree(CLAIMS, "kept", rv=3), tree(CLAIMS, "gone", rv=4)]
+    verbs = ["create", "create", "update", "delete"]
+    previous, events = GENESIS, []
+    kinds = {"create": "OBJECT_CREATED", "update": "OBJECT_UPDATED", "delete": "OBJECT_DELETED"}
+    for number, (verb, each) in enumerate(zip(verbs, trees, strict=True), start=1):
+        draft = Draft(
+            type=EventType[kinds[verb]],
+            key=ObjectKey("resource.k8s.io", "resourceclaims", "d", each["metadata"]["name"]),
+            uid=each["metadata"]["uid"],
+            tree=each,
+            stamp=Stamp(time=Instant(number), actor=Actor(user="u"), verb=verb),
+        )
+        events.append(chain.seal(draft, Revision(number), previous))
+        previous = events[-1].hash
+    writer = CaptureWriter(tmp_path / "capture.kshrk")
+    writer.write(events)
+    writer.finish({})
+    with open_history([tmp_path / "capture.kshrk"], ReadOptions()) as source:
+        records = list(source.records())
+    assert [record.op for record in records].count("DELETED") == 1
+    lists: dict[str, list[str]] = {}
+    unpack = zstandard.ZstdDecompressor().decompressobj
+    with zipfile.ZipFile(tmp_path / "capture.kshrk") as archive:
+        for name in archive.namelist():
+            if "/records/" in name:
+                record = msgspec.json.decode(unpack().decompress(archive.read(name)))
+                if "event_type" not in record:
+                    items = record["response_body"]["items"]
+                    lists[record["api_path"]] = [item["metadata"]["name"] for item in items]
+    assert lists == {
+        "/apis/resource.k8s.io/v1/resourceclaims": ["kept"],
+        "/apis/resource.k8s.io/v1beta1/resourceclaims": [],
+    }
