@@ -7,6 +7,7 @@ that is no mapping.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -100,13 +101,14 @@ def _split_odd(form: Any, part: Raw) -> Any:
             parts[field.name] = inner
         elif field.type is not str:
             parts[field.name] = _split_odd(field.type, inner)
-        elif isinstance(text := _value(inner), str):
-            parts[field.name] = text
+        else:
+            with suppress(msgspec.ValidationError):
+                parts[field.name] = _text(inner)
     return form(**parts)
 
 
 _mapping = msgspec.json.Decoder(dict[str, Raw]).decode
-_value = msgspec.json.Decoder().decode
+_text = msgspec.json.Decoder(str).decode
 
 of_pod = _splitter(RawPod)
 of_claim = _splitter(RawClaim)
