@@ -220,6 +220,11 @@ def test_questions_in_sql_may_be_of_one_history(data: Path) -> None:
         assert json.loads(both[1]) == [{"name": "other"}]
         code, _, error = redra("sql", "EXPLAIN SELECT 1", "--history", "prod", data=data)
         assert (code, "for SELECT, VALUES, TABLE and WITH alone" in error) == (2, True)
+        for table in ("public.histories", 'PUBLIC . "histories"', '"public".histories'):
+            words = ("sql", f"SELECT count(*) FROM {table}", "--history", "prod")
+            code, out, error = redra(*words, data=data)
+            assert (code, out) == (2, "")
+            assert "has the rows of all histories" in error
         code, _, error = redra("sql", "SELECT 1", "--history", "nowhere", data=data)
         assert (code, "there is no history 'nowhere'" in error) == (2, True)
     finally:

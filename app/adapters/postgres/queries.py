@@ -61,6 +61,12 @@ def of_history(text: str, info: HistoryInfo, schema: str) -> str:
             place="--history",
             cure="leave it out, and compare the column history",
         )
+    if re.search(rf'\b{schema}"?\s*\.', text, re.IGNORECASE):
+        raise InputError(
+            f"a table that is named with its schema ({schema}.…) has the rows of all histories",
+            place="--history",
+            cure=f"leave {schema} out",
+        )
     name = "'" + info.name.replace("'", "''") + "'"
     parts = []
     for relation in reader.relations():
