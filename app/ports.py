@@ -150,9 +150,12 @@ class EventLog(Protocol):
         ...
 
     async def keys(
-        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int
+        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
     ) -> list[ObjectKey]:
-        """The keys of a kind (group, resource) that events up to `until` are about, sorted."""
+        """The keys of a kind (group, resource) that events up to `until` are about, sorted.
+
+        Those of one name alone, unless it is empty.
+        """
         ...
 
     async def objects_at(

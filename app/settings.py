@@ -329,9 +329,7 @@ class Settings:
     capacity_steps_max: int = setting(5_000, ge=1, description="Steps in search of a largest claim")
 
     # Differences
-    diff_events_max: int = setting(
-        500_000, ge=1, description="Events of one history that `redra diff` compares"
-    )
+    diff_events_max: int = setting(500_000, ge=1, description="Events of a history in `redra diff`")
     diff_explained_max: int = setting(
         1_000, ge=0, description="Differences that are followed to where the reasons part"
     )
@@ -404,9 +402,7 @@ class Settings:
     )
     report_rows_max: int = setting(500, ge=1, description="Rows of the timeline in a report")
     report_bytes_max: int = setting(5_000_000, ge=500_000, description="Size of a report")
-    trace_entries_max: int = setting(
-        200_000, ge=1, description="Events in a trace for Perfetto, the newest ones"
-    )
+    trace_entries_max: int = setting(200_000, ge=1, description="Newest events in a Perfetto trace")
     timeline_scanned_max: int = setting(
         30_000, ge=1, description="Entries that are looked at for one page of a timeline"
     )
@@ -424,6 +420,10 @@ class Settings:
     explain_quirk_nodes_max: int = setting(
         8, ge=0, description="Nodes of one question on which upstream's defects are repaired"
     )
+    explain_names_max: int = setting(5_000, ge=1, description="Names read to find a mistaken one")
+    explain_names_compared_max: int = setting(200, ge=1, description="Of these, those compared")
+    explain_places_max: int = setting(20, ge=1, description="Namespaces searched for a name")
+    explain_histories_max: int = setting(50, ge=0, description="Other histories searched for it")
     help_nodes_max: int = setting(20, ge=1, description="Nodes on which helpful changes are tried")
     help_changes_max: int = setting(2, ge=1, le=4, description="Changes that are tried together")
     help_tries_max: int = setting(300, ge=1, description="Changes tried on one node")

@@ -6,8 +6,10 @@ uses what is folded on the way, so that an event is judged by the state that it 
 """
 
 import difflib
+import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
@@ -20,6 +22,9 @@ from projections.timeline import Entry
 
 NEAREST_MAX = 3
 """Names that are offered instead of an unknown one."""
+
+COMPARED_MAX = 200
+"""Names that are compared letter by letter with an unknown one; see the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,11 +270,30 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"do you mean {' or '.join(names)}?" if names else ""
 
 
-def alike(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that look most like one, at most NEAREST_MAX."""
+def alike(name: str, known: Iterable[str], *, compared_max: int = COMPARED_MAX) -> list[str]:
+    """The known names that look most like one, at most NEAREST_MAX.
+
+    At most `compared_max` are compared letter by letter: of more, those of the same letters, then
+    those that begin alike for longest and are of nearly the same length.
+    """
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=NEAREST_MAX, cutoff=0.5)
-    return close or sorted(one for one in names if name.lower() in one.lower())[:NEAREST_MAX]
+    compared = _likeliest(name, names, compared_max) if len(names) > compared_max else names
+    close = difflib.get_close_matches(name, compared, n=NEAREST_MAX, cutoff=0.5)
+    return close or heapq.nsmallest(
+        NEAREST_MAX, (one for one in names if name.lower() in one.lower())
+    )
+
+
+def _likeliest(name: str, names: Iterable[str], count: int) -> list[str]:
+    letters = sorted(name)
+
+    def unlikeness(other: str) -> tuple[bool, int, int]:
+        is_same = len(other) == len(name) and sorted(other) == letters
+        pairs = zip(name, other, strict=False)
+        begins = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return not is_same, -begins, abs(len(other) - len(name))
+
+    return heapq.nsmallest(count, names, key=unlikeness)
 
 
 def _is_device(wanted: str, device: str) -> bool:

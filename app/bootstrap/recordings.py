@@ -155,7 +155,7 @@ async def _keep_names(store: Store, settings: Settings, info: HistoryInfo, until
         return
     names: dict[str, list[str]] = {}
     for kind in _COMPLETED:
-        keys = await store.log.keys(info.id, kind, until=until, limit=_NAMES_MAX)
+        keys = await store.log.keys(info.id, kind, until=until, limit=_NAMES_MAX, name="")
         names[kind[1]] = ["/".join(filter(None, (key.namespace, key.name))) for key in keys]
     known_names.keep_objects(settings.data, info.name, names)
 

@@ -270,13 +270,20 @@ async def test_keys_of_a_kind_are_all_that_events_are_about(open_stores: OpenSto
         await stores.log.append(history, expected=Head(), events=events)
         kind = (one.group, one.resource)
 
-        async def keys(until: int, limit: int = 9) -> list[ObjectKey]:
-            return await stores.log.keys(history, kind, until=Revision(until), limit=limit)
+        async def keys(
+            until: int, limit: int = 9, name: str = "", of: tuple[str, str] = kind
+        ) -> list[ObjectKey]:
+            till = Revision(until)
+            return await stores.log.keys(history, of, until=till, limit=limit, name=name)
 
         assert await keys(9) == sorted([one, other, placed])
         assert await keys(3) == sorted([one, placed])
         assert await keys(9, 1) == sorted([one, other, placed])[:1]
-        assert await stores.log.keys(history, ("", "nodes"), until=Revision(9), limit=9) == []
+        assert await keys(9, name="a") == sorted([one, placed])
+        assert await keys(1, name="a") == [one]
+        assert await keys(9, 1, name="ab") == [other]
+        assert await keys(9, name="b") == []
+        assert await keys(9, of=("", "nodes")) == []
 
 
 async def _fill(stores, history: HistoryId) -> None:

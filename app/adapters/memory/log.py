@@ -237,12 +237,14 @@ class MemoryLog:
         return events[max(0, end - limit) : end][::-1]
 
     async def keys(
-        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int
+        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
     ) -> list[ObjectKey]:
-        """The keys of a kind, sorted."""
+        """The keys of a kind, or those of one name if it is not empty, sorted."""
         by_key = self._store.history(history).by_key
         known = (key for key, events in by_key.items() if events and events[0].revision <= until)
-        return sorted(key for key in known if (key.group, key.resource) == kind)[:limit]
+        return sorted(
+            key for key in known if (key.group, key.resource) == kind and name in ("", key.name)
+        )[:limit]
 
     async def objects_at(
         self,

@@ -301,13 +301,13 @@ class PostgresLog:
         return [rows_of.event(row) for row in rows]
 
     async def keys(
-        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int
+        self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
     ) -> list[ObjectKey]:
-        """The keys of a kind, sorted."""
+        """The keys of a kind, or those of one name if it is not empty, sorted."""
         rows: list[asyncpg.Record] = []
         async with self._database.connection() as connection:
             for part in await self._line(connection, history):
-                wanted = (part.history, *kind, min(until, part.until), limit)
+                wanted = (part.history, *kind, min(until, part.until), limit, name)
                 rows += await connection.fetch(statements.KEYS, *wanted)
         return sorted({ObjectKey(*row) for row in rows})[:limit]
 

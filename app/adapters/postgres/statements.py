@@ -226,9 +226,13 @@ ORDER BY revision DESC LIMIT $7
 KEYS = """
 SELECT DISTINCT "group", resource, namespace, name FROM log_events
 WHERE history = $1 AND "group" = $2 AND resource = $3 AND revision <= $4
+AND ($6 = '' OR name = $6)
 ORDER BY "group", resource, namespace, name LIMIT $5
 """
-"""What a kind has ever had; for who has mistaken a name: it looks at every event of the kind."""
+"""What a kind has ever had, or has had of one name; for who has mistaken a name or a namespace.
+
+It looks at every event of the kind.
+"""
 
 
 def objects_at(*, by_group: bool, by_resource: bool) -> str:

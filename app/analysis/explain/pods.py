@@ -53,6 +53,10 @@ class ExplainBounds:
     help_nodes_max: int = 20
     help_changes_max: int = 2
     help_tries_max: int = 300
+    names_max: int = 5_000
+    names_compared_max: int = 200
+    places_max: int = 20
+    histories_max: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

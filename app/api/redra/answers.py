@@ -147,6 +147,7 @@ class Answers:
                 sight=Sight(
                     reads_events=reader.sees_all(api_resources.EVENTS, key.namespace or "default"),
                     sees=reader.sees_event,
+                    sees_key=reader.sees,
                 ),
             )
             return await explainer.why(question)
@@ -161,7 +162,7 @@ class Answers:
             rules=scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,
-            sight=Sight(sees=reader.sees_event),
+            sight=Sight(sees=reader.sees_event, sees_key=reader.sees),
         )
 
     async def attempts(self, asked: Asked) -> AttemptList:

@@ -1,33 +1,63 @@
 """Where else an object is that a history lacks, for who has mistaken the history."""
 
+from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import key_of
+from app.analysis.explain.reasons import NAMES_MAX
 from app.api.redra.answers import Asked, question_of
 from app.domain.errors import NotFound
-from app.service.explaining.explainer import NAMES_MAX
+from app.domain.log import HistoryInfo, ObjectKey
+from app.ports import EventLog
 from app.service.histories import Histories
 
 
-async def named(problem: NotFound, asked: Asked, histories: Histories) -> NotFound:
+async def named(
+    problem: NotFound, asked: Asked, histories: Histories, bounds: ExplainBounds
+) -> NotFound:
     """The problem with the names of other histories that have, or had, what the question is about.
 
-    What is missing may be something else, such as the node that a question is confined to.
+    What is missing may be something else, such as the node that a question is confined to. At most
+    `histories_max` others are asked, until more than can be named have it.
     """
     key = key_of(question_of(asked))
     if problem.resource != key.resource or problem.name not in ("", key.name):
         return problem
     names: list[str] = []
-    log = asked.runtime.log
-    for other in await histories.all():
-        if other.id != asked.runtime.info.id:
-            until = (await log.head(other.id)).revision
-            if await log.read_object(other.id, key, until=until, limit=1):
-                names.append(other.name)
-            elif key.namespace:
-                kind = (key.group, key.resource)
-                known = await log.keys(other.id, kind, until=until, limit=NAMES_MAX)
-                places = [each.namespace for each in known if each.name == key.name]
-                names += [f"{other.name} (in namespace {place})" for place in places]
+    others = [each for each in await histories.all() if each.id != asked.runtime.info.id]
+    asked_of = others[: bounds.histories_max]
+    for number, other in enumerate(asked_of, 1):
+        if place := await _place(asked.runtime.log, other, key, bounds.places_max):
+            names.append(place)
+        if len(names) > NAMES_MAX:
+            is_all = number == len(others)
+            break
+    else:
+        is_all = len(asked_of) == len(others)
     if not names:
         return problem
-    text = f"{problem.message}; history {', '.join(names)} has it"
+    text = f"{problem.message}; history {_listed(names, is_all=is_all)} has it"
     return NotFound(text, resource=problem.resource)
+
+
+async def _place(log: EventLog, other: HistoryInfo, key: ObjectKey, places_max: int) -> str:
+    """The name of a history that has an object, with the namespaces if they are others."""
+    until = (await log.head(other.id)).revision
+    if await log.read_object(other.id, key, until=until, limit=1):
+        return other.name
+    if not key.namespace:
+        return ""
+    kind = (key.group, key.resource)
+    known = await log.keys(other.id, kind, until=until, limit=places_max, name=key.name)
+    if not known:
+        return ""
+    noun = "namespace" if len(known) == 1 else "namespaces"
+    places = _listed([each.namespace for each in known], is_all=len(known) < places_max)
+    return f"{other.name} (in {noun} {places})"
+
+
+def _listed(names: list[str], *, is_all: bool) -> str:
+    """The first names, and how many more there are; at least so many if not all were asked for."""
+    shown = ", ".join(names[:NAMES_MAX])
+    left = len(names) - NAMES_MAX
+    if left <= 0:
+        return shown
+    return f"{shown} and {'' if is_all else 'at least '}{left} more"

@@ -347,7 +347,8 @@ class RedraApi:
         except NotFound as problem:
             if not self._authorizer.is_unlimited(asked.actor):
                 raise
-            raise await elsewhere.named(problem, asked, self._histories) from problem
+            bounds = self._limits.explain
+            raise await elsewhere.named(problem, asked, self._histories, bounds) from problem
 
     async def _findings(self, asked: Asked) -> Response:
         return _encoded(await self.answers.findings(asked))

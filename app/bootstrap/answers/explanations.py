@@ -18,6 +18,10 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
         help_nodes_max=settings.help_nodes_max,
         help_changes_max=settings.help_changes_max,
         help_tries_max=settings.help_tries_max,
+        names_max=settings.explain_names_max,
+        names_compared_max=settings.explain_names_compared_max,
+        places_max=settings.explain_places_max,
+        histories_max=settings.explain_histories_max,
     )
 
 

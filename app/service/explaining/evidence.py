@@ -33,11 +33,12 @@ class Sight:
     """What a reader of reasons may see beyond what reasons are worked out from.
 
     `reads_events` says whether Event objects about the subject; without, nothing is taken from
-    them. `sees` says whether an event of the log.
+    them. `sees` says whether an event of the log, `sees_key` whether an object.
     """
 
     reads_events: bool = True
     sees: Callable[[Event], bool] = lambda _: True
+    sees_key: Callable[[ObjectKey], bool] = lambda _: True
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

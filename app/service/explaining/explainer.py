@@ -1,6 +1,10 @@
 """One question about one history: which answer it gets, and what is doubtful about it."""
 
 from dataclasses import replace
+from functools import partial
+
+import anyio.lowlevel
+import anyio.to_thread
 
 from app.analysis import scope
 from app.analysis.blast.compare import BlastBounds
@@ -23,8 +27,8 @@ from app.service import recorded_doubts
 from app.service.explaining import claims, disruption, hardware, pods
 from app.service.explaining.evidence import EVENTS_MAX, Evidence, Sight, ViewsAt, body
 
-NAMES_MAX = 20_000
-"""Names of a kind among which one is looked for that somebody may have meant."""
+KEYS_AT_ONCE = 50
+"""Keys that are judged by the reader's rights before others are answered."""
 
 
 class Explainer:
@@ -186,7 +190,7 @@ class Explainer:
         others = sorted(
             other.namespace
             for other in evidence.views.objects.keys(key.group, key.resource)
-            if other.name == key.name
+            if other.name == key.name and evidence.sight.sees_key(other)
         )
         if others:
             return f"; there is one in namespace {listed(others, len(others))}"
@@ -194,23 +198,37 @@ class Explainer:
 
     async def _gone_elsewhere(self, key: ObjectKey, until: Revision) -> str:
         """One of that name that was in another namespace, else names that look like it."""
-        evidence = self._evidence
-        kind = (key.group, key.resource)
-        known = await evidence.log.keys(evidence.info.id, kind, until=until, limit=NAMES_MAX)
-        for other in known:
-            if other.name == key.name and (last := await self._last(other, until)) is not None:
+        bounds = self._evidence.bounds
+        for other in (await self._known(key, until, name=key.name))[: bounds.places_max]:
+            if (last := await self._last(other, until)) is not None:
                 if last.type is EventType.OBJECT_DELETED:
                     ended = f"until revision {last.revision}"
                 else:
                     ended = f"at revision {last.revision}"
                 return f"; there was one in namespace {other.namespace} {ended}"
-        places = {other.name: other for other in known}
+        places = {other.name: other for other in await self._known(key, until)}
+        # Long names take milliseconds each to compare: not in the loop that answers everybody.
+        work = partial(scope.alike, key.name, places, compared_max=bounds.names_compared_max)
         alike = [
             f"{name} in namespace {places[name].namespace}" if places[name].namespace else name
-            for name in scope.alike(key.name, places)
+            for name in await anyio.to_thread.run_sync(work)
             if await self._last(places[name], until) is not None
         ]
         return f"; do you mean {' or '.join(alike)}?" if alike else ""
+
+    async def _known(self, key: ObjectKey, until: Revision, *, name: str = "") -> list[ObjectKey]:
+        """The keys of the kind, or those of one name, that the reader may see; gives way."""
+        evidence = self._evidence
+        kind = (key.group, key.resource)
+        most = evidence.bounds.names_max
+        known = await evidence.log.keys(evidence.info.id, kind, until=until, limit=most, name=name)
+        seen = []
+        for number, other in enumerate(known, 1):
+            if evidence.sight.sees_key(other):
+                seen.append(other)
+            if number % KEYS_AT_ONCE == 0:
+                await anyio.lowlevel.checkpoint()
+        return seen
 
     async def _last(self, key: ObjectKey, until: Revision) -> Event | None:
         """The last event about an object that the reader may see."""

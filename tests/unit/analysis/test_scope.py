@@ -1,9 +1,11 @@
 """Which entries of a timeline are in a scope, on a cluster with two namespaces and two nodes."""
 
+import difflib
 from typing import Any
 
 import pytest
 
+from app.analysis import scope
 from app.analysis.scope import Scope
 from app.domain.errors import InputError
 from app.domain.values import moments
@@ -108,3 +110,23 @@ async def test_unknown_name_is_refused_with_the_nearest(wanted: dict[str, Any], 
     with pytest.raises(InputError) as refused:
         await told(**wanted)
     assert text in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "meant", ["trainer-0712-x7k2p", "trainer-0712-x7pk2", "rtainer-0712-x7kp2"]
+)
+def test_of_very_many_names_the_likeliest_are_compared(
+    meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+    compare = difflib.get_close_matches
+
+    def counted(word: str, known: list[str], **how: Any) -> list[str]:
+        compared.append(len(known))
+        return compare(word, known, **how)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    names = [f"worker-{number:04}-{'x' * 200}" for number in range(3_000)]
+    assert scope.alike("trainer-0712-x7kp2", [*names, meant], compared_max=20) == [meant]
+    assert compared == [20]
+    assert scope.alike("0042", names, compared_max=20) == [names[42]]

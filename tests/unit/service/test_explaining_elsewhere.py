@@ -1,18 +1,34 @@
 """An object that one history lacks and another one has."""
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import msgspec
 import pytest
 
+from app.adapters.memory import MemoryLog
+from app.analysis.explain.pods import ExplainBounds
+from app.analysis.explain.questions import Question
 from app.bootstrap import stores
 from app.bootstrap.answers import served
 from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.stores import Store
+from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import NotFound
-from app.domain.log import Head
+from app.domain.log import Event, Head, ObjectKey
+from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service.explaining import Explainer
+from app.service.explaining.evidence import Sight
 from app.settings import Settings
 from tests.cluster import Cluster
+from tests.unit.service.test_explaining import views_up_to
+from tests.unit.service.test_replaying import history_of
+
+PLACES = [f"team-{number:03}" for number in range(60)]
+PORT_CALLS = ("head", "keys", "read", "read_object")
 
 
 async def test_object_of_another_history_is_said_to_be_there() -> None:
@@ -44,6 +60,140 @@ async def test_node_that_is_missing_is_not_taken_for_its_pod() -> None:
         await why(store, "here", kind="pod", name="web", node="nope")
     assert "nope" in refusal.value.message
     assert "has it" not in refusal.value.message
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each method of the log is called."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(*given: Any, **named: Any) -> Any:
+            counts[name] += 1
+            return await method(*given, **named)
+
+        return call
+
+    for name in PORT_CALLS:
+        monkeypatch.setattr(MemoryLog, name, counted(name, getattr(MemoryLog, name)))
+    return counts
+
+
+def everywhere(*names: str, gone: bool = False) -> Cluster:
+    """Pods of these names in each of PLACES."""
+    cluster = Cluster(namespaces=PLACES)
+    for place in PLACES:
+        for name in names:
+            cluster.pod(name, namespace=place)
+            if gone:
+                cluster.delete("pods", name, place, grace_seconds=0)
+    return cluster
+
+
+async def refused(events: Sequence[Event], name: str, sight: Sight, **bounds: int) -> str:
+    """What the refusal of a question about a pod of namespace default says."""
+    log, info = await history_of(events)
+    views = views_up_to(events, len(events))
+
+    async def views_at(_: int) -> Any:
+        return views
+
+    explainer = Explainer(
+        log,
+        info,
+        views,
+        CelCompiler(),
+        Profile(),
+        views_at=views_at,
+        bounds=ExplainBounds(**bounds),
+        sight=sight,
+    )
+    with pytest.raises(NotFound) as refusal:
+        await explainer.why(Question(kind="pod", namespace="default", name=name))
+    return refusal.value.message
+
+
+async def test_namespaces_that_the_reader_may_not_see_cost_nothing(calls: Counter[str]) -> None:
+    events = everywhere("web", gone=True).line.events
+    sight = Sight(sees_key=lambda key: key.namespace == PLACES[-1])
+    said = await refused(events, "web", sight)
+    assert f"; there was one in namespace {PLACES[-1]} until revision " in said
+    seen = calls["read_object"]
+    calls.clear()
+    nobody = Sight(sees_key=lambda _: False)
+    assert PLACES[0][:4] not in await refused(events, "web", nobody)
+    assert calls["read_object"] == seen - 1
+    calls.clear()
+    blind = Sight(sees=lambda _: False)
+    assert PLACES[0][:4] not in await refused(events, "web", blind, places_max=7)
+    # Seven places, and the one whose equal name looks alike.
+    assert calls["read_object"] == seen - 1 + 7 + 1
+    assert calls["keys"] == 2
+
+
+async def test_only_what_the_reader_may_see_is_offered() -> None:
+    events = everywhere("web").line.events
+    mine = Sight(sees_key=lambda key: key.namespace in ("default", PLACES[7]))
+    assert (await refused(events, "web", mine)).endswith(f"; there is one in namespace {PLACES[7]}")
+    hidden = Sight(sees_key=lambda key: key.namespace == "default")
+    assert (await refused(events, "web", hidden)).endswith(f"revision {len(events)}")
+    assert (await refused(events, "wep", hidden)).endswith(f"revision {len(events)}")
+    said = await refused(events, "wep", mine)
+    assert said.endswith(f"; do you mean web in namespace {PLACES[7]}?")
+
+
+async def test_names_that_are_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    keys = MemoryLog.keys
+
+    async def counted(log: MemoryLog, *given: Any, limit: int, **named: Any) -> list[ObjectKey]:
+        limits.append(limit)
+        return await keys(log, *given, limit=limit, **named)
+
+    monkeypatch.setattr(MemoryLog, "keys", counted)
+    said = await refused(everywhere("web").line.events, "wep", Sight(), names_max=11)
+    assert said.endswith(f"; do you mean web in namespace {PLACES[10]}?")
+    assert limits == [11, 11]
+
+
+async def test_very_many_histories_and_namespaces_make_a_short_answer(calls: Counter[str]) -> None:
+    store = stores.memory_store()
+    await begin(store, "empty", Cluster())
+    await begin(store, "wide", everywhere("web"))
+    with pytest.raises(NotFound) as refusal:
+        await why(store, "empty", kind="pod", name="web")
+    first = ", ".join(PLACES[:3])
+    wide = f"wide (in namespaces {first} and at least 17 more)"
+    assert refusal.value.message.endswith(f"; history {wide} has it")
+    for number in range(30):
+        await begin(store, f"with-{number:02}", with_pod("web"))
+    calls.clear()
+    with pytest.raises(NotFound) as refusal:
+        await why(store, "empty", kind="pod", name="web")
+    named = (
+        f"wide (in namespaces {first} and at least 17 more), with-00, with-01 and at least 1 more"
+    )
+    assert refusal.value.message.endswith(f"; history {named} has it")
+    assert calls["keys"] <= 3
+    for number in range(60):
+        await begin(store, f"a-{number:02}", Cluster())
+    with pytest.raises(NotFound) as refusal:
+        await why(store, "empty", kind="pod", name="web")
+    assert "has it" not in refusal.value.message
+    assert calls["keys"] <= 3 + 2 + 50
+
+
+def with_pod(name: str) -> Cluster:
+    """A pod in namespace default."""
+    cluster = Cluster()
+    cluster.pod(name)
+    return cluster
+
+
+async def begin(store: Store, name: str, cluster: Cluster) -> None:
+    """A history of what happened in a cluster."""
+    info = await store.log.create_history(name, seed=1, settings={}, created=Instant(0))
+    await store.log.append(info.id, expected=Head(), events=cluster.line.events)
 
 
 async def why(store: Store, history: str, **parameters: str) -> JsonObject:
