@@ -15,7 +15,7 @@ from app.analysis.diff.classes import Aspect, Class, Parted
 from app.analysis.diff.inputs import Change
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
-from app.analysis.replay.classes import Judgement, Reason
+from app.analysis.replay.classes import UNPROVED, Judgement
 from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject
 
@@ -48,7 +48,8 @@ class Proof:
     """What a difference was shown to come from, by runs: `settings` in words.
 
     With all of these as on the first side the pod fares as there. `is_minimal`: with one left out
-    it does not; `is_smallest`: no one setting does it alone where there are several.
+    it does not; `is_smallest`: no one setting does it alone where there are several. Without
+    settings the cause is unknown: with all of them as on the first side the pod does not fare so.
     """
 
     settings: tuple[str, ...]
@@ -66,6 +67,8 @@ class Proof:
     @property
     def text(self) -> str:
         """In a few words."""
+        if not self.settings:
+            return "something unknown: it shows with all settings as they were, too"
         listed = " and ".join(self.settings)
         if not self.is_minimal:
             return f"some of: {'; '.join(self.settings)}"
@@ -213,9 +216,11 @@ class _Linking:
 
 
 def prove(difference: Difference, proof: Proof) -> None:
-    """Note what runs have shown; settings in general as its root become those shown."""
+    """Note what runs have shown; settings in general as its root become those shown, if any."""
     difference.proof = proof
-    shown = Root(kind=RootKind.SETTINGS, name="; ".join(proof.settings), text=proof.text)
+    kind = RootKind.SETTINGS if proof.settings else RootKind.UNKNOWN
+    name = "; ".join(proof.settings) or kind.value
+    shown = Root(kind=kind, name=name, text=proof.text)
     difference.roots = [
         shown if root.kind is RootKind.SETTINGS else root for root in difference.roots
     ]
@@ -229,7 +234,7 @@ def judge(differences: Iterable[Difference], judged: Mapping[str, Judgement]) ->
     for difference in differences:
         course = difference.pair.a or difference.pair.b
         judgement = None if course is None else judged.get(course.uid)
-        if judgement is None or judgement.reason in (Reason.UNEXPLAINED, Reason.NOT_COMPARABLE):
+        if judgement is None or judgement.reason in UNPROVED:
             continue
         difference.roots = [_shown(judgement, root) for root in difference.roots]
 

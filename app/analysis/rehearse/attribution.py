@@ -28,6 +28,7 @@ class Attribution:
 
     With all of them as they were it does not show. `is_minimal`: with any of them left out it does,
     and where there are several, none of all settings does it alone as far as `is_smallest` says.
+    No settings: what it comes from is unknown, as it shows with all of them as they were, too.
     """
 
     settings: tuple[Setting, ...]
@@ -35,9 +36,17 @@ class Attribution:
     is_smallest: bool = True
 
 
+UNKNOWN = Attribution(settings=(), is_minimal=False, is_smallest=False)
+"""That no settings are behind a finding, as far as trials can tell."""
+
+
 @dataclass(slots=True)
 class SettingsSearch:
-    """The search over the settings that differ. `runs_max` bounds its trials."""
+    """The search over the settings that differ. `runs_max` bounds its trials.
+
+    The first trial has all settings as they were. It is no matter of course that it shows nothing:
+    the first world may be made in another way, or differ in what is no setting.
+    """
 
     settings: Sequence[Setting]
     findings: Sequence[Finding]
@@ -49,13 +58,18 @@ class SettingsSearch:
     def steps(self) -> Generator[frozenset[Setting], frozenset[Finding], None]:
         """Yields the settings to switch back, and is sent what shows in that world.
 
-        Afterwards `attributions` has every finding.
+        Afterwards `attributions` has every finding, or none where no trial may be made.
         """
         whole = tuple(self.settings)
-        self._shown[frozenset(whole)] = frozenset()
         self._shown[frozenset()] = frozenset(self.findings)
         for finding in self.findings:
-            self.attributions[finding] = yield from self._cut_down(finding, whole)
+            try:
+                is_theirs = yield from self._is_gone(finding, whole)
+            except _TooManyRunsError:
+                return
+            self.attributions[finding] = (
+                (yield from self._cut_down(finding, whole)) if is_theirs else UNKNOWN
+            )
 
     def _cut_down(
         self, finding: Finding, whole: tuple[Setting, ...]

@@ -50,6 +50,10 @@ class Reason(StrEnum):
     """It was done here after the moment up to which is compared, or is recorded after it."""
 
 
+UNPROVED = frozenset((Reason.UNEXPLAINED, Reason.NOT_COMPARABLE))
+"""The classes that say that nothing is shown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """The class of a difference, and what proves it or speaks against it."""

@@ -81,7 +81,7 @@ class Trials:
         return msgspec.structs.replace(self.after.info, settings=settings)
 
     def in_words(self, search: SettingsSearch) -> dict[Finding, Proof]:
-        """What was found, with what the settings were and would be."""
+        """What was found, with what the settings were and would be; no settings: unknown."""
         return {
             finding: Proof(
                 settings=attribution.words(cause.settings, *self._values()),
@@ -89,7 +89,6 @@ class Trials:
                 is_smallest=cause.is_smallest,
             )
             for finding, cause in search.attributions.items()
-            if cause.settings
         }
 
     def _values(self) -> tuple[Mapping[Setting, str], Mapping[Setting, str]]:

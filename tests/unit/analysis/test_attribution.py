@@ -10,13 +10,13 @@ import random
 import pytest
 
 from app.analysis.rehearse import attribution
-from app.analysis.rehearse.attribution import Attribution, Finding, SettingsSearch
+from app.analysis.rehearse.attribution import UNKNOWN, Attribution, Finding, SettingsSearch
 from tests import draws
 
 NAMES = ("quirk a", "quirk b", "rule c", "gate d", "gate e", "gate f", "profile")
 
 Needs = dict[Finding, list[frozenset[str]]]
-"""The sets each of which, as it was, is enough for the finding not to show."""
+"""The sets each of which, as it was, is enough for a finding not to show; none: it always does."""
 
 
 def searched(needs: Needs, names: tuple[str, ...], runs_max: int = 10_000) -> SettingsSearch:
@@ -27,7 +27,7 @@ def searched(needs: Needs, names: tuple[str, ...], runs_max: int = 10_000) -> Se
         back = next(steps)
         while True:
             assert back not in tried, "a world is run once"
-            assert back not in (frozenset(), frozenset(names)), "both worlds are known"
+            assert back, "the world to be explained is known"
             tried.add(back)
             back = steps.send(frozenset(f for f in needs if shows(needs[f], back)))
     except StopIteration:
@@ -85,8 +85,47 @@ def test_search_claims_nothing_that_was_not_tried(runs_max: int) -> None:
         if found.is_minimal and len(found.settings) < len(NAMES):
             assert frozenset(found.settings) in needs[finding]
     if runs_max == 0:
-        nothing = Attribution(settings=NAMES, is_minimal=False, is_smallest=False)
-        assert set(search.attributions.values()) == {nothing}
+        assert not search.attributions
+    if runs_max == 1:
+        some = Attribution(settings=NAMES, is_minimal=False, is_smallest=False)
+        assert set(search.attributions.values()) == {some}
+
+
+def test_the_only_setting_is_named_after_a_run_without_it() -> None:
+    theirs: Finding = ("pod", "theirs")
+    always: Finding = ("pod", "always")
+    search = searched({theirs: [frozenset(("quirk r5",))], always: []}, ("quirk r5",))
+    assert search.runs == 1
+    assert search.attributions == {theirs: Attribution(settings=("quirk r5",)), always: UNKNOWN}
+
+
+@pytest.mark.parametrize("count", range(len(NAMES) + 1))
+def test_what_shows_whatever_is_switched_back_comes_from_no_setting(count: int) -> None:
+    names = NAMES[:count]
+    always: Finding = ("text", "always")
+    search = searched({always: []}, names)
+    assert search.attributions == {always: UNKNOWN}
+    assert search.runs == min(count, 1), "one trial with all of them tells"
+    assert not UNKNOWN.is_minimal
+    assert not UNKNOWN.is_smallest
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_always_shows_is_kept_apart_from_the_rest(seed: int) -> None:
+    drawn = random.Random(seed)
+    needs: Needs = {
+        ("pod", str(number)): [frozenset(drawn.sample(NAMES, 2))] if drawn.random() < 0.5 else []
+        for number in range(8)
+    }
+    search = searched(needs, NAMES)
+    for finding, sets in needs.items():
+        expected = {frozenset(search.attributions[finding].settings)}
+        assert expected == ({frozenset()} if not sets else set(sets))
+        assert (search.attributions[finding] == UNKNOWN) is (not sets)
+
+
+def test_nothing_is_run_where_nothing_is_found() -> None:
+    assert searched({}, NAMES).runs == 0
 
 
 def test_one_setting_among_many_takes_few_runs() -> None:
