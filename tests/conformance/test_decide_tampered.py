@@ -155,6 +155,15 @@ async def test_wrong_clock_accuses_nobody_and_is_named(name, seed, tmp_path):
     unsure = [each for each in report.differences if each.reason == Reason.NOT_COMPARABLE]
     assert all("times contradict the order" in each.detail for each in unsure), told
     assert Loss.TIMES_CONTRADICT in {each.code for each in report.doubts}
+    assert report.to_json()["certainty"] == "unsure"
+
+
+async def test_wrong_clock_leaves_nothing_sure(tmp_path):
+    alterations = (subtle.bind_before_allocation, subtle.shift_clock_of_a_server)
+    report, told = await decide("e-taints", alterations, 1, tmp_path)
+    assert not report.differences, told
+    assert report.agreement is Agreement.PARTLY
+    assert report.to_json()["certainty"] == "unsure"
 
 
 @pytest.mark.parametrize(

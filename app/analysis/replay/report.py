@@ -13,6 +13,7 @@ from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sid
 from app.analysis.replay.traces import Trace
 from app.domain.log import Revision, doubts
 from app.domain.log.doubts import Doubt
+from app.domain.log.records import Loss
 from app.domain.values.json_tree import JsonObject
 
 LISTED_MAX = 1_000
@@ -112,9 +113,20 @@ class DecideReport:
         # What could not be done here follows from differences, where there are any. A plan that is
         # refused here writes nothing: where the recording has its writes, that is a difference.
         is_whole &= bool(classes) or not self.not_done.keys() - {REFUSED_PLAN}
-        if not is_whole or not doubts.is_sure(self.doubts):
+        if not is_whole or not self.is_sure:
             return Agreement.PARTLY
         return Agreement.PROVED if classes else Agreement.AGREES
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no doubt leaves open what was decided upon.
+
+        Where times contradict the order nobody knows which state a controller saw: that it comes to
+        the same here may be chance.
+        """
+        return doubts.is_sure(self.doubts) and all(
+            each.code != Loss.TIMES_CONTRADICT for each in self.doubts
+        )
 
     @property
     def explained(self) -> bool:
@@ -134,7 +146,7 @@ class DecideReport:
             "runsToProveClasses": self.runs,
             "violations": dict(sorted(self.violations.items())),
             "differences": [difference.to_json() for difference in self.differences],
-            "certainty": doubts.certainty(self.doubts),
+            "certainty": "sure" if self.is_sure else "unsure",
             "doubts": msgspec.to_builtins(self.doubts),
             "notComparable": dict(sorted(self.not_comparable.items())),
             "notDone": dict(sorted(self.not_done.items())),
