@@ -5,20 +5,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.handover import redaction
+from app.analysis.handover import places, redaction
 from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.objects import registry
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import Instant
 from tests.cluster import DRIVER, USER, Cluster, claim_spec
 from tests.command_line import redra
 from tests.simulation import planted_soak
+from tests.unit.objects import builders
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +36,7 @@ class Marks:
         self._numbers = count()
 
     def __call__(self) -> str:
-        self.all.append(f"zq{next(self._numbers):02}mark")
+        self.all.append(f"zq{next(self._numbers):05}mark")
         return self.all[-1]
 
     def left_in(self, content: bytes) -> Iterator[str]:
@@ -132,7 +137,48 @@ def marked(mark: Marks) -> Cluster:
     cluster.wait(5)
     cluster.rule(mark(), selector={"pool": pool}, value=mark())
     cluster.settle()
+    for resource, tree in others(mark, space):
+        metadata = tree["metadata"]
+        group, _, version = tree["apiVersion"].rpartition("/")
+        key = ObjectKey(group, resource, metadata.get("namespace", ""), metadata["name"])
+        cluster.line.submit(CreateObject(key=key, version=version, tree=tree), actor=USER)
+    cluster.settle()
     return cluster
+
+
+def others(mark: Marks, space: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Objects that decisions don't read, or of which they read little."""
+
+    def tree(version: str, kind: str, namespace: str = "", **parts: Any) -> dict[str, Any]:
+        metadata = {"name": mark()} | ({"namespace": namespace} if namespace else {})
+        return {"apiVersion": version, "kind": kind, "metadata": metadata, **parts}
+
+    spec: dict[str, Any] = {"type": "ExternalName", "externalName": f"{mark()}.test"}
+    yield "services", tree("v1", "Service", space, spec=spec)
+    spec = {"selector": {"app": mark()}, "ports": [{"name": mark(), "port": 80}]}
+    yield "services", tree("v1", "Service", space, spec=spec)
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "nfs": {"server": f"{mark()}.test", "path": f"/{mark()}"},
+    }
+    yield "persistentvolumes", tree("v1", "PersistentVolume", spec=spec)
+    service = {"service": {"name": mark(), "port": {"number": 80}}}
+    path = {"path": f"/{mark()}", "pathType": "Prefix", "backend": service}
+    spec = {"rules": [{"host": f"{mark()}.test", "http": {"paths": [path]}}]}
+    yield "ingresses", tree("networking.k8s.io/v1", "Ingress", space, spec=spec)
+    spec = {"holderIdentity": mark(), "leaseDurationSeconds": 40}
+    yield "leases", tree("coordination.k8s.io/v1", "Lease", space, spec=spec)
+    yield (
+        "storageclasses",
+        tree(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            provisioner=f"{mark()}.test",
+            mountOptions=[mark()],
+            parameters={mark(): mark()},
+        ),
+    )
 
 
 @pytest.mark.parametrize("form", ["pytest", "manifests", "go-allocator-case"])
@@ -144,6 +190,8 @@ def test_nothing_that_a_person_wrote_is_left(form: str, tmp_path: Path) -> None:
     code, out, error = redra("export", source, "--as", form, "--redact", "-o", made)
     assert code == 0, error
     assert "every decision is the same" in out
+    said = "configmaps 1, ingresses 1, leases 1, persistentvolumes 1, storageclasses 1\n"
+    assert f"left out, as no decision reads them (writes): {said}" in out
     files = [made] if made.is_file() else sorted(made.iterdir())
     assert files
     for file in files:
@@ -156,6 +204,122 @@ def test_nothing_that_a_person_wrote_is_left(form: str, tmp_path: Path) -> None:
     contents = [plain] if plain.is_file() else sorted(plain.iterdir())
     left = {name for file in contents for name in mark.left_in(file.read_bytes())}
     assert len(left) >= (8 if form == "go-allocator-case" else len(mark.all) // 2)
+
+
+SAID_TO_STAY = {
+    *("apiGroup", "apiVersion", "kind", "uid", "resourceVersion", "driver", "shareID", "version"),
+    *("bindingConditions", "bindingFailureConditions", "conditionType", "type"),
+    *("distinctAttribute", "matchAttribute", "extendedResourceName", "resourceName"),
+    *("key", "labelKeys", "matchLabelKeys", "mismatchLabelKeys", "topologyKey"),
+}
+"""Fields of which the how-to says that their text stays."""
+
+WORDS = {
+    *("action", "allocationMode", "completionMode", "concurrencyPolicy", "declaredFeatures"),
+    *("disruptionMode", "dnsPolicy", "effect", "imagePullPolicy", "nodeAffinityPolicy"),
+    *("nodeTaintsPolicy", "operator", "phase", "podManagementPolicy", "podReplacementPolicy"),
+    *("preemptionPolicy", "protocol", "qosClass", "restartPolicy", "scopeName", "scopes"),
+    *("status", "terminationMessagePolicy", "unhealthyPodEvictionPolicy", "whenDeleted"),
+    *("whenScaled", "whenUnsatisfiable"),
+}
+"""Fields for which the API has a fixed set of words."""
+
+READ = sorted(
+    (kind for kind in registry.kinds() if (kind.group, kind.plural) in places.READ),
+    key=lambda kind: (kind.group, kind.plural),
+)
+
+
+def filled(node: SchemaNode, mark: Marks, place: str, found: dict[str, str], depth: int = 0) -> Any:
+    """A tree with a mark of its own in every text that a schema has room for."""
+    if depth > 24:
+        return None
+    match node.shape:
+        case SchemaShape.OBJECT:
+            return {
+                name: filled(field, mark, name, found, depth + 1)
+                for name, field in node.fields.items()
+            }
+        case SchemaShape.MAP:
+            return {"example.com/key": filled(node.items, mark, place, found, depth + 1)}
+        case SchemaShape.LIST:
+            return [filled(node.items, mark, place, found, depth + 1)]
+        case SchemaShape.INTEGER | SchemaShape.NUMBER:
+            return 1
+        case SchemaShape.BOOLEAN:
+            return True
+        case SchemaShape.TIME | SchemaShape.MICRO_TIME:
+            return "2026-01-01T00:00:00Z"
+    text = mark()
+    found[text] = place
+    if node.shape is SchemaShape.ANY:
+        return {"example.com/any": text}
+    return f'device.driver == "{text}"' if place == "expression" else text
+
+
+@pytest.mark.parametrize("kind", READ, ids=lambda kind: kind.plural)
+def test_no_field_of_a_kind_that_is_told_keeps_a_text_of_its_own(kind: registry.Kind) -> None:
+    mark, found = Marks(), {}
+    tree = {}
+    for release in ("1.37", "1.36"):
+        node = builders.release(release).find(kind.group, kind.versions[0], kind.kind)
+        tree = {} if node is None else filled(node, mark, "", found)
+        if tree:
+            break
+    else:
+        pytest.fail(f"no release has a schema of {kind.plural}")
+    tree |= {"apiVersion": f"{kind.group}/{kind.versions[0]}".lstrip("/"), "kind": kind.kind}
+    step = written("node-1")
+    step = replace(step, event=replaced(step.event, tree))
+    assert len(found) >= 10
+    left = redaction.redaction_of([step]).input(step).event.body
+    kept = {found[text] for text in mark.left_in(left)}
+    assert kept <= SAID_TO_STAY | WORDS, sorted(kept - SAID_TO_STAY - WORDS)
+
+
+def replaced(event: Event, tree: dict[str, Any]) -> Event:
+    return msgspec.structs.replace(event, tree=tree, body=canonical_json(tree))
+
+
+def redacted(tree: dict[str, Any]) -> dict[str, Any]:
+    step = written("node-1")
+    step = replace(step, event=replaced(step.event, tree))
+    return redaction.redaction_of([step]).tree(tree)
+
+
+@pytest.mark.parametrize("name", ["10.12.3.4", "10", "2026", "1.2.3", "10-12-3-4", "fd00::1"])
+def test_name_that_looks_like_a_number_is_replaced(name: str) -> None:
+    step = written(name)
+    changed = redaction.redaction_of([step])
+    assert changed.input(step).event.key.name != name
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod", "labels": {"on": name}},
+        "spec": {"nodeName": name, "nodeSelector": {"kubernetes.io/hostname": name}},
+    }
+    pod = replace(step, event=replaced(step.event, tree))
+    changed = redaction.redaction_of([step, pod])
+    new = changed.key(step.event.key).name
+    tree = changed.tree(tree)
+    assert tree["spec"] == {"nodeName": new, "nodeSelector": {"kubernetes.io/hostname": new}}
+    assert tree["metadata"]["labels"] == {"on": new}
+
+
+def test_numbers_that_are_values_and_words_of_kubernetes_stay() -> None:
+    term = {"matchExpressions": [{"key": "example.com/size", "operator": "Gt", "values": ["4"]}]}
+    spec = {
+        "schedulerName": "default-scheduler",
+        "affinity": {"nodeAffinity": {"requiredDuringScheduling": {"nodeSelectorTerms": [term]}}},
+        "containers": [{"resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}],
+    }
+    status = {"phase": "Failed", "reason": "Evicted", "startTime": "2026-01-01T00:00:00Z"}
+    tree = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec, "status": status}
+    assert redacted(tree) == tree
+    tree = {**tree, "spec": {"schedulerName": "acme"}, "status": {"reason": "AcmeDown"}}
+    told = redacted(tree)
+    assert told["spec"]["schedulerName"] not in ("acme", "default-scheduler")
+    assert told["status"]["reason"] != "AcmeDown"
 
 
 STAYING = ("default", "kube-node-lease", "kube-public", "kube-system", "system-node-critical")

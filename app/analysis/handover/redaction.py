@@ -4,10 +4,11 @@ Names of objects, namespaces, pools, devices and requests, values of labels and 
 become `a0001`, `a0002`, … in the order in which they sort, wherever they stand, and so do values of
 taints and the string literals of selectors, but for those that are a driver, the key of an
 attribute, a version or a quantity there. Names that every cluster has (`default`, `kube-system`)
-stay, and what a new name begins with says between which of them it sorts. Whatever else may tell of
-a cluster is left out: annotations, environment, arguments, messages, addresses, data of drivers and
-secrets, all of custom objects but their names. Kept are kinds, keys of labels and taints, names of
-drivers and attributes, numbers, versions and quantities: a decision rests on them.
+stay, and what a new name begins with says between which of them it sorts. Objects of kinds that no
+decision reads are left out, and of the others whatever else may tell of a cluster: annotations,
+environment, arguments, messages, addresses, data of drivers. Kept are kinds, keys of labels and
+taints, types of conditions, names of drivers and attributes, words of Kubernetes, numbers that are
+values, versions and quantities: a decision rests on them. Text of any other field is replaced.
 """
 
 import re
@@ -17,94 +18,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from app.analysis.handover import places
 from app.analysis.replay.inputs import Input
 from app.domain.log import Event, ObjectKey
 from app.domain.log.chain import canonical_json
-from app.domain.objects import registry as kinds
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
-
-_NAMES = frozenset(
-    (
-        "name",
-        "namespace",
-        "nodeName",
-        "generateName",
-        "resourceClaimName",
-        "resourceClaimTemplateName",
-        "deviceClassName",
-        "pool",
-        "device",
-        "request",
-        "serviceAccountName",
-        "serviceAccount",
-        "priorityClassName",
-        "claimName",
-        "counterSet",
-        "hostname",
-        "subdomain",
-        "nominatedNodeName",
-        "podName",
-        "image",
-        "string",
-        "strings",
-        "node",
-    )
-)
-"""Fields whose text is a name; of pools as objects, their name is."""
-
-_LISTS = frozenset(("requests", "values", "strings", "parentRequests"))
-"""Fields whose items are names."""
-
-_LABELS = frozenset(("labels", "matchLabels", "nodeSelector"))
-"""Fields whose values are names."""
-
-_LEFT_OUT = frozenset(
-    (
-        "annotations",
-        "managedFields",
-        "env",
-        "envFrom",
-        "args",
-        "command",
-        "message",
-        "volumes",
-        "volumeMounts",
-        "imagePullSecrets",
-        "containerStatuses",
-        "initContainerStatuses",
-        "ephemeralContainerStatuses",
-        "images",
-        "workingDir",
-        "lifecycle",
-        "livenessProbe",
-        "readinessProbe",
-        "startupProbe",
-        "terminationMessagePath",
-        "securityContext",
-        "hostAliases",
-        "dnsConfig",
-        "runtimeClassName",
-        "hostIP",
-        "hostIPs",
-        "podIP",
-        "podIPs",
-        "addresses",
-        "nodeInfo",
-        "providerID",
-        "podCIDR",
-        "podCIDRs",
-        "volumesInUse",
-        "volumesAttached",
-        "data",
-        "stringData",
-        "binaryData",
-        "networkData",
-    )
-)
-
-_VALUES = frozenset(("taint", "taints", "tolerations"))
-"""Fields whose `value` is a name; elsewhere it is an amount."""
 
 Decided: TypeAlias = tuple[ObjectKey, str, tuple[str, tuple[tuple[str, ...], ...]]]
 """The object, the outcome of a decision, and node and devices."""
@@ -122,7 +41,8 @@ _STAYING = (
 _BEGINNINGS = ("a", "e", "g", "kube-o", "kube-q", "l", "system-d", "t", "u")
 """What names before, between and after those that stay begin with, so that they sort there."""
 
-_KEPT = re.compile(rf"(\d[\d.]*||{'|'.join(_STAYING)})", re.IGNORECASE)
+_KEPT = re.compile(rf"(|{'|'.join(_STAYING)})", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?\d+")
 
 _LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
 _INDEXED = re.compile(r"[\w)\]}]\s*\[\??\s*$")
@@ -133,6 +53,7 @@ _READ = re.compile(r"\b(quantity|isQuantity|semver|isSemver)\s*\(\s*$")
 _NODE_USER = "system:node:"
 _ACCOUNT_USER = "system:serviceaccount:"
 _SYSTEM_NAMESPACE = "kube-system"
+_OWN_SCHEDULER = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +107,8 @@ class Redaction:
 
     def tree(self, tree: JsonObject) -> JsonObject:
         """An object without its names."""
-        redacted: JsonObject = _mapped(_told(tree), "", self._name, self._literals)
+        texts = _Texts(name=self._name, value=self._name, expression=self._literals)
+        redacted: JsonObject = _mapped(places.told(tree), "", texts)
         return redacted
 
     def key(self, key: ObjectKey) -> ObjectKey:
@@ -233,18 +155,22 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         known.update(part for part in text.split("/") if not _KEPT.fullmatch(part))
         return text
 
+    def note_value(text: str) -> str:
+        return text if _NUMBER.fullmatch(text) else note(text)
+
     def note_literals(expression: str) -> str:
         for literal in _LITERAL.finditer(expression):
             if _is_name(expression, literal):
-                note(_text_of(literal))
+                note_value(_text_of(literal))
         return expression
 
+    texts = _Texts(name=note, value=note_value, expression=note_literals)
     drivers: set[str] = set()
     keys: set[str] = set()
     for step in inputs:
         keys.add(step.event.key.name)
         for tree in (step.event.object, step.before or {}):
-            _mapped(_told(tree), "", note, note_literals)
+            _mapped(places.told(tree), "", texts)
             drivers.update(_drivers(tree))
         for user in (step.author, step.event.stamp.actor.user):
             for name in _account(user):
@@ -298,43 +224,40 @@ def _is_name(expression: str, literal: re.Match[str]) -> bool:
     return not (is_key or _LOOKED_UP.match(after) or _READ.search(before))
 
 
-def _told(tree: JsonObject) -> JsonObject:
-    """An object as far as it is told: of custom ones no more than that they are there."""
-    group, _, _ = str(tree.get("apiVersion", "")).rpartition("/")
-    if not tree or group in _GROUPS:
-        return tree
-    return {name: tree[name] for name in ("apiVersion", "kind", "metadata") if name in tree}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texts:
+    """What is done with names, with values that may be numbers, and with selectors."""
+
+    name: Callable[[str], str]
+    value: Callable[[str], str]
+    expression: Callable[[str], str]
 
 
-_GROUPS = frozenset(kind.group for kind in kinds.kinds())
-
-
-def _mapped(
-    tree: Any, field: str, name: Callable[[str], str], expression: Callable[[str], str]
-) -> Any:
+def _mapped(tree: Any, field: str, texts: _Texts) -> Any:
     if isinstance(tree, dict):
-        return dict(_fields(tree, field, name, expression))
+        return dict(_fields(tree, field, texts))
     if isinstance(tree, list):
-        return [_mapped(item, _of_items(field), name, expression) for item in tree]
+        return [_mapped(item, field, texts) for item in tree]
     if not isinstance(tree, str) or not tree:
         return tree
     if field == "expression":
-        return expression(tree)
-    return name(tree) if field in _NAMES else tree
+        return texts.expression(tree)
+    if field in places.VALUES:
+        return texts.value(tree)
+    if field == "schedulerName" and tree == _OWN_SCHEDULER:
+        return tree
+    if field not in places.NAMES and places.stays(field, tree):
+        return tree
+    return texts.name(tree)
 
 
-def _fields(
-    tree: JsonObject, field: str, name: Callable[[str], str], expression: Callable[[str], str]
-) -> Iterator[tuple[str, Any]]:
+def _fields(tree: JsonObject, field: str, texts: _Texts) -> Iterator[tuple[str, Any]]:
     for key, value in tree.items():
-        if key in _LEFT_OUT:
+        if key in places.LEFT_OUT:
             continue
         if key == "parameters":
             yield key, {}  # of drivers: they must be there, whatever is in them
             continue
-        is_name = field in _LABELS or (key == "value" and field in _VALUES)
-        yield key, _mapped(value, "name" if is_name else key, name, expression)
-
-
-def _of_items(field: str) -> str:
-    return "name" if field in _LISTS else field
+        is_value = field in places.LABELS or (key == "value" and field in places.TAINTS)
+        is_value = is_value and isinstance(value, str)
+        yield key, _mapped(value, "values" if is_value else key, texts)

@@ -1,8 +1,9 @@
 """A history exported as a test, as manifests or as a case of the allocator."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
@@ -12,7 +13,7 @@ import msgspec
 import yaml
 
 from app.adapters import whole_files
-from app.analysis.handover import cases, manifests, redaction, stories
+from app.analysis.handover import cases, manifests, places, redaction, stories
 from app.analysis.minimise.material import Material
 from app.analysis.verify.invariants import InvariantWatch
 from app.bootstrap.engines import Engines
@@ -59,17 +60,21 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What was written: how many inputs and decisions it has, and how many names were replaced."""
+    """What was written: how many inputs and decisions it has, and how many names were replaced.
+
+    `left_out` counts the writes of each resource that was left out, because no decision reads it.
+    """
 
     inputs: int
     decisions: int
     names: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     asserts: Sequence[str] = ()
 
 
 def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
     """Write the history in another form, whole or not at all. Raises InputError."""
-    ran, material, names = _ran(source, wanted)
+    ran, material, names, left_out = _ran(source, wanted)
     if wanted.redact:
         name = WITHOUT_NAME
     end = material.end(ran.candidate)
@@ -90,23 +95,35 @@ def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
         inputs=len(material.steps),
         decisions=len(StoryRun(ran).decisions),
         names=names,
+        left_out=left_out,
         asserts=asserts,
     )
 
 
-def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int]:
-    """The history decided again, redacted if that is wanted, with the same decisions."""
+def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int, Mapping[str, int]]:
+    """The history decided again, redacted if that is wanted, with the same decisions.
+
+    With how many names were replaced, and how many writes of which resources left out.
+    """
     ran = _run(source, source.decided)
     if not wanted.redact:
-        return ran, source.decided, 0
-    redacted = redaction.redaction_of(source.decided.steps)
+        return ran, source.decided, 0, {}
+    steps = [step for step in source.decided.steps if _is_told(step.event)]
+    left_out = Counter(
+        step.event.key.resource for step in source.decided.steps if not _is_told(step.event)
+    )
+    redacted = redaction.redaction_of(steps)
     material = Material(
-        steps=[redacted.input(step) for step in source.decided.steps],
-        made=[redacted.event(event) for event in source.decided.made],
+        steps=[replace(redacted.input(step), number=n) for n, step in enumerate(steps)],
+        made=[redacted.event(event) for event in source.decided.made if _is_told(event)],
     )
     again = _run(source, material)
     _check_same(ran, again, redacted)
-    return again, material, len(redacted.names)
+    return again, material, len(redacted.names), left_out
+
+
+def _is_told(event: Event) -> bool:
+    return places.is_told(event.key.group, event.key.resource)
 
 
 def _run(source: Source, material: Material) -> Ran:

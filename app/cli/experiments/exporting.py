@@ -244,5 +244,8 @@ def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted")
         console.say(
             f"{counts.of(done.names, 'name')} replaced; decided again, every decision is the same"
         )
+        if done.left_out:
+            shown = ", ".join(f"{name} {count}" for name, count in sorted(done.left_out.items()))
+            console.say(f"left out, as no decision reads them (writes): {shown}")
     for text in done.asserts:
         console.say(f"the test asserts {text}")
