@@ -268,9 +268,11 @@ def told(tree: JsonObject) -> JsonObject:
     """An object as far as it is told: of a Service which pods it is about, and no more."""
     if tree.get("kind") != "Service" or tree.get("apiVersion") != "v1":
         return tree
-    spec = {"clusterIP": "None"}  # so that the API asks for neither addresses nor ports
+    spec: JsonObject = {"clusterIP": "None"}  # so that the API asks for neither addresses nor ports
     selector = tree.get("spec", {}).get("selector")
     if selector:
         spec["selector"] = selector
-    kept = {name: tree[name] for name in ("apiVersion", "kind", "metadata") if name in tree}
+    kept: JsonObject = {
+        name: tree[name] for name in ("apiVersion", "kind", "metadata") if name in tree
+    }
     return {**kept, "spec": spec}
