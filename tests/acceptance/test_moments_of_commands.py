@@ -220,3 +220,10 @@ def test_dump_has_no_revisions(data: Path, tmp_path: Path) -> None:
     dump.write_text("{apiVersion: v1, kind: List, items: []}\n")
     code, _, error = redra("import", dump, "--history", "dump", "--at", "42", data=data)
     assert (code, "42 is a revision, which no dump has" in error) == (2, True)
+
+
+def test_rehearsal_of_nothing_compares_nothing(data) -> None:
+    code, out, _ = redra("rehearse", "prod@0", "--to", "1.37", data=data)
+    assert code == 2
+    assert "nothing could be compared" in out
+    assert "nothing changes" not in out

@@ -15,6 +15,7 @@ from app.bootstrap import replays
 from app.bootstrap.answers import differences as answers
 from app.bootstrap.answers import rehearsals
 from app.bootstrap.stores import Store
+from app.domain.log import Revision
 from app.service.diffing import By
 from app.service.replays.deciding.replay import Pacing
 from app.settings import Settings
@@ -49,6 +50,14 @@ async def test_nothing_changes_under_the_release_of_the_recording(name: str) -> 
     assert report.compared["nodes"] >= 5
     assert report.compared["devices"] >= 5
     assert report.compared["nodes"] == report.decided["nodes"]
+    assert report.outcome == "nothing changes"
+    # Where no decision came out as it was, or nothing had happened, that says nothing.
+    for blind in (
+        replace(report, compared=dict.fromkeys(report.compared, 0)),
+        replace(report, compared={}, decided={}, revision=Revision(0)),
+    ):
+        assert (blind.is_blind, blind.outcome) == (True, "nothing could be compared")
+    assert not replace(report, compared={}, decided={}).is_blind
     # What the other release alone could not do, or does to a pod unsurely, is not nothing.
     assert not replace(report, unapplied=["an input"]).is_quiet
     assert not replace(report, aside=["a difference"]).is_quiet

@@ -82,8 +82,21 @@ class Rehearsal:
         )
 
     @property
+    def is_blind(self) -> bool:
+        """Whether nothing was compared that could have changed.
+
+        Nothing has happened yet, or no recorded decision comes out here as it was, as of a
+        recording that begins in the middle.
+        """
+        if any(self.compared.values()):
+            return False
+        return not self.revision or any(self.decided.values())
+
+    @property
     def outcome(self) -> str:
         """What changes, in a few words."""
+        if self.is_quiet and self.is_blind:
+            return "nothing could be compared"
         if self.is_quiet:
             return "nothing changes"
         if self.changes_texts_only:

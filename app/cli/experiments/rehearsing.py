@@ -33,8 +33,8 @@ def rehearse(
     It names the objects that the other API refuses, fields and API versions that end, decisions and
     texts that change, known defects that come and go, and what is unsure because of the recording.
     What differs without the change is not counted. Gates and quirks of the history are kept;
-    --gate and --quirk say otherwise. Exits with 0 when nothing changes, and with 1 when something
-    does.
+    --gate and --quirk say otherwise. Exits with 0 when nothing changes, with 1 when something
+    does, and with 2 when nothing could be compared.
     """
     from app.analysis.rehearse import text
     from app.analysis.rehearse.report import Rehearsal
@@ -60,3 +60,5 @@ def rehearse(
             console.say(line)
     if not report.is_quiet:
         raise typer.Exit(1)
+    if report.is_blind:
+        raise typer.Exit(2)
