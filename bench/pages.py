@@ -118,15 +118,15 @@ async def _ask(client: httpx.AsyncClient, revision: int) -> None:
     for part in (part.format(**names) for part in PARTS):
         for moment in ("", f"@{revision - 1_000}"):
             address = f"/ui/h/{NAME}{moment}/{part}"
-            taken = []
+            seconds = []
             for _ in range(TURNS):
                 began = time.perf_counter()
                 page = await client.get(address)
-                taken.append(time.perf_counter() - began)
+                seconds.append(time.perf_counter() - began)
                 assert page.status_code == 200, page.text
-            times[address] = statistics.median(taken)
+            times[address] = statistics.median(seconds)
             print(
-                f"{times[address] * 1000:7.1f} ms (first {taken[0] * 1000:8.1f}) "
+                f"{times[address] * 1000:7.1f} ms (first {seconds[0] * 1000:8.1f}) "
                 f"{len(page.content) / 1000:6.1f} kB  {address}"
             )
     figures.note("pages.slowest", max(times.values()) * 1000)

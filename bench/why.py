@@ -87,13 +87,13 @@ async def _ask(client: httpx.AsyncClient) -> None:
         ("JSON, what would help", f"/redra/v1/histories/{NAME}/{question}&help=true"),
         ("page, what would help", f"/ui/h/{NAME}/{question}&help=true"),
     ):
-        taken = []
+        seconds = []
         for _ in range(TURNS):
             began = time.perf_counter()
             answer = await client.get(address)
-            taken.append(time.perf_counter() - began)
+            seconds.append(time.perf_counter() - began)
             assert answer.status_code == 200, answer.text
-        median = statistics.median(taken)
+        median = statistics.median(seconds)
         if "help" not in name:
             slowest = max(slowest, median)
         lines = ""
@@ -102,7 +102,7 @@ async def _ask(client: httpx.AsyncClient) -> None:
             text = pages.page("why", reason.children)
             lines = f", {len(text)} lines"
         print(
-            f"{median * 1000:8.1f} ms (first {taken[0] * 1000:8.1f}) "
+            f"{median * 1000:8.1f} ms (first {seconds[0] * 1000:8.1f}) "
             f"{len(answer.content) / 1000:8.1f} kB{lines}  {name}"
         )
     figures.note("why.worst", slowest * 1000)

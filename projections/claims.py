@@ -230,7 +230,7 @@ def _requests(tree: JsonObject, results: list[dra.DeviceResult]) -> list[JsonObj
     """Each request with the devices it got; `chosen` is the alternative that was taken."""
     rows: list[JsonObject] = []
     for request in dra.requests(tree):
-        asked = [(ask.name, ask) for ask in request.first_available] or [
+        named_asks = [(ask.name, ask) for ask in request.first_available] or [
             ("", request.exactly or dra.Ask())
         ]
         given = [result for result in results if result.request.split("/")[0] == request.name]
@@ -238,7 +238,7 @@ def _requests(tree: JsonObject, results: list[dra.DeviceResult]) -> list[JsonObj
         rows.append(
             {
                 "name": request.name,
-                "asks": [_ask(sub, ask) for sub, ask in asked],
+                "asks": [_ask(sub, ask) for sub, ask in named_asks],
                 "chosen": max(chosen, default=""),
                 "devices": [result.text for result in given],
             }

@@ -57,13 +57,13 @@ class RowChanges:
 
     def take(self) -> dict[str, set[RowKey]]:
         """Keys touched since the last call, by table; tables without any are left out."""
-        taken: dict[str, set[RowKey]] = {}
+        touched: dict[str, set[RowKey]] = {}
         for table, keys in self._changed.items():
             if keys:
-                taken[table] = set(keys)
+                touched[table] = set(keys)
                 self._unhashed[table] |= keys
                 keys.clear()
-        return taken
+        return touched
 
     def row(self, table: str, key: RowKey) -> Row | None:
         """The present row; a row that is asked for after `take` is hashed on the way."""

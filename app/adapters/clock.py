@@ -16,15 +16,15 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._last = Instant(0)
-        self._asked = self.steady()
+        self._ticks = self.steady()
 
     def now(self) -> Instant:
         """The present instant; after the clock was set back, as much later as time has passed."""
         # The wall is read first: a pause between the two readings must not put us ahead of it.
         wall = time.time_ns() // 1_000
-        asked = self.steady()
-        self._last = Instant(max(wall, self._last + asked - self._asked))
-        self._asked = asked
+        ticks = self.steady()
+        self._last = Instant(max(wall, self._last + ticks - self._ticks))
+        self._ticks = ticks
         return self._last
 
     def steady(self) -> int:

@@ -112,18 +112,18 @@ async def report_of_fork(
 async def compare_again(
     log: EventLog,
     history: HistoryInfo,
-    asked: HistoryInfo,
+    decided_as: HistoryInfo,
     again: DecidedAgain,
     comparison: Comparison,
 ) -> DiffReport | EndReport:
-    """What is different when a history is decided again, with the settings of `asked`."""
+    """What is different when a history is decided again, with the settings of `decided_as`."""
     left = side_of(history, again.recorded, history.name)
     events = again.events
     if comparison.by is By.DECISIONS:
         # What was under way when the history ended goes on here, and is no difference.
         until = left.until + comparison.bounds.within
         events = [event for event in events if event.stamp.time <= until]
-    right = side_of(asked, events, f"{history.name} decided again")
+    right = side_of(decided_as, events, f"{history.name} decided again")
     right = replace(right, left_out=len(again.events) - len(events))
     report = await _compared(left, right, comparison)
     if isinstance(report, EndReport):

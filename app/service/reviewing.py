@@ -229,7 +229,7 @@ class _Asking:
         self, configuration: str, webhook: dict[str, object], attributes: Attributes
     ) -> Hook | None:
         rules = self._setting.rules
-        return hooks.asked(configuration, webhook, attributes, self._objects, rules)
+        return hooks.hook_for(configuration, webhook, attributes, self._objects, rules)
 
     async def _verdict(
         self, hook: Hook, attributes: Attributes, *, is_mutating: bool

@@ -46,9 +46,9 @@ def derive(tree: JsonView) -> Instant | None:
     deleted = _parse(metadata.get("deletionTimestamp"))
     if deleted is not None:
         grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
-        asked = Instant(deleted - grace * timestamps.SECOND)
-        if _is_of_a_log(asked):
-            newest = asked if newest is None else max(newest, asked)
+        deletion = Instant(deleted - grace * timestamps.SECOND)
+        if _is_of_a_log(deletion):
+            newest = deletion if newest is None else max(newest, deletion)
     return newest
 
 

@@ -323,8 +323,8 @@ class PostgresLog:
     ) -> list[Event]:
         """The last event of each object that existed at `revision`, sorted by key."""
         by = {"by_group": group is not None, "by_resource": resource is not None}
-        asked = [name for name in (group, resource) if name is not None]
-        given = (*(after or _FIRST_KEY), limit, *asked)
+        kind = [name for name in (group, resource) if name is not None]
+        given = (*(after or _FIRST_KEY), limit, *kind)
         async with self._database.connection() as connection:
             line = await self._line(connection, history)
             parts = [part for part in line if part.after < revision]

@@ -242,14 +242,14 @@ def objects_at(*, by_group: bool, by_resource: bool) -> str:
     index, each found as the first above its predecessor, so a page costs what its keys cost,
     whatever the planner knows of the table and however often the objects changed.
     """
-    asked = ""
+    condition = ""
     if by_group:
-        asked += ' AND "group" = $8'
+        condition += ' AND "group" = $8'
     if by_resource:
-        asked += f" AND resource = ${9 if by_group else 8}"
+        condition += f" AND resource = ${9 if by_group else 8}"
     above = f"""
         SELECT "group", resource, namespace, name FROM log_events
-        WHERE history = $1{asked} AND ("group", resource, namespace, name) > ({{place}})
+        WHERE history = $1{condition} AND ("group", resource, namespace, name) > ({{place}})
         ORDER BY "group", resource, namespace, name LIMIT 1
     """  # noqa: S608 (constants only)
     first = above.format(place="$3, $4, $5, $6")
@@ -277,17 +277,17 @@ def objects_of_line(parts: Sequence[Part], *, by_group: bool, by_resource: bool)
     The revision is $1, the key $2..$5, the limit $6, the group $7 and the resource $8 where asked
     for. In each step the least of the next keys of all parts is taken.
     """
-    asked = ""
+    condition = ""
     if by_group:
-        asked += ' AND "group" = $7'
+        condition += ' AND "group" = $7'
     if by_resource:
-        asked += f" AND resource = ${8 if by_group else 7}"
+        condition += f" AND resource = ${8 if by_group else 7}"
     order = '"group", resource, namespace, name'
     of_each = [
         f"""
         (SELECT {order} FROM log_events
         WHERE history = {part.history} AND revision > {part.after} AND revision <= {part.until}
-          {asked} AND ({order}) > ({{place}}) ORDER BY {order} LIMIT 1)
+          {condition} AND ({order}) > ({{place}}) ORDER BY {order} LIMIT 1)
         """  # noqa: S608 (numbers and constants only)
         for part in parts
     ]

@@ -72,8 +72,8 @@ def _troubles(
         return
     tree = world.objects.get(claim_key(*place)) or json_tree.EMPTY
     for result, allocated in zip(claim.results, dra.results(tree), strict=True):
-        asked = _request(tree, allocated.request)
-        yield from _device_troubles(world, before, after, sides, result.id, asked)
+        ask = _request(tree, allocated.request)
+        yield from _device_troubles(world, before, after, sides, result.id, ask)
 
 
 def _device_troubles(
@@ -82,10 +82,10 @@ def _device_troubles(
     after: Side,
     sides: _Known,
     device: DeviceId,
-    asked: JsonObject,
+    ask: JsonObject,
 ) -> Iterator[Trouble]:
     name = "/".join(device)
-    class_name = json_tree.text(asked, "deviceClassName")
+    class_name = json_tree.text(ask, "deviceClassName")
     pool = device[:2]
     if pool not in sides:
         if class_name not in world.touched.classes:
@@ -103,7 +103,7 @@ def _device_troubles(
         return
     for kind, left, right in (
         ("class", before.classes.get(class_name), after.classes.get(class_name)),
-        ("request", world.selectors_of(asked), world.selectors_of(asked)),
+        ("request", world.selectors_of(ask), world.selectors_of(ask)),
     ):
         text = _mismatch(old.devices[device], new.devices[device], left, right)
         if text:

@@ -138,15 +138,15 @@ def class_fates(
 ) -> list[ClassFate]:
     """The classes whose counts change, and those that the change names."""
     touched = frozenset(pools)
-    asked = frozenset(named)
+    named_classes = frozenset(named)
     left, right = usable(before.inventory), usable(after.inventory)
     fates = []
     for name in sorted(before.classes.keys() | after.classes.keys()):
-        if name not in asked and not touched and before.reach == after.reach:
+        if name not in named_classes and not touched and before.reach == after.reach:
             continue
         old, _ = class_counts(before.classes.get(name), left, allocated, before.reach)
         new, problem = class_counts(after.classes.get(name), right, allocated, after.reach)
-        if old != new or name in asked:
+        if old != new or name in named_classes:
             fates.append(ClassFate(name=name, before=old, after=new, problem=problem))
     return fates
 

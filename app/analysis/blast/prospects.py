@@ -40,7 +40,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
             continue
         spec = pod_spec.read(tree)
         facts = spec.facts
-        asks = facts.entries or any(map(extended_resources.is_extended, spec.amounts.asked))
+        asks = facts.entries or any(map(extended_resources.is_extended, spec.amounts.requests))
         if facts.is_done or facts.is_deleting or spec.is_gated or not asks:
             continue
         if pod_claims.are_there(objects, facts):
@@ -64,8 +64,8 @@ def placed(
     for pod in pods:
         place = (pod.facts.namespace, pod.facts.name)
         keys = list(_claims(views.objects, pod))
-        if taken := next((shared[key] for key in keys if key in shared), ""):
-            nodes_of[place] = taken
+        if shared_node := next((shared[key] for key in keys if key in shared), ""):
+            nodes_of[place] = shared_node
             continue
         with assumed.in_force(views.allocated):
             result = attempt(rules, views, nodes, verdicts, pod, start=0, now=now)

@@ -55,7 +55,7 @@ class Devices:
     features: Features
 
 
-def taken(views: LiveViews) -> Devices:
+def devices_of(views: LiveViews) -> Devices:
     """What the views show now; it stays so while they go on."""
     objects = views.objects
     classes = {

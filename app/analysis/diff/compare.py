@@ -48,7 +48,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         switches=switched(a, b),
         within=bounds.within,
     )
-    asked = [
+    open_differences = [
         difference
         for difference in differences
         if difference.parted.aspect is not Aspect.END
@@ -62,9 +62,11 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         line = _Line(
             side=side, times=times, placed=_placements(differences, name), within=bounds.within
         )
-        queries = [query for difference in asked for query in _queries(difference, name, line)]
+        queries = [
+            query for difference in open_differences for query in _queries(difference, name, line)
+        ]
         testimonies[name] = yield from testimony.hear(side, queries, bounds)
-    for difference in asked:
+    for difference in open_differences:
         early, late = _numbers(difference)
         heard = {name: testimonies[name][early] for name in sides}
         difference.parting = _parting(difference, heard, courses)

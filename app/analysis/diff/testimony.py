@@ -172,8 +172,8 @@ def _ask(
     if told.text:
         return
     count = sum(1 for _ in views.objects.keys(*api_resources.NODES))
-    asked: Sequence[str] = ("",) if count <= bounds.nodes_max else query.nodes
-    for node in asked:
+    names: Sequence[str] = ("",) if count <= bounds.nodes_max else query.nodes
+    for node in names:
         try:
             answers = node_answers.ask_nodes(rules, views, tree, now=Instant(0), node=node)
             for answer in answers:

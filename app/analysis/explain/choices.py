@@ -82,16 +82,19 @@ def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revi
     name = f"{key.namespace}/{key.name}"
     reason = next(iter(found.nodes), None)
     explained = None if reason is None else reason.explained
-    asked = (
+    explained_claim = (
         next((one for one in explained.claims if one.claim == name), None) if explained else None
     )
-    if reason is None or asked is None:
+    if reason is None or explained_claim is None:
         text = reason.text if reason is not None and reason.text else "the claim was not asked for"
         text = f"allocating again as of revision {revision} does not lead here: {text}"
         return Choice(children=(Reason(text=text),))
     recorded = [result.text for result in dra.results(claim)]
     again = [
-        device.device for request in asked.requests for device in request.devices if device.chosen
+        device.device
+        for request in explained_claim.requests
+        for device in request.devices
+        if device.chosen
     ]
     details: JsonObject = {**found.to_json(), "decidedAt": revision}
     if sorted(again) != sorted(recorded):

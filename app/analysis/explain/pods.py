@@ -163,7 +163,9 @@ def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -
 
 
 def _help(
-    refused: Sequence[Sequence[NodeAnswer]], asked: Sequence[NodeReason], bounds: ExplainBounds
+    refused: Sequence[Sequence[NodeAnswer]],
+    node_reasons: Sequence[NodeReason],
+    bounds: ExplainBounds,
 ) -> Steps[tuple[Reason, list[JsonObject]]]:
     """The smallest proven changes; of nodes that say the same only the first is tried.
 
@@ -179,8 +181,8 @@ def _help(
         helps += [(one, len(alike)) for one in helpful]
     fewest = min((len(one.changes) for one, _ in helps), default=0)
     helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
-    opening = _opening(asked)
-    children = [*opening, *_best(helps), *_beyond_devices(asked)]
+    opening = _opening(node_reasons)
+    children = [*opening, *_best(helps), *_beyond_devices(node_reasons)]
     count = sum(map(len, refused))
     tried = f"tried on {len(groups)} of {nodes_text(count)}"
     if len(groups) < len(refused):
@@ -196,17 +198,17 @@ def _help(
         shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
     opened: list[JsonObject] = [
         {"node": reason.node, "changes": [reason.opened.change]}
-        for reason in asked
+        for reason in node_reasons
         if reason.opened is not None and not reason.opened.text
     ]
     return Reason(text=text, children=tuple(shown)), opened + [one.tree() for one, _ in helps]
 
 
-def _opening(asked: Sequence[NodeReason]) -> list[Reason]:
+def _opening(closed: Sequence[NodeReason]) -> list[Reason]:
     """The closed nodes on which the pod would fit, each asked as if it were open."""
     return [
         Reason(text=f"{reason.opened.change}: then it fits there")
-        for reason in asked
+        for reason in closed
         if reason.opened is not None and not reason.opened.text
     ]
 
@@ -263,10 +265,10 @@ def _then(nodes: Sequence[str], alike: int) -> str:
     return f"then it fits on {listed(nodes, len(nodes))}{more}"
 
 
-def _beyond_devices(asked: Sequence[NodeReason]) -> list[Reason]:
+def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
     """The nodes that refuse the pod for something else, with what helps there as a rule."""
     texts: dict[str, int] = {}
-    for reason in asked:
+    for reason in reasons:
         is_solved = reason.opened is not None and not reason.opened.text
         if reason.text and reason.explained is None and not is_solved:
             texts[reason.text] = texts.get(reason.text, 0) + 1
@@ -281,9 +283,9 @@ def _beyond_devices(asked: Sequence[NodeReason]) -> list[Reason]:
     ]
 
 
-def _fit_text(fits: int, asked: int) -> str:
-    if not asked:
+def _fit_text(fits: int, nodes: int) -> str:
+    if not nodes:
         return "there are no nodes"
-    if asked == 1:
+    if nodes == 1:
         return "it would fit there" if fits else "it does not fit there"
-    return f"{fits} of {asked} nodes would take it"
+    return f"{fits} of {nodes} nodes would take it"

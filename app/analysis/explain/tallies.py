@@ -123,7 +123,7 @@ def said_of(device: DeviceReason) -> str:
 
 
 def tally(
-    asked: Iterable[tuple[str, Sequence[Alike]]], *, coarse: bool = False
+    alike_by_node: Iterable[tuple[str, Sequence[Alike]]], *, coarse: bool = False
 ) -> list[CauseTally]:
     """The causes of all devices of all nodes, those of most devices first.
 
@@ -131,7 +131,7 @@ def tally(
     """
     by_key: dict[Key, CauseTally] = {}
     count = 0
-    for node, groups in asked:
+    for node, groups in alike_by_node:
         count += 1
         seen: set[Key] = set()
         for group in groups:

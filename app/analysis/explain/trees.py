@@ -86,8 +86,8 @@ class NodeReason:
             body["tried"] = [one.tree() for one in explained.tried]
             body["givenUp"] = explained.given_up
         if explained.deepest is not None:
-            taken = list(explained.taken)
-            body["deepest"] = {"taken": taken, **_request_json(explained.deepest)}
+            devices = list(explained.taken)
+            body["deepest"] = {"taken": devices, **_request_json(explained.deepest)}
         if explained.quirks:
             body["quirks"] = list(explained.quirks)
         return body
@@ -363,8 +363,8 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
     return []
 
 
-def _taken(taken: Sequence[str], prefix: str) -> str:
-    names = [name.removeprefix(prefix) for name in taken]
+def _taken(devices: Sequence[str], prefix: str) -> str:
+    names = [name.removeprefix(prefix) for name in devices]
     return listed(names, len(names)) if names else "nothing"
 
 

@@ -23,7 +23,7 @@ def measured(side: Side) -> JsonObject:
     views = LiveViews(side.profile)
     for event in side.events:
         views.fold(event)
-    devices = largest.taken(views)
+    devices = largest.devices_of(views)
     return {
         "pods": len(courses),
         "placed": len(placed),

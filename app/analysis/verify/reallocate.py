@@ -351,11 +351,11 @@ class AllocationChecker:
         """
         chosen = _devices(again) - _devices(recorded)
         pools = {device[:2] for device in chosen}
-        taken = {(other.key, other.revision) for other in assumed}
+        revisions = {(other.key, other.revision) for other in assumed}
         candidates = [
             other
             for other in (*self._later(event), *self._before(event))
-            if (other.key, other.revision) not in taken and self._may_be_assumed(event, other)
+            if (other.key, other.revision) not in revisions and self._may_be_assumed(event, other)
         ]
         for other in candidates:
             if chosen & _devices(other.allocation):

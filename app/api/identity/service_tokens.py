@@ -78,8 +78,8 @@ class ServiceTokens:
             "redra.history": str(runtime.info.id),
             "sub": rules.service_account(account.namespace, account.name),
         }
-        asked: JsonObject = {"audiences": audiences, "expirationSeconds": seconds}
-        asked["boundObjectRef"] = dict(reference) if reference else None
+        wanted: JsonObject = {"audiences": audiences, "expirationSeconds": seconds}
+        wanted["boundObjectRef"] = dict(reference) if reference else None
         return {
             "kind": "TokenRequest",
             "apiVersion": f"{api_groups.AUTHENTICATION}/v1",
@@ -88,7 +88,7 @@ class ServiceTokens:
                 "namespace": account.namespace,
                 "creationTimestamp": timestamps.seconds_text(now),
             },
-            "spec": asked,
+            "spec": wanted,
             "status": {
                 "token": self._signed(claims),
                 "expirationTimestamp": timestamps.seconds_text(end),
@@ -178,8 +178,8 @@ class ServiceTokens:
 
 def _seconds(spec: JsonView) -> int:
     """How long the token is to last. Raises Invalid."""
-    asked = json_tree.integer(spec, "expirationSeconds")
-    seconds = SECONDS_DEFAULT if asked is None else asked
+    lifetime = json_tree.integer(spec, "expirationSeconds")
+    seconds = SECONDS_DEFAULT if lifetime is None else lifetime
     problem = ""
     if seconds < SECONDS_MIN:
         problem = "may not specify a duration less than 10 minutes"

@@ -324,8 +324,8 @@ def _plain(request: Request, tree: JsonObject) -> Response:
 def _tagged(request: Request, body: bytes, tag: str, content_type: bytes) -> Response:
     quoted = f'"{tag}"'
     headers = ((b"etag", quoted.encode()), (b"vary", b"Accept"))
-    asked = request.header(b"if-none-match")
-    if asked and quoted in (part.strip().removeprefix("W/") for part in asked.split(",")):
+    known_tags = request.header(b"if-none-match")
+    if known_tags and quoted in (part.strip().removeprefix("W/") for part in known_tags.split(",")):
         return Response(b"", status=304, content_type=content_type, headers=headers)
     return Response(body, content_type=content_type, headers=headers)
 

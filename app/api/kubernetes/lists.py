@@ -110,13 +110,13 @@ class Lists:
 
     async def _revision(self, timeline: Timeline, options: ListOptions) -> int:
         """The revision that a first page shows."""
-        asked = options.revision
-        if asked == 0:
+        given = options.revision
+        if given == 0:
             return timeline.revision
-        await timeline.wait_for(asked, self._bounds.revision_wait_seconds)
+        await timeline.wait_for(given, self._bounds.revision_wait_seconds)
         exact = options.resource_version_match == "Exact"
         if exact or (not options.resource_version_match and options.limit):
-            return asked
+            return given
         return timeline.revision
 
     async def _snapshot(

@@ -86,13 +86,13 @@ class Openapi:
         if place not in self._places:
             return None
         current = self._digest(place)
-        asked = request.parameter("hash")
-        if asked and asked != current:
+        known_hash = request.parameter("hash")
+        if known_hash and known_hash != current:
             location = f"{prefix}/openapi/v3/{place}?hash={current}".encode()
             return Response(b"", status=301, headers=((b"location", location),))
         tag = f'"{current}"'.encode()
         headers = [(b"etag", tag), (b"vary", b"Accept")]
-        if asked:
+        if known_hash:
             headers.append((b"cache-control", b"public, immutable, max-age=%d" % _KEEP_SECONDS))
             headers.append((b"expires", b"Thu, 31 Dec 2099 23:59:59 GMT"))
         if request.header(b"if-none-match").encode() == tag:

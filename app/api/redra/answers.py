@@ -59,7 +59,7 @@ from projections.timeline import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Inquiry:
     """A request about a part of one history, as of `moment` (empty: the present).
 
     `reader` gives what who asks may see by now.
@@ -98,9 +98,9 @@ class Answers:
             kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
         )
 
-    async def views(self, asked: Asked) -> LiveViews:
+    async def views(self, inquiry: Inquiry) -> LiveViews:
         """The views as of the moment. Raises InputError, NotFound beyond the end."""
-        return await views_at(self._histories, asked.runtime, asked.moment)
+        return await views_at(self._histories, inquiry.runtime, inquiry.moment)
 
     async def chronicle(self, runtime: HistoryRuntime) -> Chronicle:
         """What happened in the history, as far as it has been read; judges nobody."""
@@ -123,14 +123,14 @@ class Answers:
                 "moment"
             )
 
-    async def why(self, asked: Asked) -> ObjectExplanation:
+    async def why(self, inquiry: Inquiry) -> ObjectExplanation:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
-        return await self.explained(asked, question_of(asked))
+        return await self.explained(inquiry, question_of(inquiry))
 
-    async def explained(self, asked: Asked, question: Question) -> ObjectExplanation:
+    async def explained(self, inquiry: Inquiry, question: Question) -> ObjectExplanation:
         """The answer to a question why about the history and as of the moment of a request."""
-        runtime = asked.runtime
-        reader = asked.reader()
+        runtime = inquiry.runtime
+        reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         key = key_of(question)
         reader.check(key)
@@ -138,7 +138,7 @@ class Answers:
             explainer = Explainer(
                 runtime.log,
                 runtime.info,
-                await self.views(asked),
+                await self.views(inquiry),
                 self._compiler,
                 runtime.rules.profile,
                 views_at=lambda revision: self._histories.at(runtime.info.name, revision),
@@ -152,8 +152,8 @@ class Answers:
             )
             return await explainer.why(question)
 
-    def _evidence(self, asked: Asked, views: LiveViews, reader: Reader) -> Evidence:
-        runtime = asked.runtime
+    def _evidence(self, inquiry: Inquiry, views: LiveViews, reader: Reader) -> Evidence:
+        runtime = inquiry.runtime
         return Evidence(
             log=runtime.log,
             info=runtime.info,
@@ -165,15 +165,15 @@ class Answers:
             sight=Sight(sees=reader.sees_event, sees_key=reader.sees),
         )
 
-    async def attempts(self, asked: Asked) -> AttemptList:
+    async def attempts(self, inquiry: Inquiry) -> AttemptList:
         """What the scheduler tried for a pod up to the moment. Raises NotFound, BadRequest."""
-        runtime, reader = asked.runtime, asked.reader()
+        runtime, reader = inquiry.runtime, inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
-        key = subject_of(asked)
+        key = subject_of(inquiry)
         if key[:2] != api_resources.PODS:
             raise BadRequest("attempts are made for pods: give kind=pod")
         reader.check(key)
-        views = await self.views(asked)
+        views = await self.views(inquiry)
         chronicle = await self.whole_chronicle(runtime, views.revision)
         lane = spans.up_to(chronicle.spans.lanes.get(key, ()), views.revision)
         if not lane:
@@ -182,7 +182,7 @@ class Answers:
                 f"{views.revision}",
                 resource=key.resource,
             )
-        evidence = self._evidence(asked, views, reader)
+        evidence = self._evidence(inquiry, views, reader)
         decisions = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
         limit = self._limits.attempts_max
         causes: dict[int, Event] = {
@@ -208,11 +208,11 @@ class Answers:
             omitted=count - len(items),
         )
 
-    async def scan(self, asked: Asked) -> list[Sighting]:
+    async def scan(self, inquiry: Inquiry) -> list[Sighting]:
         """Which incidents of the gallery show up to the moment. Raises TooLarge."""
         # What was said of pods in Events is quoted.
-        asked.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
-        runtime, views = asked.runtime, await self.views(asked)
+        inquiry.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
+        runtime, views = inquiry.runtime, await self.views(inquiry)
         if views.revision > self._limits.scan_events_max:
             raise TooLarge(
                 f"{views.revision} events are more than {self._limits.scan_events_max}: ask with "
@@ -226,27 +226,27 @@ class Answers:
             self._scans[place] = kept
         return kept
 
-    async def pace(self, asked: Asked) -> StartPace:
+    async def pace(self, inquiry: Inquiry) -> StartPace:
         """How quickly pods started up to the moment, step by step."""
-        asked.reader().check_all(WORKED_OUT_FROM)
-        runtime, views = asked.runtime, await self.views(asked)
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        runtime, views = inquiry.runtime, await self.views(inquiry)
         chronicle, _ = await self._chronicles.of(runtime)
-        wanted = lanes_wanted(asked)
+        wanted = lanes_wanted(inquiry)
         return starts.of(
             runtime.info.name,
             chronicle,
             views.revision,
-            await self.time(asked, views),
+            await self.time(inquiry, views),
             namespace=wanted.namespace,
             name=wanted.name,
             bounds=self._limits.pace,
         )
 
-    async def object(self, asked: Asked) -> ObjectHistory:
+    async def object(self, inquiry: Inquiry) -> ObjectHistory:
         """One object as of the moment, with what each write of it changed. Raises NotFound."""
-        runtime, reader = asked.runtime, asked.reader()
-        views = await self.views(asked)
-        key = object_of(asked, views)
+        runtime, reader = inquiry.runtime, inquiry.reader()
+        views = await self.views(inquiry)
+        key = object_of(inquiry, views)
         reader.check(key)
         versions_max = self._limits.object_versions_max
         events = await runtime.log.read_object(
@@ -262,15 +262,15 @@ class Answers:
             views, views.revision, events, reader.sees, versions_max=versions_max
         )
 
-    async def lanes(self, asked: Asked) -> Lanes:
+    async def lanes(self, inquiry: Inquiry) -> Lanes:
         """The states of pods, their claims, devices and nodes over time, with what happened."""
-        reader = asked.reader()
+        reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
-        runtime, views = asked.runtime, await self.views(asked)
+        runtime, views = inquiry.runtime, await self.views(inquiry)
         chronicle, _ = await self._chronicles.of(runtime)
-        wanted = lanes_wanted(asked)
+        wanted = lanes_wanted(inquiry)
         since, until = [
-            await self._instant(runtime, asked.request.parameter(name)) for name in STRETCH
+            await self._instant(runtime, inquiry.request.parameter(name)) for name in STRETCH
         ]
         if since is not None and until is not None and until < since:
             raise BadRequest("until is before since")
@@ -278,19 +278,19 @@ class Answers:
             runtime.info.name,
             chronicle,
             views.revision,
-            await self.time(asked, views),
+            await self.time(inquiry, views),
             replace(wanted, since=since, until=until),
             _visible(reader, chronicle),
             self._limits.lanes,
         )
 
-    async def trace(self, asked: Asked) -> Trace:
+    async def trace(self, inquiry: Inquiry) -> Trace:
         """Everything that happened up to the moment, as tracks of a trace viewer."""
-        reader = asked.reader()
+        reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
-        runtime, views = asked.runtime, await self.views(asked)
+        runtime, views = inquiry.runtime, await self.views(inquiry)
         self.check_length(views.revision)
-        now = await self.time(asked, views)
+        now = await self.time(inquiry, views)
         chronicle = await self.whole_chronicle(runtime, views.revision)
         async with self._explanations:
             return await anyio.to_thread.run_sync(
@@ -305,9 +305,9 @@ class Answers:
                 )
             )
 
-    async def time(self, asked: Asked, views: LiveViews) -> Instant:
+    async def time(self, inquiry: Inquiry, views: LiveViews) -> Instant:
         """The cluster's time at the revision of the views."""
-        runtime = asked.runtime
+        runtime = inquiry.runtime
         if views.revision == runtime.head.revision:
             return runtime.head.time
         return await time_of(runtime.log, runtime.info, views.revision)
@@ -324,40 +324,40 @@ class Answers:
             raise BadRequest(f"there is no revision {moment}: the last one is {last}")
         return await time_of(runtime.log, runtime.info, revision)
 
-    async def map(self, asked: Asked) -> DeviceMap:
+    async def map(self, inquiry: Inquiry) -> DeviceMap:
         """Pools and devices with who holds them, as of the moment."""
-        asked.reader().check_all(WORKED_OUT_FROM)
-        views = await self.views(asked)
-        name = asked.runtime.info.name
-        return device_map.of(name, views, pools_wanted(asked), self._limits.map)
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        views = await self.views(inquiry)
+        name = inquiry.runtime.info.name
+        return device_map.of(name, views, pools_wanted(inquiry), self._limits.map)
 
-    async def timeline(self, asked: Asked) -> TimelinePage:
+    async def timeline(self, inquiry: Inquiry) -> TimelinePage:
         """What happened, filtered, the newest entries first; rows that nobody may see are out."""
-        views = await self.views(asked)
-        chronicle, _ = await self._chronicles.of(asked.runtime)
-        reader = asked.reader()
+        views = await self.views(inquiry)
+        chronicle, _ = await self._chronicles.of(inquiry.runtime)
+        reader = inquiry.reader()
         return timeline_pages.read(
-            asked.runtime.info.name,
+            inquiry.runtime.info.name,
             chronicle,
             views.revision,
-            filter_of(asked),
+            filter_of(inquiry),
             lambda rows: reader.rows("timeline", rows),
-            before=Revision(integer(asked.request, "before", 0)),
-            limit=integer(asked.request, "limit", self._limits.timeline.rows_max),
+            before=Revision(integer(inquiry.request, "before", 0)),
+            limit=integer(inquiry.request, "limit", self._limits.timeline.rows_max),
             bounds=self._limits.timeline,
         )
 
-    async def find(self, asked: Asked) -> Hits:
+    async def find(self, inquiry: Inquiry) -> Hits:
         """The objects that the query means, as far as the reader may see them."""
-        views = await self.views(asked)
-        query = asked.request.parameter("q")
-        return search.find(views.objects, query, asked.reader().sees)
+        views = await self.views(inquiry)
+        query = inquiry.request.parameter("q")
+        return search.find(views.objects, query, inquiry.reader().sees)
 
-    async def findings(self, asked: Asked) -> Findings:
+    async def findings(self, inquiry: Inquiry) -> Findings:
         """What is wrong in the history up to the moment, ranked."""
-        asked.reader().check_all(WORKED_OUT_FROM)
-        runtime = asked.runtime
-        views = await self.views(asked)
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        runtime = inquiry.runtime
+        views = await self.views(inquiry)
         chronicle, doubts = await self._chronicles.of(runtime)
         rules = scheduling_rules.of(runtime.info, runtime.rules.profile, self._compiler)
         return findings.of(
@@ -366,10 +366,10 @@ class Answers:
             chronicle,
             doubts,
             unasked.shared_causes(
-                views, rules, reads_events=asked.reader().sees_all(api_resources.EVENTS)
+                views, rules, reads_events=inquiry.reader().sees_all(api_resources.EVENTS)
             ),
             quirks=rules.quirks,
-            now=await self.time(asked, views),
+            now=await self.time(inquiry, views),
             items_max=self._limits.findings_max,
         )
 
@@ -381,11 +381,11 @@ def _visible(reader: Reader, chronicle: Chronicle) -> Callable[[Entry], bool]:
     )
 
 
-def question_of(asked: Asked) -> Question:
+def question_of(inquiry: Inquiry) -> Question:
     """The question why that the parameters ask."""
-    request, kind = asked.request, asked.required("kind")
+    request, kind = inquiry.request, inquiry.required("kind")
     namespace = request.parameter("namespace") or "default"
-    namespace, name = placed(kind, asked.required("name"), namespace)
+    namespace, name = placed(kind, inquiry.required("name"), namespace)
     return Question(
         kind=kind,
         namespace=namespace,
@@ -395,19 +395,19 @@ def question_of(asked: Asked) -> Question:
     )
 
 
-def object_of(asked: Asked, views: LiveViews) -> ObjectKey:
+def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
     """The object that the parameters name; of any kind, also one that the history defines."""
-    plural, _, group = asked.required("kind").partition(".")
+    plural, _, group = inquiry.required("kind").partition(".")
     kind = history_kinds.find(views.objects, group, plural)
     if kind is None:
-        return subject_of(asked)
-    namespace = (asked.request.parameter("namespace") or "default") if kind.namespaced else ""
-    return ObjectKey(kind.group, kind.plural, namespace, asked.required("name"))
+        return subject_of(inquiry)
+    namespace = (inquiry.request.parameter("namespace") or "default") if kind.namespaced else ""
+    return ObjectKey(kind.group, kind.plural, namespace, inquiry.required("name"))
 
 
-def filter_of(asked: Asked) -> Filter:
+def filter_of(inquiry: Inquiry) -> Filter:
     """The filter of a timeline that the parameters name."""
-    request = asked.request
+    request = inquiry.request
     return Filter(
         kind=request.parameter("kind"),
         resource=request.parameter("resource"),
@@ -423,17 +423,17 @@ STRETCH = ("since", "until")
 """The parameters that name a stretch of time."""
 
 
-def lanes_wanted(asked: Asked) -> lane_picture.LanesRequest:
+def lanes_wanted(inquiry: Inquiry) -> lane_picture.LanesRequest:
     """Which lanes the parameters name."""
-    request = asked.request
+    request = inquiry.request
     return lane_picture.LanesRequest(
         namespace=request.parameter("namespace"), name=request.parameter("name")
     )
 
 
-def pools_wanted(asked: Asked) -> device_map.DeviceMapRequest:
+def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
     """Which pools the parameters name."""
-    request = asked.request
+    request = inquiry.request
     return device_map.DeviceMapRequest(
         driver=request.parameter("driver"),
         pool=request.parameter("pool"),
@@ -441,9 +441,9 @@ def pools_wanted(asked: Asked) -> device_map.DeviceMapRequest:
     )
 
 
-def subject_of(asked: Asked) -> ObjectKey:
+def subject_of(inquiry: Inquiry) -> ObjectKey:
     """The object that the parameters `kind`, `namespace` and `name` name."""
-    return key_of(question_of(asked))
+    return key_of(question_of(inquiry))
 
 
 def integer(request: Request, name: str, default: int) -> int:

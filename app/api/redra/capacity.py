@@ -17,7 +17,7 @@ from app.analysis.capacity.subjects import Subject
 from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.redra import models
-from app.api.redra.answers import Answers, Asked, integer
+from app.api.redra.answers import Answers, Inquiry, integer
 from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
@@ -48,13 +48,13 @@ class CapacityApi:
         kept_max = limits.capacity.kept_max
         self._kept: Bounded[tuple[int, Revision], CapacityMoment] = Bounded(kept_max)
 
-    async def fit(self, asked: Asked) -> FitAnswer:
+    async def fit(self, inquiry: Inquiry) -> FitAnswer:
         """How many copies fit of the class or template that is named, or of all that are there.
 
         Raises BadRequest, NotFound.
         """
-        asked.reader().check_all(FIT_FROM)
-        request = asked.request
+        inquiry.reader().check_all(FIT_FROM)
+        request = inquiry.request
         class_name, template = request.parameter("class"), request.parameter("template")
         namespace = request.parameter("namespace")
         count = integer(request, "count", 1)
@@ -72,13 +72,13 @@ class CapacityApi:
                 return [subjects.of_template(ObjectKey(*place, namespace or "default", template))]
             return subjects.of_cluster(world.World(frozen).objects, namespace)
 
-        return await self._of_subjects(asked, chosen)
+        return await self._of_subjects(inquiry, chosen)
 
-    async def fit_of_documents(self, asked: Asked) -> FitAnswer:
+    async def fit_of_documents(self, inquiry: Inquiry) -> FitAnswer:
         """How many copies fit of what the body holds. Raises Rejected as creating it would."""
         limits = self._limits
-        asked.reader().check_all(FIT_FROM)
-        text = await asked.request.body(
+        inquiry.reader().check_all(FIT_FROM)
+        text = await inquiry.request.body(
             bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
         )
         try:
@@ -86,16 +86,16 @@ class CapacityApi:
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
         documents = [(f"objects[{n}]", tree) for n, tree in enumerate(wanted.objects)]
-        named = subjects.of_documents(documents, asked.request.parameter("namespace"))
-        return await self.fit_of(asked, named)
+        named = subjects.of_documents(documents, inquiry.request.parameter("namespace"))
+        return await self.fit_of(inquiry, named)
 
-    async def fit_of(self, asked: Asked, named: Sequence[Subject]) -> FitAnswer:
+    async def fit_of(self, inquiry: Inquiry, named: Sequence[Subject]) -> FitAnswer:
         """How many copies fit of the subjects. Raises Rejected as creating them would."""
-        asked.reader().check_all(FIT_FROM)
-        return await self._of_subjects(asked, lambda _: named)
+        inquiry.reader().check_all(FIT_FROM)
+        return await self._of_subjects(inquiry, lambda _: named)
 
     async def _of_subjects(
-        self, asked: Asked, chosen: Callable[[Frozen], Sequence[Subject]]
+        self, inquiry: Inquiry, chosen: Callable[[Frozen], Sequence[Subject]]
     ) -> FitAnswer:
         """How many copies fit of the subjects that are chosen on the state of the moment."""
         bounds = self._limits.fit
@@ -116,30 +116,30 @@ class CapacityApi:
                 omitted=len(wanted) - len(fits),
             )
 
-        runtime = asked.runtime
+        runtime = inquiry.runtime
         # Those that wait hold no state: it is frozen when their turn has come.
         async with self._turns:
-            views = await self._answers.views(asked)
-            now = await self._answers.time(asked, views)
-            quotes = asked.reader().sees_all(EVERYTHING)
+            views = await self._answers.views(inquiry)
+            now = await self._answers.time(inquiry, views)
+            quotes = inquiry.reader().sees_all(EVERYTHING)
             frozen = world.freeze(views, runtime.info, runtime.rules, now, quotes_policies=quotes)
-            fits = await abandoning.in_thread(asked.request, answer, frozen)
+            fits = await abandoning.in_thread(inquiry.request, answer, frozen)
         return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
 
-    async def capacity(self, asked: Asked) -> CapacityCourse:
+    async def capacity(self, inquiry: Inquiry) -> CapacityCourse:
         """What fits as of the moment, and what fitted at moments before it.
 
         A bounded number of moments is worked out for one question, the last one first; what is
         `missing` comes with the next ones.
         """
-        asked.reader().check_all(WORKED_OUT_FROM)
-        runtime, bounds = asked.runtime, self._limits.capacity
-        until = (await self._answers.views(asked)).revision
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        runtime, bounds = inquiry.runtime, self._limits.capacity
+        until = (await self._answers.views(inquiry)).revision
         revisions = moments.sampled(until, bounds.moments_max)
         lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
         for revision in _spread(lacking)[: bounds.at_once_max]:
             async with self._turns:
-                self._kept[runtime.life, revision] = await self._moment(asked, revision)
+                self._kept[runtime.life, revision] = await self._moment(inquiry, revision)
         known = [self._kept.recent((runtime.life, one)) for one in revisions]
         recorded = await recorded_doubts.doubts_of(runtime.log, runtime.info)
         shown = tuple(one for one in known if one is not None)
@@ -153,11 +153,11 @@ class CapacityApi:
             doubts=recorded,
         )
 
-    async def _moment(self, asked: Asked, revision: Revision) -> CapacityMoment:
-        runtime = asked.runtime
+    async def _moment(self, inquiry: Inquiry, revision: Revision) -> CapacityMoment:
+        runtime = inquiry.runtime
         views = await self._histories.at(runtime.info.name, revision) if revision else runtime.views
         now = await time_of(runtime.log, runtime.info, revision) if revision else runtime.head.time
-        devices = largest.taken(views)
+        devices = largest.devices_of(views)
         profile = runtime.rules.profile
         quirks = registry.allocator_quirks_of(profile, registry.options_from(runtime.info.settings))
         compiler = compiler_of(profile)

@@ -3,7 +3,7 @@
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import key_of
 from app.analysis.explain.reasons import NAMES_MAX
-from app.api.redra.answers import Asked, question_of
+from app.api.redra.answers import Inquiry, question_of
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, ObjectKey
 from app.ports import EventLog
@@ -11,27 +11,27 @@ from app.service.histories import Histories
 
 
 async def named(
-    problem: NotFound, asked: Asked, histories: Histories, bounds: ExplainBounds
+    problem: NotFound, inquiry: Inquiry, histories: Histories, bounds: ExplainBounds
 ) -> NotFound:
     """The problem with the names of other histories that have, or had, what the question is about.
 
     What is missing may be something else, such as the node that a question is confined to. At most
     `histories_max` others are asked, until more than can be named have it.
     """
-    key = key_of(question_of(asked))
+    key = key_of(question_of(inquiry))
     if problem.resource != key.resource or problem.name not in ("", key.name):
         return problem
     names: list[str] = []
-    others = [each for each in await histories.all() if each.id != asked.runtime.info.id]
-    asked_of = others[: bounds.histories_max]
-    for number, other in enumerate(asked_of, 1):
-        if place := await _place(asked.runtime.log, other, key, bounds.places_max):
+    others = [each for each in await histories.all() if each.id != inquiry.runtime.info.id]
+    searched = others[: bounds.histories_max]
+    for number, other in enumerate(searched, 1):
+        if place := await _place(inquiry.runtime.log, other, key, bounds.places_max):
             names.append(place)
         if len(names) > NAMES_MAX:
             is_all = number == len(others)
             break
     else:
-        is_all = len(asked_of) == len(others)
+        is_all = len(searched) == len(others)
     if not names:
         return problem
     text = f"{problem.message}; history {_listed(names, is_all=is_all)} has it"

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from app.analysis.scope import Scope
-from app.api.redra.answers import Asked, integer
+from app.api.redra.answers import Inquiry, integer
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row
@@ -34,35 +34,35 @@ class EntriesApi:
         self._turns = anyio.CapacityLimiter(at_once_max)
         self._page_max = page_max
 
-    async def lines(self, asked: Asked) -> AsyncGenerator[bytes, None]:
+    async def lines(self, inquiry: Inquiry) -> AsyncGenerator[bytes, None]:
         """The lines of the entries that the reader may see, which go on where they are followed.
 
         Raises InputError before the first line for a name that does not occur, a kind of object or
         a moment that is none.
         """
-        wanted = _wanted(asked)
-        runtime = asked.runtime
+        wanted = _wanted(inquiry)
+        runtime = inquiry.runtime
         scope = await scope_of(runtime.log, runtime.info, wanted)
-        last = integer(asked.request, "last", 0)
+        last = integer(inquiry.request, "last", 0)
         left_out = 0
         # The nearest names would tell others what there is.
-        is_checked = asked.reader().is_unlimited and not asked.request.flag("follow")
+        is_checked = inquiry.reader().is_unlimited and not inquiry.request.flag("follow")
         if last or is_checked:
             async with self._turns:
-                reader = self._reader(asked, scope)
-                count = await self._count(asked, reader, wanted, is_whole=bool(last))
+                reader = self._reader(inquiry, scope)
+                count = await self._count(inquiry, reader, wanted, is_whole=bool(last))
             left_out = max(count - last, 0) if last else 0
             if is_checked:
                 reader.check()
         doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
-        return self._sent(asked, self._reader(asked, scope), wanted, doubts, left_out)
+        return self._sent(inquiry, self._reader(inquiry, scope), wanted, doubts, left_out)
 
-    def _reader(self, asked: Asked, scope: Scope) -> TimelineReader:
-        runtime = asked.runtime
+    def _reader(self, inquiry: Inquiry, scope: Scope) -> TimelineReader:
+        runtime = inquiry.runtime
         return TimelineReader(runtime.log, runtime.info, scope, page_max=self._page_max)
 
     async def _count(
-        self, asked: Asked, reader: TimelineReader, wanted: TimelineRequest, *, is_whole: bool
+        self, inquiry: Inquiry, reader: TimelineReader, wanted: TimelineRequest, *, is_whole: bool
     ) -> int:
         """How many entries there are; all are counted where `is_whole`.
 
@@ -70,7 +70,7 @@ class EntriesApi:
         """
         count = 0
         async for rows in reader.pages():
-            count += len(shown(_seen(asked, rows), wanted))
+            count += len(shown(_seen(inquiry, rows), wanted))
             if reader.knows_all_names and not is_whole:
                 break
         return count
@@ -82,7 +82,7 @@ class EntriesApi:
 
     async def _sent(
         self,
-        asked: Asked,
+        inquiry: Inquiry,
         reader: TimelineReader,
         wanted: TimelineRequest,
         doubts: Sequence[Doubt],
@@ -94,30 +94,30 @@ class EntriesApi:
         async with aclosing(reader.pages()) as pages:
             # A turn is for reading a page: who takes the lines slowly keeps nobody waiting.
             while (page := await self._next(pages)) is not None:
-                rows = shown(_seen(asked, page), wanted)
+                rows = shown(_seen(inquiry, page), wanted)
                 skipped = min(left_out, len(rows))
                 left_out -= skipped
                 count += len(rows) - skipped
                 if rows[skipped:]:
                     yield encoder.encode_lines(rows[skipped:])
         yield encoder.encode_lines([{"count": count, "revision": reader.revision}])
-        runtime = asked.runtime
-        if not asked.request.flag("follow"):
+        runtime = inquiry.runtime
+        if not inquiry.request.flag("follow"):
             return
         with runtime.watches.guest():
             while not reader.is_over and not runtime.watches.ended:
                 await runtime.wait_for(Revision(reader.revision + 1), _FOLLOW_SECONDS)
-                rows = shown(_seen(asked, await reader.read()), wanted)
+                rows = shown(_seen(inquiry, await reader.read()), wanted)
                 if rows:
                     yield encoder.encode_lines(rows)
 
 
-def _seen(asked: Asked, rows: list[Row]) -> list[Row]:
-    return asked.reader().rows("timeline", rows)
+def _seen(inquiry: Inquiry, rows: list[Row]) -> list[Row]:
+    return inquiry.reader().rows("timeline", rows)
 
 
-def _wanted(asked: Asked) -> TimelineRequest:
-    request = asked.request
+def _wanted(inquiry: Inquiry) -> TimelineRequest:
+    request = inquiry.request
     return TimelineRequest(
         namespace=request.parameter("namespace"),
         name=request.parameter("name"),

@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from app.api.redra.answers import Asked
+from app.api.redra.answers import Inquiry
 from app.domain.errors import BadRequest
 from app.domain.log import Event, Revision
 from app.domain.log.chain import event_json, stamp_json
@@ -39,42 +39,42 @@ def bundle_line(event: Event) -> bytes:
     return msgspec.json.encode(event_json(event)) + b"\n"
 
 
-def line_of(asked: Asked) -> Callable[[Event], bytes]:
+def line_of(inquiry: Inquiry) -> Callable[[Event], bytes]:
     """What makes the lines of the wanted form. Raises BadRequest for an unknown one."""
-    form = asked.request.parameter("form")
+    form = inquiry.request.parameter("form")
     if form not in ("", "bundle"):
         raise BadRequest(f'form must be bundle, or absent, not "{form[:64]}"')
     return bundle_line if form else event_line
 
 
 async def read(
-    asked: Asked, after: Revision, until: Revision, limit: int, page: int
+    inquiry: Inquiry, after: Revision, until: Revision, limit: int, page: int
 ) -> AsyncGenerator[bytes, None]:
     """Lines of the events that the reader may see, at most `limit`."""
-    runtime = asked.runtime
+    runtime = inquiry.runtime
     while limit > 0 and after < until:
         # Pages are whole where events are left out, so that a small limit costs few of them.
-        size = min(page, limit) if asked.reader().is_unlimited else page
+        size = min(page, limit) if inquiry.reader().is_unlimited else page
         events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
         if not events:
             return
         after = events[-1].revision
-        seen = asked.seen(events)[:limit]
+        seen = inquiry.seen(events)[:limit]
         if seen:
-            yield b"".join(map(line_of(asked), seen))
+            yield b"".join(map(line_of(inquiry), seen))
         limit -= len(seen)
         await anyio.lowlevel.checkpoint()
 
 
 async def follow(
-    asked: Asked, after: Revision, limit: int, seconds: int
+    inquiry: Inquiry, after: Revision, limit: int, seconds: int
 ) -> AsyncGenerator[bytes, None]:
     """Events that the reader may see, as they come.
 
     At most `limit`, and for `seconds` unless that is 0.
     """
     end = anyio.current_time() + seconds if seconds else math.inf
-    runtime = asked.runtime
+    runtime = inquiry.runtime
     with runtime.subscribe(after=after) as subscription, runtime.watches.guest():
         while limit > 0:
             left = end - anyio.current_time()
@@ -82,7 +82,7 @@ async def follow(
                 return
             waiting = min(left, _FOLLOW_SECONDS)
             events = await subscription.catch_up() or await subscription.next_batch(waiting)
-            seen = asked.seen(events or ())[:limit]
+            seen = inquiry.seen(events or ())[:limit]
             if seen:
-                yield b"".join(map(line_of(asked), seen))
+                yield b"".join(map(line_of(inquiry), seen))
                 limit -= len(seen)

@@ -16,7 +16,7 @@ from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, elsewhere, log_lines, models, views
-from app.api.redra.answers import Answers, Asked, integer
+from app.api.redra.answers import Answers, Inquiry, integer
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import DiffApi
@@ -127,8 +127,8 @@ class RedraApi:
                 reader.check_all(WORKED_OUT_FROM)
                 return _encoded(await self.blasts.of_proposal(request, runtime, reader))
             case "POST", ["histories", name, "fit"]:
-                asked = await self._asked(request, name, actor)
-                return _encoded(await self.capacities.fit_of_documents(asked))
+                inquiry = await self._inquiry(request, name, actor)
+                return _encoded(await self.capacities.fit_of_documents(inquiry))
             case "GET", ["histories", name, "diff"]:
                 runtime = await self._histories.open(name)
                 check = partial(self.check_compared, actor, runtime)
@@ -144,13 +144,15 @@ class RedraApi:
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
-                    return await read(self, await self._asked(request, name, actor, "".join(rest)))
+                    return await read(
+                        self, await self._inquiry(request, name, actor, "".join(rest))
+                    )
         return status.page_not_found()
 
-    async def _asked(self, request: Request, name: str, actor: Actor, rest: str = "") -> Asked:
+    async def _inquiry(self, request: Request, name: str, actor: Actor, rest: str = "") -> Inquiry:
         """The request about a part of a history, which is opened for it. Raises NotFound."""
         runtime = await self._histories.open(name)
-        return Asked(
+        return Inquiry(
             request=request,
             runtime=runtime,
             rest=rest,
@@ -261,8 +263,8 @@ class RedraApi:
             replaced=self._histories.why_replaced(info.name),
         )
 
-    async def _events(self, asked: Asked) -> Stream:
-        request, runtime = asked.request, asked.runtime
+    async def _events(self, inquiry: Inquiry) -> Stream:
+        request, runtime = inquiry.request, inquiry.runtime
         begin = request.parameter("after")
         after = (
             Revision(integer(request, "after", 0))
@@ -271,19 +273,19 @@ class RedraApi:
         )
         until = await self._until(request, runtime)
         limit = integer(request, "limit", 2**62)
-        log_lines.line_of(asked)
+        log_lines.line_of(inquiry)
         if request.flag("follow"):
             seconds = integer(request, "timeoutSeconds", 0)
             return Stream(
-                chunks=log_lines.follow(asked, after, limit, seconds), content_type=_LINES
+                chunks=log_lines.follow(inquiry, after, limit, seconds), content_type=_LINES
             )
         return Stream(
-            chunks=log_lines.read(asked, after, until, limit, self._limits.log_page_max),
+            chunks=log_lines.read(inquiry, after, until, limit, self._limits.log_page_max),
             content_type=_LINES,
         )
 
-    async def _decisions(self, asked: Asked) -> Response:
-        request, runtime = asked.request, asked.runtime
+    async def _decisions(self, inquiry: Inquiry) -> Response:
+        request, runtime = inquiry.request, inquiry.runtime
         after = integer(request, "after", 0)
         limit = min(integer(request, "limit", 100), self._limits.log_page_max)
         wanted = {
@@ -292,7 +294,7 @@ class RedraApi:
             if request.parameter(name)
         }
         until = await self._until(request, runtime)
-        reader = asked.reader()
+        reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         rows, _revision = await self._views.rows(runtime, "decisions", until)
         rows = reader.rows("decisions", rows)
@@ -305,17 +307,17 @@ class RedraApi:
             decisions.append(_decision(row))
         return _answer(models.DecisionList(items=decisions, next=0))
 
-    async def _controllers(self, asked: Asked) -> Response:
+    async def _controllers(self, inquiry: Inquiry) -> Response:
         """The state of each controller, for whom may read the object that switches them."""
-        asked.reader().check(switching.PLACE)
-        states = switching.states(asked.runtime.info, asked.runtime.views.objects)
+        inquiry.reader().check(switching.PLACE)
+        states = switching.states(inquiry.runtime.info, inquiry.runtime.views.objects)
         items = [models.Controller(name=name, state=state) for name, state in states]
         return _answer(models.ControllerList(items=items))
 
-    async def _replay(self, asked: Asked) -> Response:
-        return _answer(await self._replays.state(asked.runtime, asked.reader()))
+    async def _replay(self, inquiry: Inquiry) -> Response:
+        return _answer(await self._replays.state(inquiry.runtime, inquiry.reader()))
 
-    async def _view_list(self, _: Asked) -> Response:
+    async def _view_list(self, _: Inquiry) -> Response:
         items = [
             models.View(
                 name=name,
@@ -333,76 +335,76 @@ class RedraApi:
         ]
         return _answer(models.ViewList(items=items))
 
-    async def _view(self, asked: Asked) -> Response:
-        request, runtime, name = asked.request, asked.runtime, asked.rest
+    async def _view(self, inquiry: Inquiry) -> Response:
+        request, runtime, name = inquiry.request, inquiry.runtime, inquiry.rest
         until = await self._until(request, runtime)
         rows, revision = await self._views.rows(runtime, name, until)
-        rows = asked.reader().rows(name, rows)
+        rows = inquiry.reader().rows(name, rows)
         shown, left_out = views.limited(rows, integer(request, "limit", 10_000))
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
-    async def _why(self, asked: Asked) -> Response:
+    async def _why(self, inquiry: Inquiry) -> Response:
         try:
-            return _encoded((await self.answers.why(asked)).to_json())
+            return _encoded((await self.answers.why(inquiry)).to_json())
         except NotFound as problem:
-            if not self._authorizer.is_unlimited(asked.actor):
+            if not self._authorizer.is_unlimited(inquiry.actor):
                 raise
             bounds = self._limits.explain
-            raise await elsewhere.named(problem, asked, self._histories, bounds) from problem
+            raise await elsewhere.named(problem, inquiry, self._histories, bounds) from problem
 
-    async def _findings(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.findings(asked))
+    async def _findings(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.findings(inquiry))
 
-    async def _object(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.object(asked))
+    async def _object(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.object(inquiry))
 
-    async def _timeline(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.timeline(asked))
+    async def _timeline(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.timeline(inquiry))
 
-    async def _entries(self, asked: Asked) -> Stream:
-        return Stream(chunks=await self._timelines.lines(asked), content_type=_LINES)
+    async def _entries(self, inquiry: Inquiry) -> Stream:
+        return Stream(chunks=await self._timelines.lines(inquiry), content_type=_LINES)
 
-    async def _head(self, asked: Asked) -> Response:
+    async def _head(self, inquiry: Inquiry) -> Response:
         """The head of a history up to the moment, signed by who serves it."""
         if self._sign is None:
             raise NotFound("this server signs no heads")
-        info = asked.runtime.info
-        head = await heads.head_at(asked.runtime.log, info, asked.moment, option="at")
+        info = inquiry.runtime.info
+        head = await heads.head_at(inquiry.runtime.log, info, inquiry.moment, option="at")
         return _encoded(self._sign(info.name, head).to_json())
 
-    async def _lanes(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.lanes(asked))
+    async def _lanes(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.lanes(inquiry))
 
-    async def _trace(self, asked: Asked) -> Response:
-        trace = await self.answers.trace(asked)
+    async def _trace(self, inquiry: Inquiry) -> Response:
+        trace = await self.answers.trace(inquiry)
         return Response(await anyio.to_thread.run_sync(msgspec.json.encode, trace))
 
-    async def _map(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.map(asked))
+    async def _map(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.map(inquiry))
 
-    async def _attempts(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.attempts(asked))
+    async def _attempts(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.attempts(inquiry))
 
-    async def _scan(self, asked: Asked) -> Response:
-        sightings = await self.answers.scan(asked)
+    async def _scan(self, inquiry: Inquiry) -> Response:
+        sightings = await self.answers.scan(inquiry)
         return _answer(models.SightingList(items=[each.to_json() for each in sightings]))
 
-    async def _pace(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.pace(asked))
+    async def _pace(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.pace(inquiry))
 
-    async def _find(self, asked: Asked) -> Response:
-        return _encoded(await self.answers.find(asked))
+    async def _find(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.answers.find(inquiry))
 
-    async def _blast(self, asked: Asked) -> Response:
-        request, runtime = asked.request, asked.runtime
-        asked.reader().check_all(WORKED_OUT_FROM)
-        return _encoded(await self.blasts.of_rule(request, runtime, asked.moment))
+    async def _blast(self, inquiry: Inquiry) -> Response:
+        request, runtime = inquiry.request, inquiry.runtime
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        return _encoded(await self.blasts.of_rule(request, runtime, inquiry.moment))
 
-    async def _fit(self, asked: Asked) -> Response:
-        return _encoded(await self.capacities.fit(asked))
+    async def _fit(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.capacities.fit(inquiry))
 
-    async def _capacity(self, asked: Asked) -> Response:
-        return _encoded(await self.capacities.capacity(asked))
+    async def _capacity(self, inquiry: Inquiry) -> Response:
+        return _encoded(await self.capacities.capacity(inquiry))
 
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
         """The revision that `at` means; the present when it is absent."""
@@ -417,7 +419,7 @@ class RedraApi:
             raise NotFound(str(problem), resource="revisions") from problem
 
 
-_Read = Callable[[RedraApi, Asked], Awaitable[Response | Stream]]
+_Read = Callable[[RedraApi, Inquiry], Awaitable[Response | Stream]]
 
 _PARTS: dict[tuple[str, int], _Read] = {
     ("events", 0): RedraApi._events,

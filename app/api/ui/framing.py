@@ -5,7 +5,7 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from app.analysis import moments
-from app.api.redra.answers import Answers, Asked
+from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import Request
 from app.domain.log import ObjectKey, Revision
 from app.service.moments import time_of
@@ -23,7 +23,7 @@ _SORTS: tuple[tuple[str, frozenset[str] | None, str], ...] = (
 
 async def frame(
     answers: Answers,
-    asked: Asked,
+    inquiry: Inquiry,
     part: str,
     parameters: Mapping[str, str] | None = None,
     subject: ObjectKey | None = None,
@@ -32,13 +32,13 @@ async def frame(
 
     A page about one object leads to moments at which there is, or was, such an object.
     """
-    runtime = asked.runtime
-    views = await answers.views(asked)
+    runtime = inquiry.runtime
+    views = await answers.views(inquiry)
     revision, head = views.revision, runtime.head
     is_present = revision == head.revision
     time = head.time if is_present else await time_of(runtime.log, runtime.info, Revision(revision))
     plain = Frame(
-        links=Links(history=runtime.info.name, moment=asked.moment),
+        links=Links(history=runtime.info.name, moment=inquiry.moment),
         part=part,
         parameters=dict(parameters or {}),
         revision=revision,
@@ -47,7 +47,7 @@ async def frame(
         profile=views.profile.patch or views.profile.version,
         is_recorded=runtime.info.is_recorded,
     )
-    if not asked.reader().is_unlimited:
+    if not inquiry.reader().is_unlimited:
         # How much happened when tells of objects that this reader may not see.
         return plain
     chronicle = await answers.chronicle(runtime)

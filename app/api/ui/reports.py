@@ -6,7 +6,7 @@ from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from app.analysis.findings.report import Findings
-from app.api.redra.answers import Answers, Asked
+from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import Request
 from app.api.ui import framing
 from app.domain.errors import Forbidden, NotFound
@@ -18,7 +18,7 @@ from app.web.pages import report
 from app.web.pages.findings import EXPLAINED
 from app.web.pages.report import Omitted, ReportBounds
 
-MakePage = Callable[[str, Asked], Awaitable[bytes]]
+MakePage = Callable[[str, Inquiry], Awaitable[bytes]]
 """Gives the page of a part for a request about it."""
 
 LANES, MAP = ("Lanes", "lanes"), ("Device map", "map")
@@ -27,13 +27,15 @@ _ROOM = 64 * 1024
 """Bytes that cover, style and contents take."""
 
 
-async def compose(answers: Answers, asked: Asked, make: MakePage, bounds: ReportBounds) -> bytes:
+async def compose(
+    answers: Answers, inquiry: Inquiry, make: MakePage, bounds: ReportBounds
+) -> bytes:
     """The report of a history as of the moment. Raises what the pages in it raise."""
-    views = await answers.views(asked)
+    views = await answers.views(inquiry)
     answers.check_length(views.revision)
-    await answers.whole_chronicle(asked.runtime, views.revision)
-    links = Links(history=asked.runtime.info.name, moment=str(views.revision))
-    pinned = replace(asked, moment=links.moment)
+    await answers.whole_chronicle(inquiry.runtime, views.revision)
+    links = Links(history=inquiry.runtime.info.name, moment=str(views.revision))
+    pinned = replace(inquiry, moment=links.moment)
     builder = _Builder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
     await builder.add("Findings", FINDINGS)
     parts = [part for part in (LANES, MAP) if not await builder.add(*part)]
@@ -63,8 +65,8 @@ class _Builder:
     `hidden` counts the objects that who asks may not read.
     """
 
-    def __init__(self, asked: Asked, make: MakePage, links: Links, bytes_max: int) -> None:
-        self._asked = asked
+    def __init__(self, inquiry: Inquiry, make: MakePage, links: Links, bytes_max: int) -> None:
+        self._inquiry = inquiry
         self._make = make
         self.links = links
         self.bytes_max = bytes_max
@@ -93,12 +95,12 @@ class _Builder:
             self.hidden += 1
             return True
 
-    def request(self, url: str, links: Links) -> Asked:
+    def request(self, url: str, links: Links) -> Inquiry:
         """A request for a page, by whom asks for the report."""
-        whole, parts = self._asked.request, urlsplit(url)
+        whole, parts = self._inquiry.request, urlsplit(url)
         scope = {**whole.scope, "method": "GET", "path": parts.path}
         scope["query_string"] = parts.query.encode()
-        return replace(self._asked, request=Request(scope, whole.receive), moment=links.moment)
+        return replace(self._inquiry, request=Request(scope, whole.receive), moment=links.moment)
 
     async def _sheet(self, title: str, part: str, url: str, links: Links) -> Sheet:
         html = await self._make(part, self.request(url, links))

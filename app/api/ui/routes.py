@@ -21,7 +21,7 @@ from app.api.kubernetes.paths import LANDING, Place
 from app.api.redra.answers import (
     STRETCH,
     Answers,
-    Asked,
+    Inquiry,
     filter_of,
     integer,
     lanes_wanted,
@@ -140,7 +140,7 @@ class Pages:
         if "moment" in request.query:
             return _pinned(request, place, part)
         runtime = await self._histories.open(place.history)
-        asked = Asked(
+        inquiry = Inquiry(
             request=request,
             runtime=runtime,
             rest="",
@@ -149,16 +149,16 @@ class Pages:
             actor=actor,
         )
         if part == REPORT:
-            return _to_take_away(asked, await make(self, asked))
-        return shown(await make(self, asked))
+            return _to_take_away(inquiry, await make(self, inquiry))
+        return shown(await make(self, inquiry))
 
-    async def _findings(self, asked: Asked) -> bytes:
-        answer = await self.answers.findings(asked)
-        return findings.page(await framing.frame(self.answers, asked, LANDING), answer)
+    async def _findings(self, inquiry: Inquiry) -> bytes:
+        answer = await self.answers.findings(inquiry)
+        return findings.page(await framing.frame(self.answers, inquiry, LANDING), answer)
 
-    async def _why(self, asked: Asked) -> bytes:
-        answer = await self.answers.why(asked)
-        question = question_of(asked)
+    async def _why(self, inquiry: Inquiry) -> bytes:
+        answer = await self.answers.why(inquiry)
+        question = question_of(inquiry)
         parameters = {
             "kind": question.kind,
             "namespace": question.namespace,
@@ -166,86 +166,86 @@ class Pages:
             "node": question.node,
             "help": "true" if question.help else "",
         }
-        key = subject_of(asked)
-        frame = await framing.frame(self.answers, asked, "why", parameters, key)
+        key = subject_of(inquiry)
+        frame = await framing.frame(self.answers, inquiry, "why", parameters, key)
         return why.page(frame, answer, key, parameters)
 
-    async def _object(self, asked: Asked) -> bytes:
-        answer = await self.answers.object(asked)
+    async def _object(self, inquiry: Inquiry) -> bytes:
+        answer = await self.answers.object(inquiry)
         parameters = links.subject(answer.key)
-        frame = await framing.frame(self.answers, asked, "object", parameters, answer.key)
+        frame = await framing.frame(self.answers, inquiry, "object", parameters, answer.key)
         return objects.page(frame, answer)
 
-    async def _lanes(self, asked: Asked) -> bytes:
-        answer, wanted = await self.answers.lanes(asked), lanes_wanted(asked)
-        stretch = {name: asked.request.parameter(name) for name in STRETCH}
+    async def _lanes(self, inquiry: Inquiry) -> bytes:
+        answer, wanted = await self.answers.lanes(inquiry), lanes_wanted(inquiry)
+        stretch = {name: inquiry.request.parameter(name) for name in STRETCH}
         parameters = {"namespace": wanted.namespace, "name": wanted.name, **stretch}
         return lanes.page(
-            await framing.frame(self.answers, asked, "lanes", parameters), answer, wanted, stretch
+            await framing.frame(self.answers, inquiry, "lanes", parameters), answer, wanted, stretch
         )
 
-    async def _map(self, asked: Asked) -> bytes:
-        answer, wanted = await self.answers.map(asked), pools_wanted(asked)
+    async def _map(self, inquiry: Inquiry) -> bytes:
+        answer, wanted = await self.answers.map(inquiry), pools_wanted(inquiry)
         parameters = {"driver": wanted.driver, "pool": wanted.pool, "node": wanted.node}
         return devices.page(
-            await framing.frame(self.answers, asked, "map", parameters), answer, wanted
+            await framing.frame(self.answers, inquiry, "map", parameters), answer, wanted
         )
 
-    async def _timeline(self, asked: Asked) -> bytes:
-        answer = await self.answers.timeline(asked)
-        wanted, before = filter_of(asked), integer(asked.request, "before", 0)
+    async def _timeline(self, inquiry: Inquiry) -> bytes:
+        answer = await self.answers.timeline(inquiry)
+        wanted, before = filter_of(inquiry), integer(inquiry.request, "before", 0)
         parameters = timeline.parameters_of(wanted)
-        frame = await framing.frame(self.answers, asked, "timeline", parameters)
-        kinds = (await self.answers.chronicle(asked.runtime)).kinds()
+        frame = await framing.frame(self.answers, inquiry, "timeline", parameters)
+        kinds = (await self.answers.chronicle(inquiry.runtime)).kinds()
         return timeline.page(frame, answer, wanted, kinds, before)
 
-    async def _attempts(self, asked: Asked) -> bytes:
-        answer = await self.answers.attempts(asked)
-        key = subject_of(asked)
-        frame = await framing.frame(self.answers, asked, "attempts", links.subject(key), key)
+    async def _attempts(self, inquiry: Inquiry) -> bytes:
+        answer = await self.answers.attempts(inquiry)
+        key = subject_of(inquiry)
+        frame = await framing.frame(self.answers, inquiry, "attempts", links.subject(key), key)
         return attempts.page(frame, answer, key)
 
-    async def _scan(self, asked: Asked) -> bytes:
-        sightings = await self.answers.scan(asked)
-        return scan.page(await framing.frame(self.answers, asked, "scan"), sightings)
+    async def _scan(self, inquiry: Inquiry) -> bytes:
+        sightings = await self.answers.scan(inquiry)
+        return scan.page(await framing.frame(self.answers, inquiry, "scan"), sightings)
 
-    async def _pace(self, asked: Asked) -> bytes:
-        answer, wanted = await self.answers.pace(asked), lanes_wanted(asked)
+    async def _pace(self, inquiry: Inquiry) -> bytes:
+        answer, wanted = await self.answers.pace(inquiry), lanes_wanted(inquiry)
         parameters = {"namespace": wanted.namespace, "name": wanted.name}
         return pace.page(
-            await framing.frame(self.answers, asked, "pace", parameters), answer, wanted
+            await framing.frame(self.answers, inquiry, "pace", parameters), answer, wanted
         )
 
-    async def _compare(self, asked: Asked) -> bytes:
-        request, own = asked.request, asked.runtime.info.name
+    async def _compare(self, inquiry: Inquiry) -> bytes:
+        request, own = inquiry.request, inquiry.runtime.info.name
         names = ("with", "withAt", "by", "within")
         parameters = {name: request.parameter(name) for name in names}
-        others = [one.name for one in await self._api.histories(asked.actor) if one.name != own]
+        others = [one.name for one in await self._api.histories(inquiry.actor) if one.name != own]
         report = None
         if parameters["with"]:
-            check = partial(self._api.check_compared, asked.actor, asked.runtime)
-            report = await self._api.diffs.report(request, asked.runtime, check, asked.moment)
+            check = partial(self._api.check_compared, inquiry.actor, inquiry.runtime)
+            report = await self._api.diffs.report(request, inquiry.runtime, check, inquiry.moment)
         first: tuple[Tree, ...] = ()
         if isinstance(report, DiffReport):
-            first = await self._first(asked, report, parameters["with"])
-        frame = await framing.frame(self.answers, asked, "compare", parameters)
+            first = await self._first(inquiry, report, parameters["with"])
+        frame = await framing.frame(self.answers, inquiry, "compare", parameters)
         return compare.page(frame, others, parameters, report, first)
 
-    async def _first(self, asked: Asked, report: DiffReport, other: str) -> tuple[Tree, ...]:
+    async def _first(self, inquiry: Inquiry, report: DiffReport, other: str) -> tuple[Tree, ...]:
         """The reasons on both sides where they part first, as of the decisions of then."""
         trees = []
         for course, side in compare.first_of(report):
-            runtime = asked.runtime
+            runtime = inquiry.runtime
             if side is report.b:
                 runtime = await self._histories.open(other)
             if course is None:
                 trees.append(Tree(links=links.Links(history=runtime.info.name), course=None))
                 continue
             there = replace(
-                asked,
+                inquiry,
                 runtime=runtime,
                 moment=str(compare.moment_of(course)),
-                reader=partial(self._authorizer.reader, runtime, asked.actor),
+                reader=partial(self._authorizer.reader, runtime, inquiry.actor),
             )
             question = Question(kind="pod", namespace=course.key.namespace, name=course.key.name)
             place = links.Links(history=runtime.info.name, moment=there.moment)
@@ -256,73 +256,75 @@ class Pages:
             trees.append(Tree(links=place, course=course, answer=answer))
         return tuple(trees)
 
-    async def _rehearsal(self, asked: Asked) -> bytes:
-        request = asked.request
+    async def _rehearsal(self, inquiry: Inquiry) -> bytes:
+        request = inquiry.request
         parameters = {name: request.parameter(name) for name in ("to", "gate", "quirk")}
-        self._api.check_rehearsed(asked.actor, asked.runtime)
+        self._api.check_rehearsed(inquiry.actor, inquiry.runtime)
         report = None
         if parameters["to"]:
-            report = await self._api.rehearsals.report(request, asked.runtime, asked.moment)
-        frame = await framing.frame(self.answers, asked, "rehearsal", parameters)
+            report = await self._api.rehearsals.report(request, inquiry.runtime, inquiry.moment)
+        frame = await framing.frame(self.answers, inquiry, "rehearsal", parameters)
         return rehearsal.page(frame, releases.names(), parameters, report)
 
-    async def _blast(self, asked: Asked) -> bytes:
-        asked.reader().check_all(WORKED_OUT_FROM)
+    async def _blast(self, inquiry: Inquiry) -> bytes:
+        inquiry.reader().check_all(WORKED_OUT_FROM)
         answer = None
-        if asked.request.parameter("name"):
-            answer = await self._api.blasts.of_rule(asked.request, asked.runtime, asked.moment)
-        return blast.page(await framing.frame(self.answers, asked, PROPOSAL), "", "", answer)
+        if inquiry.request.parameter("name"):
+            answer = await self._api.blasts.of_rule(
+                inquiry.request, inquiry.runtime, inquiry.moment
+            )
+        return blast.page(await framing.frame(self.answers, inquiry, PROPOSAL), "", "", answer)
 
-    async def _proposed(self, asked: Asked) -> bytes:
+    async def _proposed(self, inquiry: Inquiry) -> bytes:
         """What the objects of a form would do; nothing is written."""
-        asked.reader().check_all(WORKED_OUT_FROM)
-        manifest, deletions = await forms.proposal(asked.request, self._limits)
+        inquiry.reader().check_all(WORKED_OUT_FROM)
+        manifest, deletions = await forms.proposal(inquiry.request, self._limits)
         answer, problem = None, ""
         try:
             changes = forms.changes(manifest, deletions, self._limits)
-            blasts, reader = self._api.blasts, asked.reader()
-            answer = await blasts.of_changes(asked.runtime, asked.moment, changes, reader)
+            blasts, reader = self._api.blasts, inquiry.reader()
+            answer = await blasts.of_changes(inquiry.runtime, inquiry.moment, changes, reader)
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
-        frame = await framing.frame(self.answers, asked, PROPOSAL)
+        frame = await framing.frame(self.answers, inquiry, PROPOSAL)
         return blast.page(frame, manifest, deletions, answer, problem)
 
-    async def _capacity(self, asked: Asked) -> bytes:
-        answer = await self._api.capacities.capacity(asked)
-        return capacity.page(await framing.frame(self.answers, asked, CAPACITY), answer)
+    async def _capacity(self, inquiry: Inquiry) -> bytes:
+        answer = await self._api.capacities.capacity(inquiry)
+        return capacity.page(await framing.frame(self.answers, inquiry, CAPACITY), answer)
 
-    async def _fitting(self, asked: Asked) -> bytes:
+    async def _fitting(self, inquiry: Inquiry) -> bytes:
         """How many copies fit of what a form holds, or of all that there is; nothing is written."""
-        manifest, _ = await forms.proposal(asked.request, self._limits)
+        manifest, _ = await forms.proposal(inquiry.request, self._limits)
         capacities, fit, problem = self._api.capacities, None, ""
         try:
             if manifest.strip():
                 trees = forms.documents(manifest, self._limits)
-                fit = await capacities.fit_of(asked, subjects.of_documents(trees, ""))
+                fit = await capacities.fit_of(inquiry, subjects.of_documents(trees, ""))
             else:
-                fit = await capacities.fit(asked)
+                fit = await capacities.fit(inquiry)
         except Forbidden:
             raise
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
-        answer = await capacities.capacity(asked)
-        frame = await framing.frame(self.answers, asked, CAPACITY)
+        answer = await capacities.capacity(inquiry)
+        frame = await framing.frame(self.answers, inquiry, CAPACITY)
         return capacity.page(frame, answer, manifest, fit, problem)
 
-    async def _report(self, asked: Asked) -> bytes:
-        def make(part: str, of_part: Asked) -> Awaitable[bytes]:
+    async def _report(self, inquiry: Inquiry) -> bytes:
+        def make(part: str, of_part: Inquiry) -> Awaitable[bytes]:
             return _PARTS[part](self, of_part)
 
         async with self._reports:
-            return await reports.compose(self.answers, asked, make, self._limits.report)
+            return await reports.compose(self.answers, inquiry, make, self._limits.report)
 
-    async def _find(self, asked: Asked) -> bytes:
-        answer = await self.answers.find(asked)
-        frame = await framing.frame(self.answers, asked, "find", {"q": answer.query})
+    async def _find(self, inquiry: Inquiry) -> bytes:
+        answer = await self.answers.find(inquiry)
+        frame = await framing.frame(self.answers, inquiry, "find", {"q": answer.query})
         return find.page(frame, answer)
 
 
-_Make = Callable[[Pages, Asked], Awaitable[bytes]]
+_Make = Callable[[Pages, Inquiry], Awaitable[bytes]]
 
 _PARTS: dict[str, _Make] = {
     LANDING: Pages._findings,
@@ -361,10 +363,10 @@ def shown(page: bytes, code: int = 200) -> Response:
     return Response(page, status=code, content_type=HTML, headers=headers)
 
 
-def _to_take_away(asked: Asked, report: bytes) -> Response:
+def _to_take_away(inquiry: Inquiry, report: bytes) -> Response:
     """A report as a file: it has its style in it, so no browser shows it as a page of ours."""
-    revision = f"-at-{asked.moment}" if asked.moment else ""
-    name = f"{asked.runtime.info.name}{revision}.html"
+    revision = f"-at-{inquiry.moment}" if inquiry.moment else ""
+    name = f"{inquiry.runtime.info.name}{revision}.html"
     attachment = f'attachment; filename="{quote(name, safe="")}"'
     headers = (*HEADERS, _NO_GUESS, (b"content-disposition", attachment.encode()))
     return Response(report, content_type=HTML, headers=headers)

@@ -51,21 +51,21 @@ async def diff_again(
     `profile` is the release to decide as, None for that of the history. Raises InputError.
     """
     history = await find_history(store, name)
-    asked = await replays.as_asked(store, settings, history, profile)
+    decided_as = await replays.as_asked(store, settings, history, profile)
     again = await deciding.decide_again(
         store.log,
-        asked,
+        decided_as,
         until=await find_revision(store, history, at, option="--at"),
-        plane=ControlPlanes(asked),
+        plane=ControlPlanes(decided_as),
         bounds=ReplayBounds(
             page_max=settings.projector_batch_max, events_max=settings.decide_events_max
         ),
         pace=Pacing(pace),
-        proofs=proofs_of(settings, asked, history) if by is By.DECISIONS else Proofs(),
+        proofs=proofs_of(settings, decided_as, history) if by is By.DECISIONS else Proofs(),
         progress=progress,
     )
     comparison = _comparison(settings, history, by, within_seconds)
-    return await diffing.compare_again(store.log, history, asked, again, comparison)
+    return await diffing.compare_again(store.log, history, decided_as, again, comparison)
 
 
 async def report_of_fork(

@@ -262,7 +262,7 @@ class Allocator:
         plans = tuple(
             requests.plan_of(claim, self.classes, self.features, self.variant) for claim in claims
         )
-        asked = remembered.signature(plans) if self._prune else None
+        signature_of_plans = remembered.signature(plans) if self._prune else None
         builder = ProblemBuilder(
             plans,
             self.state,
@@ -273,8 +273,10 @@ class Allocator:
             self.inventory,
         )
         key = None
-        if asked is not None:
-            key = self.inventory.token_of((asked, self.features, self.variant, self.quirks))
+        if signature_of_plans is not None:
+            key = self.inventory.token_of(
+                (signature_of_plans, self.features, self.variant, self.quirks)
+            )
         made = _Attempt(
             claims=tuple(claims),
             plans=plans,

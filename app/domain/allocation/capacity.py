@@ -128,16 +128,16 @@ def shortage(
         if violates(amount.value, own.policy):
             return f"capacity {name}: {amount.value} is not allowed by the request policy"
         total = amount.value.nanos
-        taken = None if aggregated is None else aggregated.get(name)
-        if taken is not None:
-            total += taken
+        held = None if aggregated is None else aggregated.get(name)
+        if held is not None:
+            total += held
         further = None if allocating is None else allocating.get(name)
         if further is not None:
             total += further
-            if grows and taken is None and amount.source is not None:
+            if grows and held is None and amount.source is not None:
                 amount.source.grow(further)
         if total > own.value.nanos:
-            free = max(0, own.value.nanos - (taken or 0) - (further or 0))
+            free = max(0, own.value.nanos - (held or 0) - (further or 0))
             return f"capacity {name}: needs {amount.value}, {shown(free)} of {own.value} is free"
     return None
 

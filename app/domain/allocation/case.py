@@ -50,7 +50,7 @@ class Case:
 def picks_of(results: Sequence[Sequence[Taken]]) -> Picks:
     """The picks of a search's takes."""
     return tuple(
-        tuple((taken.row.index, taken.device, taken.booked) for taken in claim) for claim in results
+        tuple((each.row.index, each.device, each.booked) for each in claim) for claim in results
     )
 
 

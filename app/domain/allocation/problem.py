@@ -324,9 +324,9 @@ class ProblemBuilder:
         for name, amount in amounts.items():
             if amount.source is not None and self._quirks.q20:
                 row.grows = True
-            taken = 0 if aggregated is None else aggregated.get(name, 0)
+            held = 0 if aggregated is None else aggregated.get(name, 0)
             nanos = amount.value.nanos
-            rooms.append((name, nanos, capacities[name].value.nanos - taken - nanos))
+            rooms.append((name, nanos, capacities[name].value.nanos - held - nanos))
         row.rooms[index] = tuple(rooms)
 
     def _requested_of(self, row: Row) -> Mapping[str, Requested]:

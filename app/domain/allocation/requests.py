@@ -229,8 +229,8 @@ class _RequestCompiler:
                 for toleration in json_tree.objects(found, "tolerations")
             ),
             capacity={
-                asked: compiling.read_quantity(value, f"{place}: capacity[{asked}]")
-                for asked, value in json_tree.mapping(found, "capacity", "requests").items()
+                name: compiling.read_quantity(value, f"{place}: capacity[{name}]")
+                for name, value in json_tree.mapping(found, "capacity", "requests").items()
             },
             tree=found,
         )

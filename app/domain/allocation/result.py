@@ -24,15 +24,15 @@ def allocations(
 ) -> list[JsonObject]:
     """One AllocationResult per claim. Raises AttemptAborted for an unsupported node selector."""
     return [
-        _allocation(problem, plan, taken, share_ids)
-        for plan, taken in zip(problem.plans, results, strict=True)
+        _allocation(problem, plan, take, share_ids)
+        for plan, take in zip(problem.plans, results, strict=True)
     ]
 
 
 def check_node_selectors(problem: Problem, results: Sequence[Sequence[Taken]]) -> None:
     """Raises AttemptAborted when the node selector of a claim cannot be expressed."""
-    for plan, taken in zip(problem.plans, results, strict=True):
-        node_selector(problem, plan, taken)
+    for plan, take in zip(problem.plans, results, strict=True):
+        node_selector(problem, plan, take)
 
 
 def amounts_text(amounts: Mapping[str, Amount]) -> JsonObject:
@@ -49,9 +49,9 @@ def node_selector(problem: Problem, plan: ClaimPlan, results: Sequence[Taken]) -
     fields: list[JsonObject] = []
     expressions: list[JsonObject] = []
     view = problem.view
-    for taken in results:
-        resource_slice = view.slices[taken.device]
-        device = view.devices[taken.device]
+    for take in results:
+        resource_slice = view.slices[take.device]
+        device = view.devices[take.device]
         choice = device.node if resource_slice.per_device else resource_slice.node
         if choice.name or (device.binds_to_node and not stable):
             name = choice.name if stable else view.node.name
@@ -81,7 +81,7 @@ def _allocation(
     problem: Problem, plan: ClaimPlan, results: Sequence[Taken], share_ids: ShareIds
 ) -> JsonObject:
     devices: JsonObject = {}
-    entries = [_entry(problem.view, taken, problem.features, share_ids) for taken in results]
+    entries = [_entry(problem.view, take, problem.features, share_ids) for take in results]
     if entries:
         devices["results"] = entries
     selected = _selected(plan, results)
@@ -95,9 +95,9 @@ def _allocation(
     return allocation
 
 
-def _entry(view: NodeView, taken: Taken, features: Features, share_ids: ShareIds) -> JsonObject:
-    device = view.devices[taken.device]
-    request = taken.row.request
+def _entry(view: NodeView, take: Taken, features: Features, share_ids: ShareIds) -> JsonObject:
+    device = view.devices[take.device]
+    request = take.row.request
     driver, pool, name = device.id
     entry: JsonObject = {
         "request": request.result_name,
@@ -114,17 +114,17 @@ def _entry(view: NodeView, taken: Taken, features: Features, share_ids: ShareIds
             entry["bindingConditions"] = list(device.binding_conditions)
         if device.binding_failure_conditions:
             entry["bindingFailureConditions"] = list(device.binding_failure_conditions)
-    if taken.amounts is not None:
+    if take.amounts is not None:
         entry["shareID"] = share_ids()
-        if taken.amounts:
-            entry["consumedCapacity"] = amounts_text(taken.amounts)
+        if take.amounts:
+            entry["consumedCapacity"] = amounts_text(take.amounts)
     return entry
 
 
 def _selected(plan: ClaimPlan, results: Sequence[Taken]) -> list[Request]:
     """The request, or the alternative that was taken, per request of the claim."""
-    taken = {taken_device.row.request.main: taken_device.row.request for taken_device in results}
-    return [taken.get(alternatives[0].main, alternatives[0]) for alternatives in plan.requests]
+    requests = {take.row.request.main: take.row.request for take in results}
+    return [requests.get(alternatives[0].main, alternatives[0]) for alternatives in plan.requests]
 
 
 def _configs(plan: ClaimPlan, selected: Sequence[Request], *, cleaned: bool) -> list[JsonObject]:

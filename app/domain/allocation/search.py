@@ -126,7 +126,7 @@ class Search:
             signal = self._resume(self._stack[-1], signal)
         results = None
         if signal is StepEnd.SUCCESS:
-            results = tuple(tuple(taken) for taken in self._usage.results)
+            results = tuple(tuple(take) for take in self._usage.results)
         return SearchOutcome(results=results, steps=self._steps)
 
     def _enter(self, claim: int, request: int, number: int) -> StepEnd | None:
@@ -226,13 +226,13 @@ class Search:
             self._usage.undo(choice.taken)
             self._stack.pop()
             return signal
-        taken = self._usage.take(row, row.listed[choice.number], must=True)
-        if taken is None:
+        made = self._usage.take(row, row.listed[choice.number], must=True)
+        if made is None:
             if self._observer is not None:
                 self._observer.stuck(row, choice.number, self._usage)
             self._stack.pop()
             return StepEnd.FAIL
-        choice.taken = taken
+        choice.taken = made
         self._count()
         entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1)
         return self._deeper(entered, choice.claim, choice.request)
@@ -264,13 +264,13 @@ class Search:
                 raise AttemptAborted(fault.text(row.request.class_name, plan.key))
             if not usage.has_capacity(row, device):
                 continue
-            taken = usage.take(row, device, must=False)
-            if taken is None:
+            made = usage.take(row, device, must=False)
+            if made is None:
                 if row.grows:
                     left &= ~usage.blocked(row)  # quirk q8 may have marked the device
                 continue
             choice.pending = left
-            choice.taken = taken
+            choice.taken = made
             self._count()
             start = 0 if self._permutes else device + 1
             entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1, start)

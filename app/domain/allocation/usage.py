@@ -147,32 +147,32 @@ class Usage:
             if not self._quirks.q8:
                 self._withdraw(row, device, multi=multi, booked=booked)
             return None
-        taken = Taken(
+        take = Taken(
             row=row,
             device=device,
             booked=booked,
             amounts=self._share(row, device) if multi else None,
         )
-        self.results[row.claim].append(taken)
+        self.results[row.claim].append(take)
         self.depth += 1
-        return taken
+        return take
 
-    def undo(self, taken: Taken) -> None:
+    def undo(self, take: Taken) -> None:
         """Take back a successful take; what the quirks keep stays."""
-        row, device = taken.row, taken.device
+        row, device = take.row, take.device
         popped = self.results[row.claim].pop()
-        assert popped is taken, "takes are undone in reverse order"
+        assert popped is take, "takes are undone in reverse order"
         self.depth -= 1
         self.lowest = min(self.lowest, self.depth)
         for number in row.constraints:
             self._constraints[row.claim][number].remove(device, row.request.main)
-        if taken.amounts is not None:
-            self._unshare(device, taken.amounts)
-            if taken.booked and not self._quirks.q2:
+        if take.amounts is not None:
+            self._unshare(device, take.amounts)
+            if take.booked and not self._quirks.q2:
                 self._ledger.release(device)
             return
         self._unmark(row, 1 << device)
-        if taken.booked:
+        if take.booked:
             self._ledger.release(device)
 
     def books(self) -> Books:

@@ -69,11 +69,11 @@ class Reporter:
         kind: str,
         reason: str,
         message: str,
-        taken: frozenset[ObjectKey] = frozenset(),
+        names: frozenset[ObjectKey] = frozenset(),
     ) -> CreateObject | PatchObject:
         """The command that reports `message` about `subject` (an object reference).
 
-        `taken` are names that other reports of the same plan use.
+        `names` are those that other reports of the same plan use.
         """
         text = timestamps.seconds_text(now)
         fact: _Fact = (
@@ -93,7 +93,7 @@ class Reporter:
                 body={"count": count + 1, "lastTimestamp": text, "message": message},
                 options=self._writer,
             )
-        key = fresh_key(objects, subject, now, taken)
+        key = fresh_key(objects, subject, now, names)
         return CreateObject(
             key=key,
             version="v1",
@@ -136,7 +136,7 @@ def fresh_key(
     objects: ObjectsReader,
     subject: Mapping[str, object],
     now: Instant,
-    taken: frozenset[ObjectKey] = frozenset(),
+    names: frozenset[ObjectKey] = frozenset(),
 ) -> ObjectKey:
     """`<object>.<16 hex digits of nanoseconds>`, one nanosecond later while the name is taken.
 
@@ -146,7 +146,7 @@ def fresh_key(
     nanos = now * 1000
     while True:
         key = ObjectKey(*api_resources.EVENTS, namespace, f"{subject.get('name')}.{nanos:016x}")
-        if key not in taken and objects.event(key) is None:
+        if key not in names and objects.event(key) is None:
             return key
         nanos += 1
 

@@ -97,11 +97,11 @@ async def _choice(
     if pod is None or not node:
         text = "the pod or its node is not known from then, so the choice is not made again"
         return Choice(children=(Reason(text=text),))
-    asked = pod_reasons.waiting(
+    reasons = pod_reasons.waiting(
         evidence.rules, views, pod, evidence.bounds, now=Instant(0), node=node, help=False
     )
     try:
-        chosen = await drive(asked)
+        chosen = await drive(reasons)
     except NotFound:
         text = f"node {node} is not known from then, so the choice is not made again"
         return Choice(children=(Reason(text=text),))

@@ -156,11 +156,11 @@ async def _when_placed(
     unbound = views.objects.get(key)
     if unbound is None:
         return PodFindings(text="it was made for its node, so no other was asked", children=())
-    asked = pod_reasons.waiting(
+    reasons = pod_reasons.waiting(
         evidence.rules, views, unbound, evidence.bounds,
         now=bound.stamp.time, node=question.node, help=question.help,
     )  # fmt: skip
-    answer = await drive(asked)
+    answer = await drive(reasons)
     return replace(answer, text=f"when it was placed (revision {before}), {answer.text}")
 
 

@@ -346,10 +346,10 @@ class Recorder:
                 raise StaleLease(token.name, token.epoch)
 
 
-async def _if_available(asked: Awaitable[object]) -> object:
+async def _if_available(answer: Awaitable[object]) -> object:
     """The answer, or None while the store is away: then nothing is appended either."""
     try:
-        return await asked
+        return await answer
     except LogUnavailable:
         return None
 

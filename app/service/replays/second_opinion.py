@@ -332,12 +332,12 @@ async def compare(
     """
     tally = OpinionTally()
     expressions, devices = selectors.expressions, selectors.devices
-    asked = 0
+    count = 0
     bound = min(bounds.evaluations_max, selectors.pairs)
     ranked = [(expression, _ranked(expression, devices)) for expression in expressions]
     for rank in (0, 1):
         for expression, ranks in ranked:
-            chosen = ranks[rank][: max(0, bound - asked)]
+            chosen = ranks[rank][: max(0, bound - count)]
             for device, verdict in _verdicts(compiler, expression, chosen):
                 if verdict is None:
                     tally.unsaid[REFUSED] += 1
@@ -347,11 +347,11 @@ async def compare(
                     tally.take(
                         expression, device, verdict, ask_about(second, expression, device.cel_input)
                     )
-                asked += 1
-                if asked % TURN_MAX == 0:
-                    progress(asked, bound)
+                count += 1
+                if count % TURN_MAX == 0:
+                    progress(count, bound)
                     await lowlevel.checkpoint()
-    progress(asked, bound)
+    progress(count, bound)
     return OpinionReport(
         by=second.name,
         expressions=len(expressions),
@@ -360,7 +360,7 @@ async def compare(
         disagreed=tally.disagreed,
         disagreements=tuple(tally.disagreements),
         unsaid=dict(tally.unsaid),
-        unasked=selectors.pairs - asked,
+        unasked=selectors.pairs - count,
     )
 
 

@@ -114,10 +114,10 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
         also = f" {NOT_SELECTED}" if device in row.refused else ""
         return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}{also}")
     if usage.blocked(row) & bit:
-        for taken in (taken for claim in usage.results for taken in claim):
-            if taken.device == device:
-                name = taken.row.request.result_name
-                owner = f"request {name} of claim {problem.plans[taken.row.claim].key}"
+        for take in (take for claim in usage.results for take in claim):
+            if take.device == device:
+                name = take.row.request.result_name
+                owner = f"request {name} of claim {problem.plans[take.row.claim].key}"
                 return Cause(kind=CauseKind.TAKEN, about=owner, text=f"taken by {owner}")
         return Cause(
             kind=CauseKind.TAKEN,

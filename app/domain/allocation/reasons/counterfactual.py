@@ -218,11 +218,11 @@ class _Tried:
     def with_change(self, allocator: Allocator, change: Change) -> "_Tried":
         """The same with one more change."""
         world = change.apply(self.world)
-        asked = allocator.on_world(world.inventory, world.classes, world.state)
+        changed_allocator = allocator.on_world(world.inventory, world.classes, world.state)
         return _Tried(
             changes=(*self.changes, change),
             world=world,
-            answer=asked.allocate(self.answer.node, list(world.claims)),
+            answer=changed_allocator.allocate(self.answer.node, list(world.claims)),
         )
 
 
@@ -334,12 +334,12 @@ def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[
     """Ask for what the device has left, where that is less than what is asked for."""
     view_device = next(one for one in problem.view.devices if one.id == device)
     held = problem.state.aggregated(device) or {}
-    for name, asked in row.request.capacity.items():
+    for name, amount in row.request.capacity.items():
         if name not in view_device.capacity:
             continue
         value = view_device.capacity[name].value
         left = value.nanos - held.get(name, 0)
-        if 0 < left < asked.nanos:
+        if 0 < left < amount.nanos:
             text = str(quantity.from_nanos(left, value.format))
             yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
 

@@ -51,7 +51,7 @@ class DeadEnds:
         is_deeper = self.deepest is None or depth > len(self.deepest.takes)
         if not is_deeper and self.count > PREFIXES_MAX:
             return
-        takes = tuple((taken.row.index, taken.device) for claim in usage.results for taken in claim)
+        takes = tuple((take.row.index, take.device) for claim in usage.results for take in claim)
         made = DeadEnd(takes=takes, row=row)
         if is_deeper:
             self.deepest = made

@@ -314,7 +314,7 @@ def _of_allocation(answer: Allocation, effort_steps: int) -> Explanation:
                     wants=_wants(selected),
                     needs=selected.count,
                     suitable=len(chosen),
-                    devices=tuple(replay.choices(selected, [taken.device for taken in chosen])),
+                    devices=tuple(replay.choices(selected, [take.device for take in chosen])),
                     text=f"request {selected.request.result_name} got {_devices(len(chosen))}",
                 )
             )

@@ -194,10 +194,10 @@ class Compiler:
 
     def declare(self, *names: str) -> list[int]:
         """Opens a scope with a slot for each name."""
-        taken = list(range(self.slots, self.slots + len(names)))
+        numbers = list(range(self.slots, self.slots + len(names)))
         self.slots += len(names)
-        self.scopes.append(dict(zip(names, taken, strict=True)))
-        return taken
+        self.scopes.append(dict(zip(names, numbers, strict=True)))
+        return numbers
 
     def leave(self) -> None:
         """Closes the innermost scope."""

@@ -72,9 +72,9 @@ def _pattern_check(
 
     def check(text: str) -> list[str]:
         # A prefix may end with a dash, because something will follow it.
-        asked = text[:-1] + "a" if prefix and len(text) > 1 and text.endswith("-") else text
+        label = text[:-1] + "a" if prefix and len(text) > 1 and text.endswith("-") else text
         problems = [] if len(text.encode()) <= limit else [_too_long(limit)]
-        if not compiled.fullmatch(asked):
+        if not compiled.fullmatch(label):
             problems.append(_regex_error(message, pattern, *examples))
         return problems
 

@@ -129,14 +129,14 @@ def _shareable(devices: list[Device], allocated: AllocatedState) -> JsonObject:
     totals: dict[str, Quantity] = {}
     consumed: dict[str, int] = {}
     for device in devices:
-        taken = allocated.aggregated(device.id) or {}
+        amounts = allocated.aggregated(device.id) or {}
         for name, capacity in device.capacity.items():
             held = totals.get(name)
             totals[name] = capacity.value if held is None else quantity.add(held, capacity.value)
-            consumed[name] = consumed.get(name, 0) + taken.get(name, 0)
-        if not any(taken.values()):
+            consumed[name] = consumed.get(name, 0) + amounts.get(name, 0)
+        if not any(amounts.values()):
             fully += 1
-        elif any(taken.get(n, 0) < c.value.nanos for n, c in device.capacity.items()):
+        elif any(amounts.get(n, 0) < c.value.nanos for n, c in device.capacity.items()):
             partially += 1
     summary: JsonObject = {
         "fullyAvailableDevices": fully,

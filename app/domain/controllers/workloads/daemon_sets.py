@@ -127,12 +127,12 @@ def _node_of(pod: JsonView) -> str:
 def _missing(found: _Set) -> list[Step]:
     situation = found.situation
     bare = [node for node in found.wanted if not found.pods.get(node)]
-    taken: set[str] = set()
+    names: set[str] = set()
     steps: list[Step] = []
     for node in bare[: situation.pods_max]:
         base = f"{situation.key.name}-"
         seed = f"{situation.uid}/{situation.objects.revision}/{node}"
-        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, taken)
+        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, names)
         pod = _pod(found, node)
         pod["metadata"] |= {"generateName": base, "name": name}
         steps.append(pods_of.create(pod))

@@ -97,12 +97,12 @@ def freed(pod: JsonView) -> PatchObject | None:
 
 def creates(situation: Situation, indexes: Iterable[int | None]) -> list[Step]:
     """A new pod for each index; None stands for a pod without one."""
-    taken: set[str] = set()
+    names: set[str] = set()
     steps: list[Step] = []
     for number, index in enumerate(indexes):
         base = f"{situation.key.name}-" if index is None else f"{situation.key.name}-{index}-"
         seed = f"{situation.uid}/{situation.objects.revision}/{number}"
-        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, taken)
+        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, names)
         pod = _pod(situation, index)
         pod["metadata"] |= {"generateName": base, "name": name}
         steps.append(pods_of.create(pod))

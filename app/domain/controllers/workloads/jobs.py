@@ -253,12 +253,14 @@ def _missing(job: _Job) -> list[int | None]:
         return []
     if not job.is_indexed:
         return [None] * room
-    taken = job.done | {index for pod in occupied if (index := job_pods.index_of(pod)) is not None}
+    occupied_indexes = job.done | {
+        index for pod in occupied if (index := job_pods.index_of(pod)) is not None
+    }
     missing: list[int | None] = []
     for index in range(min(completions or 0, INDEXES_MAX)):
         if len(missing) >= room:
             break
-        if index not in taken:
+        if index not in occupied_indexes:
             missing.append(index)
     return missing
 

@@ -111,7 +111,7 @@ def delete(pod: JsonView) -> DeleteObject:
 
 
 def fresh_name(
-    objects: ObjectsReader, namespace: str, base: str, seed: str, taken: set[str]
+    objects: ObjectsReader, namespace: str, base: str, seed: str, used_names: set[str]
 ) -> str:
     """A free name: the base and five characters drawn from the seed.
 
@@ -122,11 +122,11 @@ def fresh_name(
     for attempt in range(NAME_ATTEMPTS_MAX):
         name = names.generated(base, seed, attempt)
         if (
-            name not in taken
+            name not in used_names
             and objects.event(ObjectKey(*api_resources.PODS, namespace, name)) is None
         ):
             break
-    taken.add(name)
+    used_names.add(name)
     return name
 
 

@@ -137,7 +137,7 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
     ) -> tuple[Command, ...]:
         """The steps with reports turned into Event objects of different names."""
         commands: list[Command] = []
-        taken: set[ObjectKey] = set()
+        keys: set[ObjectKey] = set()
         for step in steps:
             if not isinstance(step, Report):
                 commands.append(step)
@@ -149,9 +149,9 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
                 kind=step.kind,
                 reason=step.reason,
                 message=step.message,
-                taken=frozenset(taken),
+                names=frozenset(keys),
             )
-            taken.add(said.key)
+            keys.add(said.key)
             commands.append(said)
         return tuple(commands)
 

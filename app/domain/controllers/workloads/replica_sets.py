@@ -52,13 +52,13 @@ def _leaving(pods: list[JsonObject]) -> int:
 def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
     template = core.template(situation.tree)
     owner = pods_of.owner_reference(situation, "apps/v1", "ReplicaSet")
-    taken: set[str] = set()
+    names: set[str] = set()
     steps: list[Step] = []
     for index in range(count):
         pod = pods_of.from_template(situation, template, owner)
         base = f"{situation.key.name}-"
         seed = f"{situation.uid}/{situation.objects.revision}/{index}"
-        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, taken)
+        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, names)
         pod["metadata"] |= {"generateName": base, "name": name}
         steps.append(pods_of.create(pod))
         steps.append(Report(reason="SuccessfulCreate", message=f"Created pod: {name}"))

@@ -74,11 +74,11 @@ def _check_binding(
 
 
 def _check_held(key: ObjectKey, rules: list[Rule], rights: GiverRights) -> None:
-    asked = 0
+    questions = 0
     for rule in rules:
         for question in _questions(rule, key.namespace):
-            asked += 1
-            if asked > _QUESTIONS_MAX:
+            questions += 1
+            if questions > _QUESTIONS_MAX:
                 raise _refusal(key, rights, f"the rules name more than {_QUESTIONS_MAX} rights")
             if not rights.grants.decide(question).allowed:
                 raise _refusal(

@@ -31,8 +31,8 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
     """The status of a definition that is being written; `tree` still holds the one before."""
     spec = meta.spec(tree)
     before = meta.status(tree)
-    taken = _taken(reader, json_tree.text(spec, "group"), meta.name(tree))
-    accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), taken)
+    owners = _owners(reader, json_tree.text(spec, "group"), meta.name(tree))
+    accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), owners)
     held = {
         json_tree.text(condition, "type"): condition
         for condition in json_tree.objects(before, "conditions")
@@ -76,7 +76,7 @@ def warnings(tree: JsonView) -> tuple[str, ...]:
     return ()
 
 
-def _taken(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str]]:
+def _owners(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str]]:
     """Names of resources and kinds that other definitions of the group were given."""
     resources: set[str] = set()
     kinds: set[str] = set()
@@ -99,14 +99,14 @@ def _resource_names(names: JsonView) -> Iterator[str]:
 
 
 def _accept(
-    spec: JsonView, before: JsonView, taken: Mapping[str, set[str]]
+    spec: JsonView, before: JsonView, owners: Mapping[str, set[str]]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
     """The names that a definition gets, and reason and message of the last refusal."""
     wanted = json_tree.mapping(spec, "names")
     accepted: JsonObject = dict(before) or {"kind": "", "plural": ""}
     problem: tuple[str, str] | None = None
     for part in ("plural", "singular", "shortNames", "kind", "listKind"):
-        pool = taken["kinds" if part in ("kind", "listKind") else "resources"]
+        pool = owners["kinds" if part in ("kind", "listKind") else "resources"]
         value = wanted.get(part)
         texts = value if isinstance(value, list) else [value]
         bad = [text for text in texts if text in pool]

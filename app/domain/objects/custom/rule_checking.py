@@ -33,11 +33,11 @@ def check(
 ) -> list[FieldError]:
     """Every rule that the object breaks; `old` is the object before a change."""
     errors: list[FieldError] = []
-    asked = 0
+    evaluations = 0
     for place, part, value, before in _parts(schema, tree, old, ""):
         for rule in json_tree.objects(part, RULES):
-            asked += 1
-            if asked > EVALUATIONS_MAX:
+            evaluations += 1
+            if evaluations > EVALUATIONS_MAX:
                 text = f"more than {EVALUATIONS_MAX} evaluations of rules"
                 return [*errors, field_errors.forbidden(place, text)]
             error = _ask(rule, part, value, before, place, rules)

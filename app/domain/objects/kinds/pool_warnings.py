@@ -77,31 +77,31 @@ def _is_same_pool(tree: JsonView, other: JsonView) -> bool:
 
 
 def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
-    taken = {
+    owners = {
         json_tree.text(device, "name"): meta.name(other)
         for other in others
         for device in dra.devices(other)
     }
     return [
-        f"spec.devices[{index}].name: {name} is also a device of ResourceSlice {taken[name]}: the "
+        f"spec.devices[{index}].name: {name} is also a device of ResourceSlice {owners[name]}: the "
         "pool is invalid on nodes of both, and none of its devices will be allocated there"
         for index, device in enumerate(dra.devices(tree))
-        if (name := json_tree.text(device, "name")) in taken
+        if (name := json_tree.text(device, "name")) in owners
     ]
 
 
 def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
-    taken = {
+    owners = {
         json_tree.text(counters, "name"): meta.name(other)
         for other in others
         for counters in dra.shared_counters(other)
     }
     return [
         f"spec.sharedCounters[{index}].name: {name} is also a counter set of ResourceSlice "
-        f"{taken[name]}: the pool is invalid on nodes of both, and none of its devices will be "
+        f"{owners[name]}: the pool is invalid on nodes of both, and none of its devices will be "
         "allocated there"
         for index, counters in enumerate(dra.shared_counters(tree))
-        if (name := json_tree.text(counters, "name")) in taken
+        if (name := json_tree.text(counters, "name")) in owners
     ]
 
 

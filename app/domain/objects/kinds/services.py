@@ -289,12 +289,12 @@ def _set_address(
     spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
     """Take the address that is asked for, or a free one."""
-    taken = _taken_addresses(reader, own)
+    used_addresses = _taken_addresses(reader, own)
     text = json_tree.text(spec, "clusterIP")
     if not text:
         if spec.get("clusterIPs"):
             return []  # the rules of services refuse it
-        free_address = _free_address(own, taken, ranges.addresses)
+        free_address = _free_address(own, used_addresses, ranges.addresses)
         spec["clusterIP"] = free_address
         spec["clusterIPs"] = [free_address]
         return []
@@ -308,7 +308,7 @@ def _set_address(
             f"the provided IP ({text}) is not in the valid range. The range of valid IPs is "
             f"{ranges.addresses}"
         )
-    elif text in taken:
+    elif text in used_addresses:
         detail = "provided IP is already allocated"
     if not detail:
         return []
@@ -318,7 +318,7 @@ def _set_address(
     ]
 
 
-def _free_address(uid: str, taken: frozenset[str], network: Network) -> str:
+def _free_address(uid: str, addresses: frozenset[str], network: Network) -> str:
     """An address that nobody has, outside the band for those who name one. Raises Rejected."""
     size = network.num_addresses - 2
     band = min(max(_BAND_MIN, size // _BAND_STEP), _BAND_MAX)
@@ -327,9 +327,9 @@ def _free_address(uid: str, taken: frozenset[str], network: Network) -> str:
     if count < 1:
         first, count = 1, size
     start = zlib.crc32(uid.encode()) % max(count, 1)
-    for step in range(min(count, len(taken) + 1)):
+    for step in range(min(count, len(addresses) + 1)):
         text = str(network[first + (start + step) % count])
-        if text not in taken:
+        if text not in addresses:
             return text
     raise Rejected("Internal error occurred: failed to allocate a serviceIP: range is full")
 
@@ -338,7 +338,7 @@ def _set_ports(
     spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
     """Take the node ports that are asked for, and free ones for the others."""
-    taken = _taken_ports(reader, own)
+    used_ports = _taken_ports(reader, own)
     errors: list[FieldError] = []
     ports = spec["ports"] = [dict(port) for port in json_tree.objects(spec, "ports")]
     wanted: dict[int, set[str]] = {}
@@ -352,14 +352,14 @@ def _set_ports(
                 "provided port is not in the valid range. The range of valid ports is "
                 f"{ranges.ports_text}"
             )
-        elif number in taken:
+        elif number in used_ports:
             detail = "provided port is already allocated"
         if detail:
             errors.append(field_errors.invalid(f"spec.ports[{index}].nodePort", number, detail))
         wanted.setdefault(number, set()).add(port.get("protocol", "TCP"))
     if errors:
         return errors
-    given = set(taken) | set(wanted)
+    given = set(used_ports) | set(wanted)
     if spec.get("allocateLoadBalancerNodePorts") is not False:
         for port in ports:
             if not port.get("nodePort"):
@@ -370,11 +370,11 @@ def _set_ports(
     return []
 
 
-def _free_port(uid: str, taken: set[int], ports: range) -> int:
+def _free_port(uid: str, used_ports: set[int], ports: range) -> int:
     start = zlib.crc32(uid.encode()) % len(ports)
-    for step in range(min(len(ports), len(taken) + 1)):
+    for step in range(min(len(ports), len(used_ports) + 1)):
         number = ports[(start + step) % len(ports)]
-        if number not in taken:
+        if number not in used_ports:
             return number
     raise Rejected("Internal error occurred: failed to allocate a nodePort: range is full")
 

@@ -41,7 +41,7 @@ class Tallies(Protocol):
 
 def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
     """Raise Forbidden when a quota of the namespace has no room for the new object."""
-    asked: dict[str, Quantity] | None = None
+    amounts: dict[str, Quantity] | None = None
     for place in reader.keys(*api_resources.RESOURCE_QUOTAS, key.namespace):
         quota = reader.get(place)
         if quota is None:
@@ -54,9 +54,11 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
         if is_pod and (missing := usage.missing_compute(tree, limits)):
             text = f"failed quota: {place.name}: must specify {missing}"
             raise rejections.forbidden(kind, key.name, text)
-        if asked is None:
-            asked = _asked(reader, kind, tree)
-        relevant = {name: asked[name] for name in limits if name in asked and asked[name].nanos}
+        if amounts is None:
+            amounts = _amounts_of(reader, kind, tree)
+        relevant = {
+            name: amounts[name] for name in limits if name in amounts and amounts[name].nanos
+        }
         if not relevant:
             continue
         present = used(reader, place, quota, relevant)
@@ -132,15 +134,15 @@ def places_of(name: str) -> frozenset[Place]:
     return frozenset((api_resources.PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
 
 
-def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:
+def _amounts_of(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:
     """What the object counts for, its devices also under the names of extended resources."""
-    asked = usage.of_object(kind.group, kind.plural, tree)
+    amounts = usage.of_object(kind.group, kind.plural, tree)
     if (kind.group, kind.plural) != api_resources.RESOURCE_CLAIMS:
-        return asked
+        return amounts
     alone = Tally()
     alone.add(kind.group, kind.plural, tree)
     names: set[str] = set()
-    for name in asked:
+    for name in amounts:
         class_name = name.removeprefix(usage.ORDINARY)
         if class_name == name:
             continue
@@ -151,7 +153,7 @@ def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Qua
         if extended := dra.extended_resource_name(device_class):
             names.add(f"{REQUESTS}{extended}")
     aliases = _aliases(reader, names)
-    return asked | {name: alone.amount(name, aliases.get(name, ())) for name in names}
+    return amounts | {name: alone.amount(name, aliases.get(name, ())) for name in names}
 
 
 def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:

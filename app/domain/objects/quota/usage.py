@@ -186,14 +186,14 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
     name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
         claim, "spec", "storageClassName"
     )
-    asked = pod_resources.of(meta.spec(claim), "requests").get("storage")
+    storage = pod_resources.of(meta.spec(claim), "requests").get("storage")
     amounts = (
         {f"{name}{STORAGE_CLASS}{api_resources.PERSISTENT_VOLUME_CLAIMS[1]}": _ONE} if name else {}
     )
-    if asked is not None:
-        amounts[STORAGE] = asked
+    if storage is not None:
+        amounts[STORAGE] = storage
         if name:
-            amounts[f"{name}{STORAGE_CLASS}{STORAGE}"] = asked
+            amounts[f"{name}{STORAGE_CLASS}{STORAGE}"] = storage
     return amounts
 
 
@@ -203,9 +203,9 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
         worst: dict[str, int] = {}
         alternatives = json_tree.objects(request, "firstAvailable")
         exactly = request.get("exactly")
-        for asked in alternatives or ([exactly] if isinstance(exactly, dict) else []):
-            name = json_tree.text(asked, "deviceClassName")
-            worst[name] = max(worst.get(name, 0), _number(asked))
+        for ask in alternatives or ([exactly] if isinstance(exactly, dict) else []):
+            name = json_tree.text(ask, "deviceClassName")
+            worst[name] = max(worst.get(name, 0), _number(ask))
         for name, amount in worst.items():
             total[name] = total.get(name, 0) + amount
     annotations = json_tree.mapping(claim, "metadata", "annotations")
@@ -218,12 +218,12 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
     return amounts
 
 
-def _number(asked: JsonView) -> int:
-    match asked.get("allocationMode"):
+def _number(ask: JsonView) -> int:
+    match ask.get("allocationMode"):
         case "All":
             return ALL_DEVICES
         case "ExactCount":
-            return json_tree.integer(asked, "count") or 0
+            return json_tree.integer(ask, "count") or 0
         case _:
             return 0
 

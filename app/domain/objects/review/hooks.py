@@ -113,7 +113,7 @@ def _all(reader: ObjectsReader, resource: str) -> Iterator[tuple[str, JsonObject
             yield key.name, webhook
 
 
-def asked(
+def hook_for(
     configuration: str,
     webhook: JsonObject,
     attributes: Attributes,

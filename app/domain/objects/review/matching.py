@@ -101,29 +101,29 @@ def _matches(selector: JsonView, tree: JsonView | None) -> bool:
 
 def _named(rules: list[_Rule], holder: JsonView, attributes: Attributes) -> GroupVersion | None:
     """The version in which a rule names the write: that of the request where one does."""
-    asked = GroupVersion(attributes.group, attributes.version)
-    if any(_is_named(rule, attributes, asked) for rule in rules):
-        return asked
+    request_version = GroupVersion(attributes.group, attributes.version)
+    if any(_is_named(rule, attributes, request_version) for rule in rules):
+        return request_version
     if json_tree.text(holder, "matchPolicy") == "Exact":
         return None
-    for other in _equivalents(attributes, asked):
+    for other in _equivalents(attributes, request_version):
         if any(_is_named(rule, attributes, other) for rule in rules):
             return other
     return None
 
 
-def _equivalents(attributes: Attributes, asked: GroupVersion) -> Iterator[GroupVersion]:
+def _equivalents(attributes: Attributes, request_version: GroupVersion) -> Iterator[GroupVersion]:
     """Other versions in which the same objects are served."""
     for group, version in attributes.kind.group_versions:
-        if (group, version) != asked:
+        if (group, version) != request_version:
             yield GroupVersion(group, version)
 
 
-def _is_named(rule: _Rule, attributes: Attributes, asked: GroupVersion) -> bool:
+def _is_named(rule: _Rule, attributes: Attributes, request_version: GroupVersion) -> bool:
     return (
         _has(rule.operations, attributes.operation)
-        and _has(rule.api_groups, asked.group)
-        and _has(rule.api_versions, asked.version)
+        and _has(rule.api_groups, request_version.group)
+        and _has(rule.api_versions, request_version.version)
         and _is_in_scope(rule.scope, attributes)
         and any(_is_resource(text, attributes) for text in rule.resources)
         and (not rule.resource_names or attributes.key.name in rule.resource_names)

@@ -44,8 +44,8 @@ def of_binding(
     namespace = _namespace(kind, reference, attributes)
     objects = _objects(kind, reference, namespace, reader)
     if objects:
-        asked = registry.api_version(group, version)
-        return [_shown(kind, tree, asked) for tree in objects]
+        in_version = registry.api_version(group, version)
+        return [_shown(kind, tree, in_version) for tree in objects]
     if json_tree.text(reference, "parameterNotFoundAction") == "Allow":
         return []
     raise Misconfigured(
@@ -88,9 +88,9 @@ def _objects(
     return [tree for tree in trees if tree is not None and selector.matches(meta.labels(tree))]
 
 
-def _shown(kind: Kind, tree: JsonObject, asked: str) -> JsonObject:
+def _shown(kind: Kind, tree: JsonObject, api_version: str) -> JsonObject:
     try:
-        return conversion.convert(tree, kind, kind.storage_api_version, asked)
+        return conversion.convert(tree, kind, kind.storage_api_version, api_version)
     except BadRequest as problem:
         text = f"failed to configure binding: {problem.message}"
         raise Misconfigured(text) from problem

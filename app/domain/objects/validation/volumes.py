@@ -70,8 +70,8 @@ def update_claim(
     if new != before:
         return [*errors, forbidden("spec", SPEC_TEXT)]
     size = json_tree.get(tree, "spec", "resources", "requests", "storage")
-    asked, held = _quantity(size), _quantity(json_tree.get(old, "status", "capacity", "storage"))
-    if asked is not None and held is not None and quantity.compare(asked, held) < 0:
+    wanted, held = _quantity(size), _quantity(json_tree.get(old, "status", "capacity", "storage"))
+    if wanted is not None and held is not None and quantity.compare(wanted, held) < 0:
         errors.append(forbidden("spec.resources.requests.storage", SHRINK_TEXT))
     return errors
 

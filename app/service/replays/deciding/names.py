@@ -61,15 +61,15 @@ class RecordedNames:
         """The commands with recorded names and shares; the next uids are the recorded ones."""
         self._next = []
         adapted: list[Command] = []
-        taken: set[str] = set()
+        used_uids: set[str] = set()
         renamed: dict[str, str] = {}
         made: dict[str, str] = {}
         for command in commands:
             if not isinstance(command, CreateObject):
                 adapted.append(self._with_shares(command, made))
                 continue
-            name, uid = self._identity(command, taken)
-            taken.add(uid)
+            name, uid = self._identity(command, used_uids)
+            used_uids.add(uid)
             self._next.append(uid)
             made[command.key.name] = uid
             if name and command.key.name and _base(command.tree):
@@ -105,9 +105,9 @@ class RecordedNames:
                 return replace(command, tree=_with_names(command.tree, names))
         return command
 
-    def _identity(self, command: CreateObject, taken: set[str]) -> tuple[str, str]:
+    def _identity(self, command: CreateObject, used_uids: set[str]) -> tuple[str, str]:
         for name, uid in self._known.get(_place(command.key, command.tree), ()):
-            if uid not in self._made and uid not in taken:
+            if uid not in self._made and uid not in used_uids:
                 return name, uid
         return "", ""
 

@@ -172,8 +172,8 @@ class Run:
         if not (self._variant.imposed or self._variant.unheard):
             yield from self._recording.inputs
             return
-        taken = (each for each in self._recording.decided if self._is_imposed(each))
-        yield from merge(self._recording.inputs, taken, key=lambda each: each.number)
+        decided_elsewhere = (each for each in self._recording.decided if self._is_imposed(each))
+        yield from merge(self._recording.inputs, decided_elsewhere, key=lambda each: each.number)
 
     def take(self, found: Input) -> None:
         """Let time pass up to the write, then do it here."""

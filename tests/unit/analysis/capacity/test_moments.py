@@ -16,7 +16,7 @@ from tests.unit.analysis.capacity.test_fitting import cluster_of
 
 def look(cluster: Cluster, steps_max: int = largest.STEPS_MAX) -> CapacityMoment:
     line = cluster.line
-    devices = largest.taken(line.views)
+    devices = largest.devices_of(line.views)
     compiler = compiler_of(cluster.profile)
     return moments.of(line.head.revision, line.now, devices, compiler, Quirks(), steps_max)
 

@@ -30,7 +30,7 @@ Amounts = Mapping[str, int]
 class PodAmounts:
     """What a pod asks for, and what the scores take for granted when it does not say."""
 
-    asked: Amounts
+    requests: Amounts
     scored_cpu: int
     scored_memory: int
 
@@ -55,20 +55,20 @@ def of_pod(spec: JsonView) -> PodAmounts:
     containers = json_tree.objects(spec, "containers")
     inits = json_tree.objects(spec, "initContainers") if "initContainers" in spec else []
     plain = [_requests(container) for container in containers]
-    asked = _effective(plain, [(c, _requests(c)) for c in inits])
+    effective = _effective(plain, [(c, _requests(c)) for c in inits])
     scored = _effective(
         [_with_defaults(requests) for requests in plain],
         [(c, _with_defaults(_requests(c))) for c in inits],
     )
     if "resources" in spec:
         whole = of_tree(json_tree.mapping(spec, "resources", "requests"))
-        asked = {**asked, **whole}
+        effective = {**effective, **whole}
         scored = {**scored, **whole}
     if "overhead" in spec:
         overhead = of_tree(json_tree.mapping(spec, "overhead"))
-        asked, scored = _sum(asked, overhead), _sum(scored, overhead)
+        effective, scored = _sum(effective, overhead), _sum(scored, overhead)
     return PodAmounts(
-        asked=asked, scored_cpu=scored.get(CPU, 0), scored_memory=scored.get(MEMORY, 0)
+        requests=effective, scored_cpu=scored.get(CPU, 0), scored_memory=scored.get(MEMORY, 0)
     )
 
 

@@ -101,9 +101,9 @@ def _check_affinity(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
 def _check_ports(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     if not pod.ports:
         return None
-    taken = [port for bound in info.pods.values() for port in bound.ports]
+    used_ports = [port for bound in info.pods.values() for port in bound.ports]
     for address, protocol, number in pod.ports:
-        for other, used_protocol, used in taken:
+        for other, used_protocol, used in used_ports:
             anywhere = "0.0.0.0" in (address, other)  # noqa: S104 - upstream's any address
             if number == used and protocol == used_protocol and (anywhere or address == other):
                 return PORTS
@@ -133,7 +133,7 @@ def _check_room(
 
 def _in_order(pod: PodSpec) -> list[tuple[str, int]]:
     first = {CPU: 0, "memory": 1, "ephemeral-storage": 2}
-    return sorted(pod.amounts.asked.items(), key=lambda item: (first.get(item[0], 3), item[0]))
+    return sorted(pod.amounts.requests.items(), key=lambda item: (first.get(item[0], 3), item[0]))
 
 
 _CHECKS: tuple[Callable[[PodSpec, NodeInfo], NodeRejection | None], ...] = (

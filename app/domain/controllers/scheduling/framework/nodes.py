@@ -277,7 +277,7 @@ def _read(tree: JsonObject) -> NodeInfo:
 def take(info: NodeInfo, bound: BoundPod) -> None:
     """Count a pod on the node, in place."""
     info.pods[bound.place] = bound
-    for name, amount in bound.asked.items():
+    for name, amount in bound.requests.items():
         info.requested[name] = info.requested.get(name, 0) + amount
     info.scored_cpu += bound.scored_cpu
     info.scored_memory += bound.scored_memory
@@ -286,7 +286,7 @@ def take(info: NodeInfo, bound: BoundPod) -> None:
 def drop(info: NodeInfo, bound: BoundPod) -> None:
     """Stop counting a pod on the node, in place."""
     del info.pods[bound.place]
-    for name, amount in bound.asked.items():
+    for name, amount in bound.requests.items():
         info.requested[name] -= amount
     info.scored_cpu -= bound.scored_cpu
     info.scored_memory -= bound.scored_memory

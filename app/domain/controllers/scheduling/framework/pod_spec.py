@@ -97,7 +97,7 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
             node_selector,
             affinity,
             tolerations,
-            [wanted.asked, wanted.scored_cpu, wanted.scored_memory],
+            [wanted.requests, wanted.scored_cpu, wanted.scored_memory],
             ports,
         ]
     )
@@ -131,14 +131,16 @@ def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
     """
     facts = pods.facts(tree)
     spec = meta.spec(tree)
-    asked = (
+    changeable = (
         meta.labels(tree),
         bool(spec.get("schedulingGates")),
         tuple(json_tree.objects(spec, "tolerations")),
         facts.entries,
     )
     known = (before.labels, before.is_gated, before.tolerations, before.facts.entries)
-    return msgspec.structs.replace(before, facts=facts) if asked == known else read(tree, facts)
+    return (
+        msgspec.structs.replace(before, facts=facts) if changeable == known else read(tree, facts)
+    )
 
 
 def is_ours(tree: JsonView) -> bool:

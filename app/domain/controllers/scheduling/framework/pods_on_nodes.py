@@ -20,7 +20,7 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
     place: PodPlace
     uid: str
     node: str
-    asked: Amounts
+    requests: Amounts
     scored_cpu: int
     scored_memory: int
     labels: Mapping[str, str]
@@ -40,7 +40,7 @@ def bound_pod(tree: JsonView) -> BoundPod:
         place=meta.place(tree),
         uid=meta.uid(tree),
         node=core.node_name(tree),
-        asked=wanted.asked,
+        requests=wanted.requests,
         scored_cpu=wanted.scored_cpu,
         scored_memory=wanted.scored_memory,
         labels=meta.labels(tree),

@@ -95,7 +95,7 @@ def _add_normalised(found: list[int], raw: Sequence[int], weight: int) -> None:
 
 def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
     total = weights = 0
-    for name, taken, asked in (
+    for name, requested, request in (
         (CPU, info.scored_cpu, pod.amounts.scored_cpu),
         (MEMORY, info.scored_memory, pod.amounts.scored_memory),
     ):
@@ -103,7 +103,7 @@ def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
         if room == 0:
             continue
         weights += 1
-        wanted = taken + asked
+        wanted = requested + request
         if wanted <= room:
             total += (room - wanted) * SCORE_MAX // room
     return total // weights if weights else 0
@@ -111,10 +111,10 @@ def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
 
 def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
     # Parity: controllers.md 4.5; pods that ask for nothing are not scored by this plug-in.
-    asked = pod.amounts.asked
-    if not asked.get(CPU) and not asked.get(MEMORY):
+    requests = pod.amounts.requests
+    if not requests.get(CPU) and not requests.get(MEMORY):
         return 0
-    after = _balance(info, asked)
+    after = _balance(info, requests)
     if leaves:
         return after
     before = _balance(info, {})
@@ -124,13 +124,13 @@ def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
     return half + int((half + after - before) / 2)
 
 
-def _balance(info: NodeInfo, asked: Mapping[str, int]) -> int:
+def _balance(info: NodeInfo, requests: Mapping[str, int]) -> int:
     """100 when cpu and memory of the node are equally used, less the more they differ."""
     fractions: list[float] = []
     for name in (CPU, MEMORY):
         room = info.has(name)
         if room:
-            wanted = info.requested.get(name, 0) + asked.get(name, 0)
+            wanted = info.requested.get(name, 0) + requests.get(name, 0)
             fractions.append(min(wanted / room, 1.0))
     if len(fractions) < 2:
         return SCORE_MAX

@@ -241,7 +241,7 @@ def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -
     if plugin == DEVICES:
         return pod_claims.are_there(objects, pod.spec.facts)
     if hint.resources:
-        return not hint.resources.isdisjoint(pod.spec.amounts.asked)
+        return not hint.resources.isdisjoint(pod.spec.amounts.requests)
     if plugin in NODE_PLUGINS and hint.node is not None:
         refusal = filters.check_node(pod.spec, hint.node)
         return refusal is None or refusal.plugin != plugin

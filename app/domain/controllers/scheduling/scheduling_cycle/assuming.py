@@ -191,7 +191,7 @@ def bound_as(pod: PodSpec, node: str) -> BoundPod:
         place=(pod.facts.namespace, pod.facts.name),
         uid=pod.facts.uid,
         node=node,
-        asked=pod.amounts.asked,
+        requests=pod.amounts.requests,
         scored_cpu=pod.amounts.scored_cpu,
         scored_memory=pod.amounts.scored_memory,
         labels=pod.labels,

@@ -169,7 +169,7 @@ class Cycle:
         return self.spread is not None and bool(self.spread.hard)
 
     @property
-    def asked(self) -> tuple[ObjectKey, ...]:
+    def claim_keys(self) -> tuple[ObjectKey, ...]:
         """The claims that texts of the allocator may name; the pod's own key stands for its claim
         for extended resources.
         """
@@ -280,7 +280,7 @@ class Cycle:
         return devices.refusal
 
     def _is_about_others(self, devices: DeviceVerdict) -> bool:
-        return devices.claims is not None and devices.claims != self.asked
+        return devices.claims is not None and devices.claims != self.claim_keys
 
     def _devices(self, info: NodeInfo) -> DeviceVerdict:
         unavailable = tuple(
@@ -299,10 +299,10 @@ class Cycle:
                     made.error = f"node {info.name}: {GAVE_UP.reasons[0]}"
                 case Failure(scope=Scope.NODE, text=text):
                     made.refusal = filters.NodeRejection(plugin=DEVICES, reasons=(text,))
-                    made.claims = None if text == INVALID_POOLS else self.asked
+                    made.claims = None if text == INVALID_POOLS else self.claim_keys
                 case Failure(text=text):
                     made.error = text
-                    made.claims = self.asked
+                    made.claims = self.claim_keys
                 case DoesNotFit():
                     made.refusal = CANNOT_ALLOCATE
         if made.error and not self.rules.quirks.c16:
@@ -424,7 +424,7 @@ def _scores_devices(rules: SchedulerRules) -> bool:
 def _wanted(rules: SchedulerRules, objects: ObjectsReader, pod: PodSpec) -> ExtendedRequests | None:
     if not rules.gates.enabled("DRAExtendedResource"):
         return None
-    wanted = extended.wanted_by(objects, pod.facts, pod.amounts.asked)
+    wanted = extended.wanted_by(objects, pod.facts, pod.amounts.requests)
     # Parity: controllers.md 3.10; a pod none of whose resources has a class is none of this
     # plug-in's business.
     return wanted if wanted is not None and wanted.classes else None

@@ -44,12 +44,12 @@ class ExtendedClaim:
 
 
 def wanted_by(
-    objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]
+    objects: ObjectsReader, pod: PodFacts, requests: Mapping[str, int]
 ) -> ExtendedRequests | None:
     """What the pod asks for beyond node resources; None when it asks for nothing of the kind."""
     amounts = {
         name: count
-        for name, count in asked.items()
+        for name, count in requests.items()
         if count > 0 and extended_resources.is_extended(name)
     }
     if not amounts:

@@ -136,10 +136,10 @@ def rank_score(claims: tuple[PodClaim, ...], allocations: list[JsonObject]) -> i
     total = 0
     for claim in claims:
         allocation = claim.allocation if claim.allocation is not None else next(fresh)
-        taken = {result.request for result in dra.results_of(allocation)}
+        names = {result.request for result in dra.results_of(allocation)}
         for request in dra.requests(claim.tree):
             for place, sub in enumerate(request.first_available):
-                if f"{request.name}/{sub.name}" in taken:
+                if f"{request.name}/{sub.name}" in names:
                     total += 8 - place
     return total
 
