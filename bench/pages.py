@@ -16,20 +16,8 @@ from collections.abc import Sequence
 import anyio
 import httpx
 
-from app.adapters import schemas
-from app.adapters.clock import SystemClock
-from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
-from app.adapters.telemetry import Telemetry
-from app.adapters.uids import RandomUids
-from app.api.application import create_app
-from app.bootstrap.rules import rules_for
-from app.domain.log import Head, chain
-from app.domain.objects.profile import Profile
-from app.domain.values.timestamps import Instant
-from app.ports import RuntimePorts
-from app.service.histories import Histories
-from app.service.runtime import RuntimeBounds
 from bench import figures, folding
+from bench.recorded import recorded_history
 
 TURNS = 7
 NAME = "long"
@@ -66,33 +54,8 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 async def measure(count: int) -> None:
     """Fill a history and ask for its pages."""
-    wake_up = MemoryWakeUp()
-    log = MemoryLog(MemoryStore(), wake_up.grown)
-    info = await log.create_history(
-        NAME, seed=0, settings={"profile": "1.37", "recorded": True}, created=Instant(0)
-    )
-    head = Head()
-    for page in folding.pages(count):
-        events, previous = [], head.hash
-        for event in page:
-            events.append(chain.relinked(event, event.body, previous))
-            previous = events[-1].hash
-        head = await log.append(info.id, expected=head, events=events)
-    ports = RuntimePorts(log=log, wake_up=wake_up, clock=SystemClock(), uids=RandomUids())
-    histories = Histories(
-        ports=ports,
-        rules=lambda _: rules_for(Profile()),
-        bounds=RuntimeBounds(),
-        past_views_max=4,
-        objects_max=1_000_000,
-    )
-    async with histories.running():
-        app = create_app(histories, schemas=schemas.load, meter=Telemetry())
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://redra", timeout=600
-        ) as client:
-            await _ask(client, head.revision)
+    async with recorded_history(NAME, folding.pages(count)) as recorded:
+        await _ask(recorded.client, recorded.last)
 
 
 async def _ask(client: httpx.AsyncClient, revision: int) -> None:

@@ -15,23 +15,13 @@ import anyio
 import httpx
 import msgspec
 
-from app.adapters import schemas
-from app.adapters.clock import SystemClock
-from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
-from app.adapters.telemetry import Telemetry
-from app.adapters.uids import RandomUids
 from app.analysis.explain import pages
 from app.analysis.explain.reasons import Reason
-from app.api.application import create_app
-from app.bootstrap.rules import rules_for
-from app.domain.log import Actor, Event, EventType, Head, ObjectKey, Revision, Stamp, chain
-from app.domain.objects.profile import Profile
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.ports import RuntimePorts
-from app.service.histories import Histories
-from app.service.runtime import RuntimeBounds
 from bench import figures
+from bench.recorded import recorded_history
 
 TURNS = 7
 NAME = "wide"
@@ -51,31 +41,8 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 async def measure(nodes: int, devices: int) -> None:
     """Fill a history and ask."""
-    wake_up = MemoryWakeUp()
-    log = MemoryLog(MemoryStore(), wake_up.grown)
-    settings = {"profile": "1.37", "recorded": True}
-    info = await log.create_history(NAME, seed=0, settings=settings, created=Instant(0))
-    events = list(_events(nodes, devices))
-    linked, previous = [], Head().hash
-    for event in events:
-        linked.append(chain.relinked(event, event.body, previous))
-        previous = linked[-1].hash
-    await log.append(info.id, expected=Head(), events=linked)
-    ports = RuntimePorts(log=log, wake_up=wake_up, clock=SystemClock(), uids=RandomUids())
-    histories = Histories(
-        ports=ports,
-        rules=lambda _: rules_for(Profile()),
-        bounds=RuntimeBounds(),
-        past_views_max=4,
-        objects_max=1_000_000,
-    )
-    async with histories.running():
-        app = create_app(histories, schemas=schemas.load, meter=Telemetry())
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://redra", timeout=600
-        ) as client:
-            await _ask(client)
+    async with recorded_history(NAME, [list(_events(nodes, devices))]) as recorded:
+        await _ask(recorded.client)
 
 
 async def _ask(client: httpx.AsyncClient) -> None:
