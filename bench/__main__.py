@@ -22,7 +22,7 @@ from bench.figures import Unreadable, Values
 MEASUREMENTS = (
     *("log", "writer", "cpu", "requests", "folding", "importing", "allocation", "cel", "api"),
     *("invariants", "watching", "scheduling", "verifying", "memory", "blast", "starts", "forking"),
-    *("pages", "attached"),
+    *("pages", "attached", "republishing"),
 )
 
 

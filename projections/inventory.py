@@ -211,7 +211,11 @@ def _place_devices(slices: list[Slice]) -> _Placed:
 def _differs(old: Slice, new: Slice) -> bool:
     """Whether the slice says something else about the same device."""
     return old is not new and (
-        old.name != new.name or old.node != new.node or old.patch_problems != new.patch_problems
+        old.name != new.name
+        or old.generation != new.generation
+        or old.per_device != new.per_device
+        or old.node != new.node
+        or old.patch_problems != new.patch_problems
     )
 
 

@@ -14,6 +14,7 @@ from app.domain.devices.model import (
     Consumption,
     Device,
     Slice,
+    written_of,
 )
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
@@ -22,10 +23,11 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
 
-def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
+def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = None) -> Slice:
     """The compiled slice, as published: no rules and no patches merged in.
 
-    `key` tells slices apart and orders them; it is the object's name unless given.
+    `key` tells slices apart and orders them; it is the object's name unless given. `before` is what
+    was published under the key until now: devices of which nothing changed stay the same values.
     """
     name = meta.name(tree)
     spec = meta.spec(tree)
@@ -40,10 +42,7 @@ def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
         node=nodes.choice_of(spec),
         per_device=json_tree.flag(spec, "perDeviceNodeSelection"),
         mentions_per_device=spec.get("perDeviceNodeSelection") is not None,
-        devices=tuple(
-            device_of(pool, device, f"{place}.devices[{index}]")
-            for index, device in enumerate(json_tree.objects(spec, "devices"))
-        ),
+        devices=_devices_of(pool, spec, place, before),
         counter_sets=tuple(
             (
                 json_tree.text(counter_set, "name"),
@@ -53,6 +52,23 @@ def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
         ),
         tree=tree,
     )
+
+
+def _devices_of(
+    pool: tuple[str, str], spec: JsonView, place: str, before: Slice | None
+) -> tuple[Device, ...]:
+    """The devices of a slice; those of `before` that are published as they were, as they are."""
+    known: dict[str, Device] = {}
+    if before is not None and before.pool == pool:
+        known = {device.id[2]: device for device in before.devices}
+    devices = []
+    for index, tree in enumerate(json_tree.objects(spec, "devices")):
+        name = tree.get("name")
+        device = known.get(name) if isinstance(name, str) else None
+        if device is None or device.tree != tree or device.written != written_of(tree):
+            device = device_of(pool, tree, f"{place}.devices[{index}]")
+        devices.append(device)
+    return tuple(devices)
 
 
 def device_of(pool: tuple[str, str], tree: JsonView, place: str) -> Device:

@@ -125,10 +125,12 @@ class Inventory:
 
     def put_slice(self, tree: JsonObject, *, key: str | None = None) -> tuple[SliceChange, ...]:
         """Add or replace a ResourceSlice. Raises InputError for an unreadable quantity."""
-        new = compiling.slice_of(tree, key)
-        old = self._effective_or_none(new.key)
-        if new.key in self._published:
-            self._forget(self._published[new.key])
+        key = meta.name(tree) if key is None else key
+        published = self._published.get(key)
+        new = compiling.slice_of(tree, key, published)
+        old = None if published is None else self.slice(key)
+        if published is not None:
+            self._forget(published)
         self._published[new.key] = new
         self._by_pool.setdefault(new.pool, {})[new.key] = None
         self._count_consuming(new, 1)
@@ -137,8 +139,10 @@ class Inventory:
         else:
             self._shared[new.key] = None
         self._touch_pool(new.pool)
-        kind = ChangeType.ADD if old is None else ChangeType.UPDATE
-        return (SliceChange(type=kind, old=old, new=self.slice(new.key)),)
+        if published is None or old is None:
+            return (SliceChange(type=ChangeType.ADD, old=None, new=self.slice(key)),)
+        effective = self._effective[key] = self._merged(new, (published, old))
+        return (SliceChange(type=ChangeType.UPDATE, old=old, new=effective),)
 
     def remove_slice(self, name: str) -> tuple[SliceChange, ...]:
         """Remove a ResourceSlice; nothing happens when there is none of that name."""
@@ -336,16 +340,26 @@ class Inventory:
                 return
             self._node_stamps[name] = self._node_stamps.get(name, 0) + 1
 
-    def _merged(self, published: Slice) -> Slice:
+    def _merged(self, published: Slice, before: tuple[Slice, Slice] | None = None) -> Slice:
+        """The slice with rules and patches.
+
+        `before` is what was published until now, and what became of it with the same rules.
+        """
         rules: Sequence[TaintRule] = ()
         if self._with_rules and self._rules:
             rules = [self._rules[name] for name in sorted(self._rules)]
         applied = self._patches.values() if self._with_patches else ()
         if not rules and not applied:
             return published
+        known: Mapping[Device, Device] = {}
+        if before is not None and not applied:
+            known = dict(zip(before[0].devices, before[1].devices, strict=True))
         problems: list[PatchProblem] = []
         devices: list[Device] = []
         for device in published.devices:
+            if device in known:
+                devices.append(known[device])
+                continue
             effective = device
             if applied:
                 effective, found_problems = patches.merge(device, applied, self._classes)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import msgspec
+
 from app.domain.cel import DeviceInput, is_plain
 from app.domain.devices.nodes import NodeChoice
 from app.domain.values.fields.dra import DeviceId, PoolId
@@ -19,6 +21,9 @@ CounterSets: TypeAlias = Mapping[str, Mapping[str, int]]
 
 Consumption: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """What a device consumes: per counter set its counters with nanos, as published."""
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +96,14 @@ class PatchProblem:
     problem: str
 
 
+def written_of(tree: JsonView) -> bytes:
+    """A published device as it is written, value by value and in its own order.
+
+    Trees do not tell as much: to Python 1, 1.0 and true are equal, and so are maps in any order.
+    """
+    return _encode(tree)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Device:
     """One device with its effective attributes, capacity and taints.
@@ -115,6 +128,16 @@ class Device:
     patches: tuple[AppliedPatch, ...] = ()
     _cel: DeviceInput | None = field(default=None, init=False, repr=False)
     _is_plain: bool | None = field(default=None, init=False, repr=False)
+    _written: bytes | None = field(default=None, init=False, repr=False)
+
+    @property
+    def written(self) -> bytes:
+        """The published device as it is written; made when its slice is published again."""
+        written = self._written
+        if written is None:
+            written = written_of(self.tree)
+            object.__setattr__(self, "_written", written)
+        return written
 
     @property
     def cel_input(self) -> DeviceInput:
