@@ -162,6 +162,7 @@ async def _wait_until_nodes_are_ready(runtime: HistoryRuntime) -> None:
 async def history() -> AsyncIterator[Cluster]:
     """An empty history on a database of its own, with all controllers and the projector."""
     garbage_collection.expect_large_heap()
+    garbage_collection.look_once()
     with temporary_data() as folder:
         chosen = settings(data=folder)
         async with open_store(chosen, migrate=True) as store, open_histories(store, chosen) as all_:

@@ -55,6 +55,7 @@ async def project(
     ended.
     """
     garbage_collection.expect_large_heap()
+    garbage_collection.look_once()
     if until_input_ends:
         os.nice(NICENESS)
     async with AsyncExitStack() as stack:

@@ -8,7 +8,7 @@ import msgspec
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideReport
-from app.bootstrap import history_settings, verifying_workers
+from app.bootstrap import garbage_collection, history_settings, verifying_workers
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
@@ -84,12 +84,15 @@ async def verify(
         evaluations_max=settings.second_opinion_evaluations_max,
         cost_max=settings.second_opinion_cost_max,
     )
-    with PartWorkers(
-        info,
-        count=count,
-        bytes_max=settings.verify_events_bytes_max,
-        scheduler=settings.verify_scheduler,
-    ) as workers:
+    with (
+        garbage_collection.one_pass(),
+        PartWorkers(
+            info,
+            count=count,
+            bytes_max=settings.verify_events_bytes_max,
+            scheduler=settings.verify_scheduler,
+        ) as workers,
+    ):
         return await verifying.verify(
             store.log,
             info,

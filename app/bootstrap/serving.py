@@ -174,6 +174,7 @@ async def serve(
     """
     supervisor.check_names(without, option="--without")
     garbage_collection.expect_large_heap()
+    garbage_collection.look_once()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
         listener = bind(door.address.host, door.address.port)
@@ -271,6 +272,7 @@ async def work(
     Without names also those that are made later, as long as they are in use.
     """
     garbage_collection.expect_large_heap()
+    garbage_collection.look_once()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, stays=True, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))

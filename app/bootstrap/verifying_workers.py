@@ -52,13 +52,14 @@ def verify_part(content: bytes, data: _Data) -> PartFound:
     _, history, part = data
     garbage_collection.expect_large_heap()
     verifier = PartVerifier(part, deciders_of(history))
-    for events in packed_events.unpack(content):
-        for event in events:
-            if event.revision > part.until:
-                return verifier.found()
-            verifier.take(event)
-        executors.tell(events[-1].revision)
-    return verifier.found()
+    with garbage_collection.one_pass():
+        for events in packed_events.unpack(content):
+            for event in events:
+                if event.revision > part.until:
+                    return verifier.found()
+                verifier.take(event)
+            executors.tell(events[-1].revision)
+        return verifier.found()
 
 
 class PartWorkers:

@@ -1,0 +1,92 @@
+"""The collector of cyclic garbage has nothing to find where it hardly ever looks."""
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from app.analysis.verify.invariants import InvariantWatch
+from app.analysis.verify.parts import PartVerifier
+from app.bootstrap import garbage_collection
+from app.bootstrap.deciders import deciders_of
+from app.domain.log.pages import Page
+from app.service.replays import verifying
+from projections import all_projections
+from tests.unit.analysis.verify.test_parts import ANYWHERE
+from tests.unit.service.test_replaying import history_of, story
+
+
+async def test_folds_and_verifications_drop_no_circles() -> None:
+    events = story().line.events
+    _, info = await history_of(events)
+    ahead = verifying._Ahead(division=ANYWHERE, invariants=InvariantWatch())
+    views, page = all_projections(), Page(events)
+    verifier: PartVerifier | None = None
+    gc.collect()
+    gc.disable()
+    try:
+        for view in views:
+            view.fold_page(page)
+            view.state_hash()
+        ahead.invariants.follow_page(page)
+        for event, parts in page.splits:
+            ahead.take(event, parts)
+        verifier = PartVerifier(ahead.parts(1, ends=True)[0], deciders_of(info))
+        for event in events:
+            verifier.take(event)
+        dropped = gc.collect()
+    finally:
+        gc.enable()
+    assert not any(verifier.differences())
+    assert len(events) > 50
+    assert dropped < len(events) / 10, "objects in circles"
+
+
+def fail_in_a_pass(seen: list[int]) -> None:
+    with garbage_collection.one_pass():
+        seen.append(gc.get_threshold()[0])
+        raise LookupError
+
+
+def test_looks_are_as_before_after_a_pass_that_failed() -> None:
+    before, seen = gc.get_threshold(), []
+    with pytest.raises(LookupError):
+        fail_in_a_pass(seen)
+    assert seen == [garbage_collection.ONE_PASS_MAX]
+    assert gc.get_threshold() == before
+
+
+ONCE = """
+import asyncio, gc, weakref
+from app.bootstrap import garbage_collection
+
+class Circle:
+    def __init__(self):
+        self.itself = self
+
+garbage_collection.expect_large_heap()
+garbage_collection.look_once(whole_every=3)
+gc.collect()
+gc.freeze()
+
+async def main():
+    old = Circle()
+    gc.collect(0)
+    young = Circle()
+    seen = weakref.ref(old), weakref.ref(young)
+    del old, young
+    gc.collect(0)
+    await asyncio.sleep(0)
+    shown = [each() is None for each in seen]
+    gc.collect(0)
+    await asyncio.sleep(0)
+    print(shown, [each() is None for each in seen])
+
+asyncio.run(main())
+"""
+
+
+def test_a_server_looks_at_new_objects_once_and_at_everything_in_the_end() -> None:
+    done = subprocess.run([sys.executable, "-c", ONCE], capture_output=True, text=True, check=True)
+    assert done.stdout == "[False, True] [True, True]\n"
