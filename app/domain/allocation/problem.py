@@ -112,13 +112,22 @@ class _InUse:
 class _Devices:
     """What is known of the devices of a view, whatever is asked of them."""
 
-    __slots__ = ("counting_pools", "draws", "facts", "in_use", "shapes", "with_capacity")
+    __slots__ = (
+        "counting_pools",
+        "draws",
+        "facts",
+        "in_use",
+        "shapes",
+        "with_capacity",
+        "with_policies",
+    )
 
     def __init__(self) -> None:
         self.in_use: _InUse | None = None
         self.draws: Draws | None = None
         self.counting_pools: Sequence[int] | None = None
         self.with_capacity: int | None = None
+        self.with_policies: int | None = None
         self.shapes: dict[bool, tuple[int, int]] = {}
         self.facts: Bounded[object, Sequence[Facts | None]] = Bounded(eligibility.MEMORY_MAX)
 
@@ -290,8 +299,12 @@ class ProblemBuilder:
         row.requested = self._requested_of(row)
         view = problem.view
         left = matching
-        # A device without capacity passes unless some is asked for.
-        pending = matching if row.requested else matching & _with_capacity(view)
+        # Where nothing is asked for, only devices with capacity can lack something: those that are
+        # shared, or whose policies say how much is given.
+        pending = matching
+        if not row.requested:
+            pending &= _with_capacity(view)
+            pending &= self._with_shares(view) | _with_policies(view) | problem.multi
         while pending:
             low = pending & -pending
             pending ^= low
@@ -311,6 +324,16 @@ class ProblemBuilder:
             ):
                 left ^= low
         return matching if row.grows and not row.takes_all else left
+
+    def _with_shares(self, view: NodeView) -> int:
+        """The devices of which shares have consumed something, whatever they are by now."""
+        if not self._state.has_aggregated or not view.traits.capacity:
+            return 0
+        return sum(
+            1 << index
+            for index, device in enumerate(view.devices)
+            if self._state.aggregated(device.id)
+        )
 
     def _room(
         self,
@@ -406,6 +429,19 @@ def _with_capacity(view: NodeView) -> int:
             1 << index for index, device in enumerate(devices) if device.capacity
         )
     return known.with_capacity
+
+
+def _with_policies(view: NodeView) -> int:
+    """The devices with a capacity whose policy says how much is given."""
+    known = view.part(_Devices)
+    if known.with_policies is None:
+        devices = view.devices if view.traits.capacity else ()
+        known.with_policies = sum(
+            1 << index
+            for index, device in enumerate(devices)
+            if any(each.policy is not None for each in device.capacity.values())
+        )
+    return known.with_policies
 
 
 def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:

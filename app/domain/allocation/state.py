@@ -134,6 +134,11 @@ class AllocatedState:
         """Whether the device counts for counters: dedicated, shared, or with capacity consumed."""
         return device in self._dedicated or device in self._shares or device in self._aggregated
 
+    @property
+    def has_aggregated(self) -> bool:
+        """Whether a share of any device has recorded capacity."""
+        return bool(self._aggregated)
+
     def aggregated(self, device: DeviceId) -> Mapping[str, int] | None:
         """Consumed capacity by name in nanos; None when no share ever recorded any."""
         return self._aggregated.get(device)

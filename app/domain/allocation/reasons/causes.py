@@ -4,7 +4,7 @@ The order of the questions is that of the search (allocator.md 5), the answers c
 functions; asking changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -57,6 +57,32 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 Known: TypeAlias = dict[int, Cause]
 """Causes of exclusions that were made before for the same row: many devices share an exclusion."""
+
+
+def asking(problem: Problem, usage: Usage, row: Row) -> Callable[[int], Cause | None]:
+    """`of` for all devices of a row: what many of them have in common is looked up once.
+
+    Most devices of a large node are refused by a selector or are for others; they are told by the
+    refusal alone, unless somebody has them.
+    """
+    known: Known = {}
+    if row.takes_all:
+        return lambda device: of(problem, usage, row, device, known)
+    in_use = usage.blocked(row) | (0 if row.admin else problem.dedicated)
+
+    def cause_of(device: int) -> Cause | None:
+        refusal = row.refused.get(device)
+        if refusal is None:
+            return of(problem, usage, row, device, known)
+        is_for_others = not refusal.expression and not refusal.binding
+        if not is_for_others and (in_use >> device & 1 or device in row.faults):
+            return of(problem, usage, row, device, known)
+        cause = known.get(id(refusal))
+        if cause is None:
+            cause = known[id(refusal)] = of_refusal(refusal, row)
+        return cause
+
+    return cause_of
 
 
 def of(

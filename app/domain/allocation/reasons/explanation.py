@@ -380,10 +380,10 @@ class _Replay:
 def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
     reasons = []
     suitable = 0
-    known: causes.Known = {}
     equal: dict[tuple[CauseKind, str, str], Cause] = {}
+    ask = causes.asking(problem, usage, row)
     for device, view_device in enumerate(problem.view.devices):
-        cause = causes.of(problem, usage, row, device, known)
+        cause = ask(device)
         suitable += cause is None
         if cause is not None:
             # One for all equal ones: devices are told together by it.
