@@ -358,7 +358,7 @@ class Histories:
                 info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
             )
             await self._tasks.start(self._run, runtime)
-        except LogUnavailable:
+        except (LogUnavailable, NotFound):
             raise
         except Exception as mistake:
             # Whatever it is: what one log holds must not keep the others from being served.
@@ -434,7 +434,8 @@ class Histories:
             head = await self._last_head(runtime)
             if head is None:
                 return
-            if isinstance(cause, ChainBroken):
+            # What was not found and is there again is being restored, table by table.
+            if isinstance(cause, ChainBroken | NotFound):
                 await self._read_anew(runtime, cause)
             else:
                 await self._note_broken(runtime.info, head, mistake)
@@ -450,7 +451,7 @@ class Histories:
         for place in [place for place in self._past if place[0] == info.id]:
             del self._past[place]
 
-    async def _read_anew(self, runtime: HistoryRuntime, cause: ChainBroken) -> None:
+    async def _read_anew(self, runtime: HistoryRuntime, cause: Exception) -> None:
         """Open a history again after its log was replaced under this process.
 
         At once, unless that happened a moment ago: two copies of a database that answer in turns

@@ -3,6 +3,7 @@ except where the memory store can be held to the same."""
 
 import asyncio
 from collections import Counter
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -20,6 +21,7 @@ from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease
 from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.chain import check_chain
 from app.ports import EventLog, WakeUp
+from tests.conftest import say
 from tests.contracts.building import START, claims
 from tests.contracts.processes import line_of, started
 from tests.contracts.stores import OpenStores
@@ -371,6 +373,52 @@ async def test_database_that_takes_no_writes_says_so_and_recovers(database_url: 
     await connection.close()
     async with open_database(database_url) as database:
         await append(PostgresLog(database), history, "after", 1, 1)
+
+
+async def take_away(server_url: str, name: str) -> None:
+    """Let there be no database of that name; its sessions are ended."""
+    await say(server_url, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    await say(
+        server_url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{name}'"
+    )
+    await say(server_url, f"ALTER DATABASE {name} RENAME TO {name}_away")
+
+
+async def give_back(server_url: str, name: str) -> None:
+    await say(server_url, f"ALTER DATABASE {name}_away RENAME TO {name}")
+    await say(server_url, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("missing", ["database", "tables"])
+async def test_database_that_is_dropped_to_restore_a_dump_is_waited_for(
+    server_url: str, database_url: str, missing: str
+):
+    name = urlsplit(database_url).path.strip("/")
+    async with (
+        open_database(database_url) as database,
+        open_wake_up(database_url, WakeUpBounds()) as wake_up,
+    ):
+        log, leases = PostgresLog(database), PostgresLeases(database)
+        history = await new_history(log)
+        lease = await leases.acquire(history, "placing", "a", seconds=30)
+        assert lease is not None
+        if missing == "database":
+            await take_away(server_url, name)
+        else:
+            await say(database_url, "ALTER SCHEMA public RENAME TO away; CREATE SCHEMA public")
+        with pytest.raises(LogUnavailable):
+            await leases.release(history, lease)
+        with pytest.raises(LogUnavailable):
+            await log.append(history, expected=Head(), events=claims(Head(), 1))
+        with pytest.raises(LogUnavailable, match="run `redra migrate`"):
+            await log.head(history)
+        if missing == "database":
+            await give_back(server_url, name)
+        else:
+            await say(database_url, "DROP SCHEMA public; ALTER SCHEMA away RENAME TO public")
+        await append(log, history, "after", 1, 1)
+        assert len(await tail(log, wake_up, history, 1)) == 1
 
 
 async def new_history(log: EventLog) -> HistoryId:

@@ -20,7 +20,7 @@ from app.adapters.uids import RandomUids
 from app.bootstrap.histories import views_of
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import open_store, view_tables
-from app.domain.errors import Expired, HistoryBroken, LogUnavailable
+from app.domain.errors import Expired, HistoryBroken, LogUnavailable, NotFound
 from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile
@@ -316,6 +316,28 @@ async def test_log_that_is_replaced_again_and_again_is_read_after_a_pause() -> N
         # After the pause, without anybody asking.
         third = await opened_anew(histories, second)
         assert third.head.revision == 7
+
+
+async def test_history_that_is_missing_while_a_dump_is_loaded_is_opened_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with in_memory("") as world, serving(world) as histories:
+        night = await begin(histories, "night")
+        head = world.log.head
+        calls: list[HistoryId] = []
+
+        async def not_loaded_yet(history: HistoryId) -> Head:
+            calls.append(history)
+            if len(calls) == 1:
+                raise NotFound("history 1 not found", resource="histories", name="night")
+            return await head(history)
+
+        monkeypatch.setattr(world.log, "head", not_loaded_yet)
+        again = await opened_anew(histories, night)
+        assert calls
+        assert histories.broken() == []
+        await again.submit(config_map("next"), actor=ALICE)
+        assert names(again) == [*NAMES, "next"]
 
 
 async def test_history_that_is_gone_ends_and_is_not_found() -> None:

@@ -48,11 +48,16 @@ class Database:
         self.bounds = bounds
         self._resting: PoolConnectionProxy | None = None
         self._waiting = 0
+        self._is_ours = False
+
+    def confirm(self) -> None:
+        """The schema was found to be ours: what is missing later is waited for."""
+        self._is_ours = True
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy]:
-        """A connection of the pool. Raises LogUnavailable and WrongDatabase."""
-        with translated():
+        """A connection of the pool. Raises LogUnavailable, and WrongDatabase until confirmed."""
+        with translated(was_ours=self._is_ours):
             connection = await self._take()
             try:
                 yield connection
@@ -139,6 +144,7 @@ async def open_database(
     try:
         async with database.connection() as connection:
             await schema.check(connection)
+        database.confirm()
         yield database
     finally:
         await database.close()

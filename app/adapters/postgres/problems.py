@@ -69,23 +69,28 @@ _NOT_STORABLE: dict[str, str] = {
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn what the driver raises inside into LogUnavailable, WrongDatabase or NotStorable."""
+def translated(*, was_ours: bool = False) -> Iterator[None]:
+    """Turn what the driver raises inside into LogUnavailable, WrongDatabase or NotStorable.
+
+    A database that `was_ours` and is missing, or lacks tables, is being restored or migrated: it is
+    waited for as for one that is away.
+    """
     try:
         yield
     except Unreachable as problem:
-        raise translate(problem) from problem
+        raise translate(problem, was_ours=was_ours) from problem
 
 
-def translate(problem: BaseException) -> LogError:
-    """Our error for one of the driver's."""
+def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
+    """Our error for one of the driver's; `was_ours` as in `translated`."""
     if _NO_SPACE in str(problem):
         # When its journal cannot grow, PostgreSQL crashes on purpose and recovers by itself.
         return LogUnavailable(f"{_BY_STATE['53100']} ({problem})")
     if isinstance(problem, asyncpg.PostgresError):
         state = problem.sqlstate or ""
         if state in _NOT_OURS:
-            return WrongDatabase(f"{_NOT_OURS[state]} ({problem})")
+            kind = LogUnavailable if was_ours else WrongDatabase
+            return kind(f"{_NOT_OURS[state]} ({problem})")
         if state in _NOT_STORABLE:
             return NotStorable(f"{_NOT_STORABLE[state]} ({problem})")
         if state in _BY_STATE:
