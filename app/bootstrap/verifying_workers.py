@@ -57,7 +57,7 @@ def verify_part(content: bytes, data: _Data) -> PartFound:
             for event in events:
                 if event.revision > part.until:
                     return verifier.found()
-                verifier.take(event)
+                verifier.take_sound(event)
             executors.tell(events[-1].revision)
         return verifier.found()
 

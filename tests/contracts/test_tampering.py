@@ -6,7 +6,7 @@ The forger is in `tampering.py` and shares no code with the verifier.
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 from app.adapters.head_keys import open_head_key
 from app.bootstrap import recordings, replays, stores
 from app.bootstrap.histories import open_histories
-from app.domain.errors import LogError
+from app.domain.errors import HistoryBroken, LogError
 from app.domain.log import Draft, Event, Head, Revision, chain
 from app.domain.log.heads import SignedHead
 from app.domain.values import json_tree
@@ -29,7 +29,7 @@ from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
 from tests.cluster import T0, Cluster
 from tests.conftest import in_thread, say, with_database
-from tests.contracts.tampering import COLUMNS, Forger, Tampering, rehashed, renumbered
+from tests.contracts.tampering import COLUMNS, Forger, Row, Tampering, rehashed, renumbered
 
 pytestmark = pytest.mark.database
 
@@ -263,6 +263,29 @@ async def earlier_time_everywhere(forger: Forger) -> None:
     await forger.set_head((await forger.rows())[-1])
 
 
+def tree_of(row: Row) -> JsonObject:
+    return json.loads(str(row["object"]))
+
+
+def object_anew(
+    is_meant: Callable[[Row], bool], change: Callable[[JsonObject], object]
+) -> Tampering:
+    """Change the first such object, and make the hashes from there on anew."""
+
+    async def forge(forger: Forger) -> None:
+        rows = await forger.rows()
+        place = next(at for at, row in enumerate(rows) if is_meant(row))
+        text = json.dumps(
+            change(tree_of(rows[place])), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        rows[place] = {**rows[place], "object": text}
+        after = int(str(rows[place]["revision"])) - 1
+        await forger.replace(rehashed(rows[place:], rows[place - 1]["hash"]), after=after)
+        await forger.set_head((await forger.rows())[-1])
+
+    return forge
+
+
 CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("tail deleted", delete_tail, "where there is no event: the log was cut short"),
     ("everything deleted", delete_everything, "the log was cut short"),
@@ -311,6 +334,8 @@ CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("head at nothing", head("revision = 0"), "there is an event at revision 1, and the head"),
     ("head's hash", head("hash = '\\x00'"), "the head's hash is not"),
     ("head's time", head("time = time + interval '1 second'"), "the head's time is not"),
+    ("decision that is a list", object_anew(lambda row: row["type"] == "DecisionRecorded",
+     lambda tree: [1]), "it cannot be folded"),
     ("time goes back", earlier_time_everywhere, "its time is before that of an event before it"),
 )  # fmt: skip
 
@@ -339,6 +364,26 @@ async def test_tampering_is_named(url: str, tampering: Tampering, words: str) ->
     async with forger(url) as hand:
         await tampering(hand)
     assert words in await problems_of(url)
+
+
+UNREADABLE = ("null", "[]", "5", '"1.37"', '{"profile":null}', '{"profile":7}', '{"gates":5}')
+
+
+@pytest.mark.parametrize("column_name", ["settings", "beginning"])
+@pytest.mark.parametrize("text", UNREADABLE)
+async def test_unreadable_settings_of_one_history_leave_the_others_served(
+    url: str, column_name: str, text: str
+) -> None:
+    async with forger(url) as hand:
+        await settings(f"{column_name} = '{text}'")(hand)
+    served = Settings(database_url=url)
+    async with stores.open_store(served) as store, open_histories(store, served) as histories:
+        assert [info.name for info in await histories.all()] == ["other", "victim"]
+        assert (await histories.open("other")).head.revision
+        if column_name == "settings":
+            with pytest.raises(HistoryBroken, match="no readable profile"):
+                await histories.open("victim")
+            assert [broken.info.name for broken in histories.broken()] == ["victim"]
 
 
 def test_every_column_of_an_event_is_altered_by_some_case() -> None:

@@ -17,6 +17,7 @@ from app.domain.log import (
 )
 from app.domain.log.upcasting import StoredEvent, from_stored
 from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 
@@ -55,23 +56,40 @@ def instant(micros: Decimal) -> Instant | None:
 
 
 def history_info(row: asyncpg.Record) -> HistoryInfo:
-    """What the store knows of a history."""
+    """What the store knows of a history.
+
+    Settings or a beginning that somebody has made unreadable name no profile: nobody can serve that
+    history, and the others are listed and served.
+    """
     parent = row["parent"]
+    settings, beginning = _settings(row["settings"]), _beginning(row["beginning"])
+    if settings is None or (beginning is None and row["beginning"] is not None):
+        settings = {"profile": None}
     return HistoryInfo(
         id=HistoryId(row["history"]),
         name=row["name"],
         seed=int(row["seed"]),
-        settings=msgspec.json.decode(row["settings"]),
+        settings=settings,
         created=timestamps.from_datetime(row["created"]),
         parent=None if parent is None else HistoryId(parent),
         parent_revision=Revision(row["parent_revision"]),
-        beginning=_beginning(row["beginning"]),
+        beginning=beginning,
         is_fork=row["is_fork"],
     )
 
 
+def _settings(text: str) -> JsonObject | None:
+    tree = msgspec.json.decode(text)
+    return tree if isinstance(tree, dict) else None
+
+
 def _beginning(text: str | None) -> Beginning | None:
-    return None if text is None else msgspec.json.decode(text, type=Beginning)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Beginning)
+    except msgspec.ValidationError:
+        return None
 
 
 def tombstone(row: asyncpg.Record) -> Tombstone:
@@ -79,7 +97,7 @@ def tombstone(row: asyncpg.Record) -> Tombstone:
     return Tombstone(
         name=row["name"],
         seed=int(row["seed"]),
-        settings=msgspec.json.decode(row["settings"]),
+        settings=_settings(row["settings"]) or {},
         created=timestamps.from_datetime(row["created"]),
         revision=Revision(row["revision"]),
         hash=row["hash"],

@@ -96,13 +96,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFound:
-    """What was found in a part: up to which revision, in how many events."""
+    """What was found in a part: up to which revision, in how many events.
+
+    `unfoldable` says which event could not be folded and why; what comes after it is not judged.
+    """
 
     revision: Revision
     events: int
     decisions: Compared
     effects: Compared
     allocations: Compared
+    unfoldable: str = ""
 
 
 def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> list[Cut]:
@@ -197,6 +201,7 @@ class PartVerifier:
             lacking=part.lacking,
         )
         self._events = 0
+        self._unfoldable = ""
 
     def expect(self, decision: Event) -> None:
         """Make a decision again when what it observed is shown, which is still to come."""
@@ -216,12 +221,26 @@ class PartVerifier:
         else:
             self._check(event, observers)
 
+    def take_sound(self, event: Event) -> None:
+        """The same, up to the first event that cannot be folded.
+
+        A log whose hashes were computed anew may hold anything.
+        """
+        if self._unfoldable:
+            return
+        try:
+            self.take(event)
+        except Exception as mistake:
+            cause = " ".join(f"{type(mistake).__name__}: {mistake}".split())
+            self._unfoldable = f"revision {event.revision}: it cannot be folded ({cause})"
+
     def found(self) -> PartFound:
         """Everything that was found."""
+        missing = "the observed revision is not in the log"
+        reason = "an event before it cannot be folded" if self._unfoldable else missing
         for observed, left in self._observers.items():
             if observed >= self._part.after:
                 for decision in left:
-                    reason = "the observed revision is not in the log"
                     self._decisions.not_comparable(reason, decision)
         decisions, effects = self._decisions.result(is_whole=self._part.ends)
         return PartFound(
@@ -230,6 +249,7 @@ class PartVerifier:
             decisions=decisions,
             effects=effects,
             allocations=self._allocations.result(),
+            unfoldable=self._unfoldable,
         )
 
     def _follow(self, event: Event, observers: Sequence[Event] | None) -> None:

@@ -51,7 +51,6 @@ from app.service.replays.snapshot_audit import SnapshotAudit
 VIOLATIONS_MAX = 100
 """How many violations a report names; all are counted."""
 
-
 NOT_JUDGED = (
     "placements of pods",
     "evictions",
@@ -222,7 +221,6 @@ async def verify(
     views = attestation.views
     audit = None if views is None else SnapshotAudit(views, history.id)
     await _read_ahead(ahead, stored, audit, log, history, until, bounds, workers, progress)
-    chain = stored.result()
     parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
     telling = _Telling(parts, until, progress)
@@ -230,9 +228,8 @@ async def verify(
     async def verify_here() -> PartFound:
         async for page in pages(log, history, parts[0].until, bounds):
             for number, event in enumerate(page, start=1):
-                here.take(event)
-                if number % TURN_MAX == 0:
-                    # Checking is pure computation: let others run in between.
+                here.take_sound(event)
+                if number % TURN_MAX == 0:  # Checking is pure computation: let others run.
                     await lowlevel.checkpoint()
             telling.reached(0, page[-1].revision)
             await lowlevel.checkpoint()
@@ -240,8 +237,12 @@ async def verify(
 
     await ahead.ask(second, deciders.compiler, progress)
     if workers is None or len(parts) == 1:
-        return ahead.report(history, chain, [await verify_here()])
-    return ahead.report(history, chain, await _divided(parts, verify_here, workers, telling))
+        judged = [await verify_here()]
+    else:
+        judged = await _divided(parts, verify_here, workers, telling)
+    for unfoldable in dict.fromkeys(part.unfoldable for part in judged if part.unfoldable):
+        stored.note(unfoldable)
+    return ahead.report(history, stored.result(), judged)
 
 
 async def _divided(
