@@ -57,12 +57,17 @@ def test_copies_are_counted_refused_with_their_place_and_never_written(
     code, _, error = redra("fit", "-f", file, *about, data=data)
     assert code == 2
     assert f"{file}:2: " in error
-    code, out, error = redra("capacity", "examples", data=data)
+    code, out, error = redra("capacity", "examples", "-o", "json", data=data)
     assert code == 0, error
-    assert f"class {name}: " in out
-    code, out, _ = redra("capacity", "examples", "-o", "json", data=data)
     assert json.loads(out)["revision"] == every["revision"]
     assert not json.loads(out)["missing"]
+    # The text is about few devices: what fits is searched for at every moment.
+    files = [EXAMPLES / f"{part}.yaml" for part in ("01-nodes", "02-classes", "04-tpu-slices")]
+    code, _, error = redra("import", *files, "--history", "small", data=data)
+    assert code == 0, error
+    code, out, error = redra("capacity", "small", data=data)
+    assert code == 0, error
+    assert "class tpu: " in out
 
 
 def test_what_cannot_be_combined_ends_with_2(tmp_path: Path) -> None:

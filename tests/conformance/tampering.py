@@ -8,13 +8,16 @@ import gzip
 import itertools
 import json
 import random
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from tests import draws
 
 Lines = list[dict[str, Any]]
 Alter = Callable[[Lines, random.Random], str]
@@ -35,6 +38,14 @@ def write(lines: Lines, path: Path) -> Path:
     """The altered log as a file."""
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return path
+
+
+def chosen(alter: Alter, names: Sequence[str], long: Sequence[str]) -> list[str]:
+    """The recordings to try an alteration on: of the long ones one by turns, or all (draws)."""
+    of_turn = [name for name in names if name in long]
+    if of_turn and not draws.WHOLE:
+        of_turn = [of_turn[zlib.crc32(alter.__name__.encode()) % len(of_turn)]]
+    return [name for name in names if name not in long or name in of_turn]
 
 
 def bodies(line: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -27,17 +27,27 @@ pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
 
 CALM = ("a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "j-api-versions")
-"""Recordings in which no rule of 1.36 decided that 1.37 has not."""
+"""Recordings in which no rule of 1.36 decided that 1.37 has not.
+
+The longest is decided as the next release by `test_where_only_words_differ_nothing_parts`, too; its
+rehearsal comes with more draws.
+"""
 
 FREED = ("still not schedulable,", "no new claims to deallocate,")
 """What 1.36 adds to a refusal and 1.37 does not (r8)."""
+
+
+_REHEARSALS: dict[tuple[str, str], Rehearsal] = {}
+"""Each made once: no test changes one."""
 
 
 async def rehearsed(name: str, release: str) -> Rehearsal:
     async def work(store: Store, settings: Settings, history: str, *_: object) -> Rehearsal:
         return await rehearsals.rehearse(store, settings, history, release)
 
-    return await replay(work, name)
+    if (name, release) not in _REHEARSALS:
+        _REHEARSALS[name, release] = await replay(work, name)
+    return _REHEARSALS[name, release]
 
 
 @pytest.mark.parametrize("name", RECORDINGS if draws.WHOLE else PARTS)
@@ -63,7 +73,9 @@ async def test_nothing_changes_under_the_release_of_the_recording(name: str) -> 
     assert not replace(report, aside=["a difference"]).is_quiet
 
 
-@pytest.mark.parametrize("name", CALM)
+@pytest.mark.parametrize(
+    "name", [name for name in CALM if draws.WHOLE or name != "b-mig-partitions"]
+)
 async def test_next_release_changes_no_decision_of_calm_recordings(name: str) -> None:
     report = await rehearsed(name, "1.37")
     assert report.diff.is_same, report.diff.to_json()["differences"]

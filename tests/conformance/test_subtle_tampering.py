@@ -27,6 +27,9 @@ PROFILES = {
 }
 """The recordings, each with the release that decided in it."""
 
+LONG = ("b-mig-partitions", "e-taints-rules-ignored", "i-soak-short")
+"""Each alteration is tried on one of them with each run of the tests, by turns."""
+
 SEEDS = draws.seeds(1)
 
 LINES_MAX = None if draws.WHOLE else 1_500
@@ -98,14 +101,17 @@ def silent(*_: object) -> None:
 
 
 def rows(alterations):
-    """Each recording with each alteration of which it has something."""
+    """Each recording with each alteration of which it has something; of the long ones, one."""
     return [
         (name, alter, seed)
-        for name in PROFILES
         for alter in alterations
+        for name in tampering.chosen(alter, names_with(alter), LONG)
         for seed in SEEDS
-        if name not in ABSENT.get(alter, ())
     ]
+
+
+def names_with(alter):
+    return [name for name in PROFILES if name not in ABSENT.get(alter, ())]
 
 
 def read(name, lines_max=LINES_MAX):
