@@ -136,14 +136,16 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
     objects = (key, pod_key)
     if pod is None or not pod.is_there or pod.uid != uid:
         message = f"the claim is reserved for pod {name} ({uid}), which does not exist"
-        kind = ViolationKind.LATE
-        if (name, uid) in claim.strangers:
+        kind, is_open = ViolationKind.LATE, claim.strangers.get((name, uid))
+        if is_open is not None:
             kind = ViolationKind.BROKEN
             message = f"the claim was reserved for pod {name} ({uid}), which was not there or whose"
             message += " claims it is not of"
         if "pods" in cluster.lacking:
             kind = ViolationKind.UNSURE
-        finding = Finding(kind=kind, objects=objects, message=message, reads_times=True)
+        finding = Finding(
+            kind=kind, objects=objects, message=message, reads_times=is_open is not False
+        )
         yield ("reservation-names-pod", key, name, uid), finding
     elif claim not in pod.claims and not is_owned(claim, uid):
         message = f"the claim is reserved for pod {name} ({uid}), which does not name it"

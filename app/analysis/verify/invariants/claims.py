@@ -123,6 +123,7 @@ def _take_change(
         known.placed = SOUND
     elif now is not held:
         known.was_protected = False
+        known.held_since = event.stamp.time
         known.placed = _placed(cluster, event, known, now.devices.results)
         if held is not None:
             _note_exchange(event, known)
@@ -144,7 +145,8 @@ def _take_change(
     if reserved is not known.reserved:
         if known.strangers:
             left = {(each.name, each.uid) for each in known.reserved}
-            known.strangers &= left
+            strangers = known.strangers.items()
+            known.strangers = {entry: is_open for entry, is_open in strangers if entry in left}
         if _reserve(cluster, known, reserved, known.reserved):
             is_odd = True
             if is_certain and not is_collapsed:
@@ -267,7 +269,8 @@ def _note_strangers(
             continue
         claims = cluster.claims_of_gone(pod_key, consumer.uid, now)
         if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
-            known.strangers |= {(consumer.name, consumer.uid)}
+            is_open = not cluster.went_before(pod_key, consumer.uid, known.made)
+            known.strangers = {**known.strangers, (consumer.name, consumer.uid): is_open}
 
 
 def is_owned(known: KnownClaim, uid: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from msgspec import Raw
@@ -29,6 +30,15 @@ Cell = KnownClaim | KnownPod | Pool | tuple[Pool | str, Any]
 the writes of an object (`OBJECT` and its key)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A pod that went: when, with which claims, and whether that `is_placed` by its version."""
+
+    time: Instant
+    claims: tuple[ObjectKey, ...]
+    is_placed: bool
+
+
 class Cluster:
     """The state, and the cells that have to be judged again (`dirty`).
 
@@ -53,7 +63,7 @@ class Cluster:
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}
-        self._gone: dict[tuple[ObjectKey, str], tuple[Instant, tuple[ObjectKey, ...]]] = {}
+        self._gone: dict[tuple[ObjectKey, str], Gone] = {}
         self._gone_order: deque[tuple[Instant, tuple[ObjectKey, str]]] = deque()
 
     def claim(self, namespace: str, name: str) -> KnownClaim:
@@ -183,23 +193,38 @@ class Cluster:
         if self.faults and self.faults.pop(key, None) is not None:
             self.dirty.add((OBJECT, key))
 
-    def note_gone(self, pod: KnownPod, now: Instant) -> None:
-        """A pod went; for a moment somebody may not have seen that."""
-        order, gone = self._gone_order, self._gone
-        while order and now - order[0][0] > IN_FLIGHT:
+    def note_gone(self, pod: KnownPod, event: Event) -> None:
+        """A pod went; for a moment somebody may not have seen that.
+
+        Where nobody knows how long a moment lasts, each pod that went is remembered.
+        """
+        order, gone, now = self._gone_order, self._gone, event.stamp.time
+        while order and now - order[0][0] > IN_FLIGHT and doubts.TIMES not in self.lacking:
             time, place = order.popleft()
-            if place in gone and gone[place][0] == time:
+            if place in gone and gone[place].time == time:
                 del gone[place]
         place = pod.key, pod.uid
         order.append((now, place))
-        gone[place] = now, tuple([claim.key for claim in pod.claims])
+        claims = tuple([claim.key for claim in pod.claims])
+        gone[place] = Gone(now, claims, is_placed="no_rv" not in losses_of(event))
 
     def claims_of_gone(
         self, key: ObjectKey, uid: str, now: Instant
     ) -> tuple[ObjectKey, ...] | None:
         """The claims of a pod that went a moment ago; None for one that did not."""
-        time, claims = self._gone.get((key, uid), (None, ()))
-        return claims if time is not None and now - time <= IN_FLIGHT else None
+        gone = self._gone.get((key, uid))
+        return None if gone is None or now - gone.time > IN_FLIGHT else gone.claims
+
+    def went_before(self, key: ObjectKey, uid: str, instant: Instant) -> bool:
+        """Whether a pod surely was not there any more at an instant, or never was until now.
+
+        What the order of versions tells, no clock changes.
+        """
+        gone = self._gone.get((key, uid))
+        if gone is not None:
+            return gone.is_placed and gone.time < instant
+        pod = self.pods.get(key)
+        return pod is None or not pod.is_there or pod.uid != uid
 
 
 def is_same(uid: str, other: str) -> bool:

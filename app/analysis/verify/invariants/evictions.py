@@ -14,8 +14,14 @@ from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.pools import DeviceId
 from app.analysis.verify.invariants.reading import Taint
-from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE, Finding, ViolationKind
-from app.domain.log import Event
+from app.analysis.verify.invariants.stock import SINCE_EVER
+from app.analysis.verify.invariants.violations import (
+    CLOCK_TOLERANCE,
+    IN_FLIGHT,
+    Finding,
+    ViolationKind,
+)
+from app.domain.log import Event, doubts
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -24,6 +30,8 @@ MARK = b"DeletionByDeviceTaintManager"
 """The reason of the condition, as it stands in the body of a pod."""
 
 NO_EXECUTE = "NoExecute"
+
+_NEVER = Instant(2**62)
 
 _NEEDED = frozenset(("resourceclaims", "resourceslices", "devicetaintrules"))
 
@@ -45,13 +53,18 @@ def is_marked(conditions: Raw) -> bool:
 def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None:
     """A pod was marked: note a fault when none of its devices has a taint that evicts."""
     now, unseen = event.stamp.time, cluster.unseen
+    if doubts.TIMES not in cluster.lacking:
+        cluster.stock.forget_ended(now)
     held = [claim for claim in claims if claim.allocation is not None]
     pools = set()
+    is_early = False
     for claim in held:
         allocation = reading.value(claim.raw_allocation)
         for result in reading.objects(reading.get(allocation, "devices", "results")):
-            if _evicts(cluster, result, now):
+            after = _evicts_after(cluster, result, claim.held_since, now)
+            if after is not None and after <= now + CLOCK_TOLERANCE:
                 return
+            is_early = is_early or after is not None
             pools.add((reading.text(result, "driver"), reading.text(result, "pool")))
     is_sure = (
         len(held) == len(claims)
@@ -66,35 +79,39 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
         pools=tuple(sorted(pools)),
-        reads_times=True,
+        # No clock makes a taint where there was none before the eviction.
+        reads_times=is_early,
     )
     cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)
 
 
-def _evicts(cluster: Cluster, result: JsonObject, now: Instant) -> bool:
-    """Whether a taint of the device evicts by now, or was taken away a moment before."""
+def _evicts_after(
+    cluster: Cluster, result: JsonObject, held_since: Instant, now: Instant
+) -> Instant | None:
+    """From when on a taint of the device evicts; None when none does."""
     device = (
         reading.text(result, "driver"),
         reading.text(result, "pool"),
         reading.text(result, "device"),
     )
     tolerations = reading.objects(result.get("tolerations"))
-    for taint, added in _taints(cluster, device, now):
+    instants = []
+    for taint, added in _taints(cluster, device, held_since, now):
         if taint.effect != NO_EXECUTE:
             continue
         seconds = _tolerated(tolerations, taint)
-        if seconds is None:
-            continue
-        if added is None or added + seconds * SECOND <= now + CLOCK_TOLERANCE:
-            return True
-    return False
+        if seconds is not None:
+            instants.append(SINCE_EVER if added is None else Instant(added + seconds * SECOND))
+    return min(instants, default=None)
 
 
 def _taints(
-    cluster: Cluster, device: DeviceId, now: Instant
+    cluster: Cluster, device: DeviceId, held_since: Instant, now: Instant
 ) -> Iterator[tuple[Taint, Instant | None]]:
     """The taints of a device with the instants that they name, and those that just ended.
 
+    Where nobody knows how long anything lasted, one that was there since the claim has the device
+    may have ended just now.
     Rules count with their gate off, too: each component has its own gates.
     """
     stock = cluster.stock
@@ -104,9 +121,12 @@ def _taints(
     for rule in stock.rules.values():
         if rule.matches(device):
             yield rule.taint, _instant(reading.get(rule.spec, "taint", "timeAdded"))
-    for ended in stock.lately_ended(now):
+    for ended in stock.ended:
+        is_late = now - ended.until > IN_FLIGHT
+        if is_late and ended.until < held_since:
+            continue
         if ended.device == device or (ended.rule is not None and ended.rule.matches(device)):
-            yield ended.taint, None
+            yield ended.taint, _NEVER if is_late else None
 
 
 def _tolerated(tolerations: list[JsonObject], taint: Taint) -> int | None:

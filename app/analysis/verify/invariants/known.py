@@ -24,7 +24,7 @@ Entry = tuple[str, str]
 SOUND: Mapping[Place, Finding] = {}
 """What is broken where nothing is."""
 
-NO_STRANGERS: frozenset[Entry] = frozenset()
+NO_STRANGERS: Mapping[Entry, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,18 @@ class KnownClaim:
     """A claim: what was read of it, since when it is there, what was wrong with its allocation.
 
     `was_protected` tells that it had its finalizer at some time since it was allocated. `strangers`
-    are pods that were not there when the claim was reserved for them. What is named `raw` are the
-    bytes of those parts. `users` are the pods that name the claim. `cause` is how it came to hold
-    its devices, if that was in the present step. What is not set at first is read with the claim.
+    are pods that were not there when the claim was reserved for them, each with whether clocks
+    leave that open. `held_since` is when it was allocated, 0 when it was found so. What is named
+    `raw` are the bytes of those parts. `users` are the pods that name the claim. `cause` is how it
+    came to hold its devices, if that was in the present step. What is not set at first is read with
+    the claim.
     """
 
     __slots__ = (
         "allocation",
         "asked",
         "cause",
+        "held_since",
         "is_protected",
         "is_terminating",
         "is_there",
@@ -85,9 +88,10 @@ class KnownClaim:
         self.is_there = self.was_protected = False
         self.raw_allocation = self.raw_reserved = NOTHING
         self.allocation: Allocation | None = None
+        self.held_since = Instant(0)
         self.reserved: tuple[Consumer, ...] = ()
         self.placed: Mapping[Place, Finding] = SOUND
-        self.strangers: frozenset[Entry] = NO_STRANGERS
+        self.strangers = NO_STRANGERS
 
 
 class KnownPod:

@@ -41,7 +41,7 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
 
 def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
     """A pod is gone."""
-    cluster.note_gone(known, event.stamp.time)
+    cluster.note_gone(known, event)
     cluster.forget_faults(known.key)
     for claim in known.claims:
         claim.users = parted(claim.users, known)
@@ -62,7 +62,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
     if known.is_there:
         cluster.forget_faults(known.key)
         if known.uid != event.uid:
-            cluster.note_gone(known, event.stamp.time)
+            cluster.note_gone(known, event)
     spec, status = pod.spec, pod.status
     known.is_there = True
     known.uid, known.node_name = event.uid, spec.node_name

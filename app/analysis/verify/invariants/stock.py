@@ -74,7 +74,7 @@ class Stock:
         self.slices: dict[ObjectKey, Published] = {}
         self.has_seen_slices = False
         self.has_seen_rules = False
-        self._ended: deque[Ended] = deque()
+        self.ended: deque[Ended] = deque()
 
     def pool(self, device: DeviceId) -> Pool:
         """The pool of a device; an empty one when nothing of it is published."""
@@ -105,12 +105,11 @@ class Stock:
         taints = () if place is None else reading.objects(place.tree_of(device[2]).get("taints"))
         return taints[index].get("timeAdded") if index < len(taints) else None
 
-    def lately_ended(self, now: Instant) -> Iterable[Ended]:
-        """Taints that were taken away a moment ago."""
-        ended = self._ended
+    def forget_ended(self, now: Instant) -> None:
+        """Keep of the taints that were taken away only those of a moment ago."""
+        ended = self.ended
         while ended and now - ended[0].until > IN_FLIGHT:
             ended.popleft()
-        return ended
 
     def put_slice(
         self, key: ObjectKey, uid: str, body: bytes, since: Instant, now: Instant
@@ -164,7 +163,7 @@ class Stock:
             pool.forget()
             if pool.taints or any(each.is_tainted for each in pool.slices.values()):
                 for name, taint in pool.note_taints(since):
-                    self._ended.append(Ended(now, taint, (*pool.id, name), None))
+                    self.ended.append(Ended(now, taint, (*pool.id, name), None))
         if old is not None:
             pool = self.pools[old.pool]
             for name in old.devices:
@@ -175,7 +174,7 @@ class Stock:
         """A DeviceTaintRule was deleted."""
         old = self.rules.pop(key, None)
         if old is not None:
-            self._ended.append(Ended(now, old.taint, None, old))
+            self.ended.append(Ended(now, old.taint, None, old))
 
     def put_rule(self, key: ObjectKey, body: bytes, since: Instant, now: Instant) -> None:
         """A DeviceTaintRule was written; it is as it is `since` an instant, unless it was."""
@@ -183,7 +182,7 @@ class Stock:
         spec = reading.get(reading.value(body), "spec")
         old = self.rules.get(key)
         if old is not None and old.spec != spec:
-            self._ended.append(Ended(now, old.taint, None, old))
+            self.ended.append(Ended(now, old.taint, None, old))
         selector = reading.get(spec, "deviceSelector")
         taint = reading.get(spec, "taint")
         self.rules[key] = TaintRule(
