@@ -93,6 +93,15 @@ def shift_clock_of_a_server(lines: Lines, draw: random.Random) -> str:
     return f"the clock for {sorted(served)} is {shift.total_seconds():g} s off"
 
 
+def shift_all_stamps(lines: Lines, draw: random.Random) -> str:
+    """Everything in the log is dated by a wrong clock; what the objects tell is right."""
+    shift = timedelta(minutes=draw.choice((-61, -7, 7, 61)))
+    for line in lines:
+        for field in ("requestReceivedTimestamp", "stageTimestamp"):
+            line[field] = _text(_time(line, field) + shift)
+    return f"all stamps are {shift} off"
+
+
 # What no control plane does.
 
 

@@ -13,7 +13,6 @@ from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sid
 from app.analysis.replay.traces import Trace
 from app.domain.log import Revision, doubts
 from app.domain.log.doubts import Doubt
-from app.domain.log.records import Loss
 from app.domain.values.json_tree import JsonObject
 
 LISTED_MAX = 1_000
@@ -124,9 +123,7 @@ class DecideReport:
         Where times contradict the order nobody knows which state a controller saw: that it comes to
         the same here may be chance.
         """
-        return doubts.is_sure(self.doubts) and all(
-            each.code != Loss.TIMES_CONTRADICT for each in self.doubts
-        )
+        return doubts.is_settled(self.doubts)
 
     @property
     def explained(self) -> bool:

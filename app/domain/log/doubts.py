@@ -6,7 +6,7 @@ and a sentence. An answer with a doubt about content is unsure, because the obje
 may have looked different. Parity: history-formats.md 3.6.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -126,6 +126,14 @@ def text_of(code: str) -> str:
 def is_sure(doubts: Iterable[Doubt]) -> bool:
     """True when no doubt is about content."""
     return all(doubt.affects is not Affects.CONTENT for doubt in doubts)
+
+
+def is_settled(doubts: Sequence[Doubt]) -> bool:
+    """True when no doubt is about content, and no times contradict the order of changes.
+
+    Where they do nobody knows which state a controller saw.
+    """
+    return is_sure(doubts) and all(doubt.code != Loss.TIMES_CONTRADICT for doubt in doubts)
 
 
 def certainty(doubts: Iterable[Doubt]) -> str:

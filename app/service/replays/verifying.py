@@ -142,8 +142,8 @@ class VerifyReport:
         if not self.agrees:
             return VerifyOutcome.FAILED
         is_whole = all(compared.is_complete for compared in self._compared)
-        is_sure = not self.violations_counts.get(ViolationKind.UNSURE, 0) and doubts.is_sure(
-            self.doubts
+        is_sure = doubts.is_settled(self.doubts) and not self.violations_counts.get(
+            ViolationKind.UNSURE, 0
         )
         is_shared = self.opinion is None or self.opinion.is_complete
         return (
@@ -173,7 +173,7 @@ class VerifyReport:
             "decisions": self.decisions.to_json(),
             "effects": self.effects.to_json(),
             "allocations": self.allocations.to_json(),
-            "certainty": doubts.certainty(self.doubts),
+            "certainty": "sure" if doubts.is_settled(self.doubts) else "unsure",
             "doubts": msgspec.to_builtins(self.doubts),
             "notJudged": list(NOT_JUDGED) if self.is_recorded else [],
             "judgedAfter": self.judged_after,

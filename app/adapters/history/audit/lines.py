@@ -23,6 +23,9 @@ from app.domain.values.timestamps import Instant, TimestampError
 SETTLE_AFTER = 5 * timestamps.SECOND
 """Microseconds after which the answers in a log count as given before whatever comes next."""
 
+_EARLIEST = Instant(0)
+"""When a line was answered that has no time, beside others in the order of lines."""
+
 _ZERO_DAY = "0001-01-01T00:00:00"
 """How a time that is not set is written by servers."""
 
@@ -31,12 +34,13 @@ _ZERO_DAY = "0001-01-01T00:00:00"
 class _State:
     """What the order of lines tells: the highest version so far per key, and overall.
 
+    `changed_types` are the types of which a change was read, with the time of the earliest.
     `answered` are recent (stage time, version) pairs, `settled` the highest version of older ones:
     with them a store that was restored from a backup is noticed.
     """
 
     highest: dict[ObjectKey, str] = field(default_factory=dict)
-    changed_types: set[tuple[str, str]] = field(default_factory=set)
+    changed_types: dict[tuple[str, str], Instant] = field(default_factory=dict)
     answered: deque[tuple[Instant, str]] = field(default_factory=deque)
     settled: str = ""
     newest_time: Instant = Instant(0)
@@ -56,7 +60,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         seen += 1
         try:
             times = _times(event, f"{source.name}:{position}")
-            records = _readable(event, state, options, notes, source.name, position)
+            records = _readable(event, times[1], state, options, notes, source.name, position)
         except InputError as problem:
             notes.refuse(problem)
             continue
@@ -81,6 +85,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
 
 def _readable(
     event: AuditEvent,
+    answered: Instant | None,
     state: _State,
     options: ReadOptions,
     notes: Notes,
@@ -89,7 +94,7 @@ def _readable(
 ) -> list[tuple[RequestOutcome, ObjectRef, str]]:
     """What the event tells. Raises InputError for a body that cannot be read."""
     try:
-        return list(_records(event, state, options, notes, source))
+        return list(_records(event, answered, state, options, notes, source))
     except (ValueError, RecursionError) as problem:
         raise InputError(
             f"a body of the event cannot be read: {problem}", place=f"{source}:{position}"
@@ -97,7 +102,12 @@ def _readable(
 
 
 def _records(
-    event: AuditEvent, state: _State, options: ReadOptions, notes: Notes, source: str
+    event: AuditEvent,
+    answered: Instant | None,
+    state: _State,
+    options: ReadOptions,
+    notes: Notes,
+    source: str,
 ) -> Iterator[tuple[RequestOutcome, ObjectRef, str]]:
     reference = event.object_ref or ObjectRef()
     for outcome in mapping.outcomes(event):
@@ -105,11 +115,15 @@ def _records(
             state.unseen += 1
         elif outcome.op is not Op.CONTEXT:
             state.bodies += 1
-            state.changed_types.add((reference.api_group, reference.resource))
+            place = (reference.api_group, reference.resource)
+            at = answered or _EARLIEST
+            state.changed_types[place] = min(at, state.changed_types.get(place, at))
         yield outcome, reference, source
     if event.verb == "list" and options.audit_list_baseline:
         place = (reference.api_group, reference.resource)
-        listed = mapping.listed_items(event) if place not in state.changed_types else None
+        first = state.changed_types.get(place)
+        is_late = first is not None and (answered is None or answered > first)
+        listed = None if is_late else mapping.listed_items(event)
         if listed is None:
             return
         items, is_complete = listed
@@ -162,7 +176,9 @@ def _placed(
             state.highest[key] = comparable
         place = comparable
     else:
-        place = max(state.highest.get(key, ""), comparable_version(outcome.floor))
+        # What was answered before is found by the times; lines may stand in any order.
+        before = state.highest.get(key, "") if stage_time is None else ""
+        place = max(before, comparable_version(outcome.floor))
     version = reference.api_version
     group = reference.api_group
     if tree is not None and tree.get("apiVersion"):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.adapters.history.joining import contradictions
+from app.adapters.history.joining import clocks, contradictions
 from app.adapters.history.joining.spool import (
     ORDER_BY_REVISION,
     ORDER_BY_SOURCE,
@@ -31,9 +31,10 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
     choose_order(spool, one_counter=one_counter, notes=notes)
     if spool.order == ORDER_BY_REVISION:
         _report_skew(spool, notes)
-        clocks = _answer_clocks(spool)
-        _set_aside_empty_writes(spool, clocks, notes)
-        _place_after(spool, clocks, notes)
+        _set_aside_late_lists(spool)
+        clocks.settle(spool, notes)
+        _set_aside_empty_writes(spool, notes)
+        _place_after(spool, _answer_clocks(spool), notes)
 
 
 def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
@@ -138,10 +139,36 @@ def _report_skew(spool: Spool, notes: Notes) -> None:
             )
 
 
-def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
+def _set_aside_late_lists(spool: Spool) -> None:
+    """Only lists from before the first change of their type say what was there to begin with.
+
+    Which came first is a matter of their times: lines may stand in any order.
+    """
+    listed = spool.database.execute(
+        "SELECT row, epoch, source, time, key FROM record "
+        "WHERE op = 'BASELINE' AND actor AND time IS NOT NULL"
+    ).fetchall()
+    changed: dict[tuple[int, int, str], int | None] = {}
+    late = []
+    for row, epoch, source, time, key in listed:
+        group, resource, *_ = key.split("\0")
+        place = (epoch, source, f"{group}\0{resource}\0")
+        if place not in changed:
+            changed[place] = spool.database.execute(
+                "SELECT min(time) FROM record WHERE epoch = ? AND source = ? AND key >= ? "
+                "AND key < ? AND actor AND op IN ('ADDED', 'MODIFIED', 'DELETED')",
+                (*place, place[2][:-1] + "\1"),
+            ).fetchone()[0]
+        first = changed[place]
+        if first is not None and time > first:
+            late.append((row,))
+    spool.database.executemany("DELETE FROM record WHERE row = ?", late)
+
+
+def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     """Of several answered writes with one version of one key only the first changed something."""
     cursor = spool.database.execute(
-        "SELECT row, epoch, key, own, time, source, position, head FROM record "
+        "SELECT row, epoch, key, own, head FROM record "
         "WHERE actor AND own <> '' AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
         "ORDER BY epoch, key, own, op <> 'ADDED', op = 'DELETED', time, source, position"
     )
@@ -149,7 +176,7 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
     first = 0
     moved = []
     doubted: list[tuple[bytes, int]] = []
-    for row, epoch, key, own, time, source, position, head in cursor:
+    for row, epoch, key, own, head in cursor:
         if (epoch, key, own) != known:
             known = (epoch, key, own)
             first = row
@@ -159,14 +186,11 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
         if contradiction is not None:
             notes.contradict(contradiction)
             doubted.append((spool.column_of(contradictions.marked(spool.row(first).record)), first))
-        clock = clocks.get(epoch)
-        version = max(own, clock.version_by(time, source, position) if clock else "")
         record = msgspec.structs.replace(record, op=Op.CONTEXT, message="nothing changed")
-        moved.append((version, spool.column_of(record), row))
+        moved.append((spool.column_of(record), row))
     spool.database.execute("BEGIN")
     spool.database.executemany(
-        "UPDATE record SET op = 'CONTEXT', version = ?, sub = 1, own = '', head = ?, body = NULL "
-        "WHERE row = ?",
+        "UPDATE record SET op = 'CONTEXT', sub = 1, own = '', head = ?, body = NULL WHERE row = ?",
         moved,
     )
     spool.database.executemany("UPDATE record SET head = ? WHERE row = ?", doubted)
@@ -175,7 +199,7 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
         notes.count("writes that changed nothing", len(moved))
 
 
-def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
+def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> None:
     """Give each record without a version its place.
 
     When another source saw the change, it is the version seen there. Otherwise it is what had been
@@ -195,7 +219,9 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
         if op in ("MODIFIED", "DELETED"):
             # A pod is bound once. The answer may come after others have written to it, so what was
             # known of it by then says nothing about the place of the binding.
-            lower = "" if isinstance(record.effect, Bound) else version
+            lower = (
+                "" if isinstance(record.effect, Bound) else _known_by(spool, key, version, record)
+            )
             witness = _witness(spool, taken, key, lower, uid, record)
             if witness is not None:
                 taken.add(witness[0])
@@ -208,7 +234,7 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
                 continue
         if op == "GAP" and not record.actor:
             continue
-        clock = clocks.get(epoch)
+        clock = answered.get(epoch)
         following: str | None = None
         if op != "CONTEXT":
             guessed += 1
@@ -228,6 +254,17 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
     spool.database.execute("COMMIT")
     if guessed:
         notes.add(f"{guessed} changes have no version of their own: placed by time, a guess")
+
+
+def _known_by(spool: Spool, key: str, version: str, record: Record) -> str:
+    """The highest version of its key that was answered before a request was."""
+    if record.actor is None or record.observed_at is None:
+        return version
+    (newest,) = spool.database.execute(
+        "SELECT max(own) FROM record WHERE key = ? AND epoch = ? AND exact AND time < ?",
+        (key, record.order_key[0], record.observed_at),
+    ).fetchone()
+    return max(version, newest or "")
 
 
 def _between(

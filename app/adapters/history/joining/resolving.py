@@ -27,7 +27,7 @@ from app.domain.log.records import (
     join_losses,
 )
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError
@@ -328,7 +328,8 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
     """Whether the times of a request cannot be right beside those of others.
 
     Its instant in log order lies before it was asked for: something later was answered earlier. Or
-    it was answered before its object was created. Clocks may differ a little.
+    it was answered before its object was created, or made it and was asked for afterwards. Clocks
+    may differ a little.
     """
     asked, answered = record.asked_at, record.observed_at
     is_guess = Loss.NO_RV in record.losses
@@ -337,7 +338,13 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
         if settled < earliest:
             return True
     created = times.creation(record.object or {})
-    return answered is not None and created is not None and answered < created - times.CLOCK_SKEW
+    if created is None or answered is None:
+        return False
+    if answered < created - times.CLOCK_SKEW:
+        return True
+    # The object tells the second in which it was made.
+    latest = created + timestamps.SECOND + times.CLOCK_SKEW
+    return record.op is Op.ADDED and asked is not None and asked > latest
 
 
 def _together(row: Row) -> object:

@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from app.adapters.history import json_text
+from app.adapters.history import json_text, times
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.log import ObjectKey
-from app.domain.log.records import Record, TimeQuality, comparable_version
+from app.domain.log.records import Op, Record, TimeQuality, comparable_version
 from app.domain.objects.kinds import secret_values
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -37,12 +37,12 @@ CREATE TABLE record (
   row INTEGER PRIMARY KEY,
   epoch INTEGER, version TEXT, sub INTEGER, source INTEGER, position INTEGER,
   key TEXT, uid TEXT, own TEXT, op TEXT, actor INTEGER, time INTEGER, exact INTEGER,
-  head BLOB, body BLOB
+  who TEXT, asked INTEGER, made INTEGER, head BLOB, body BLOB
 )
 """
 _CREATE_TOLD = "CREATE TABLE told (digest BLOB PRIMARY KEY) WITHOUT ROWID"
 _REMEMBER = "INSERT OR IGNORE INTO told VALUES (?)"
-_INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record "
 _SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
 _BATCH = 2_000
@@ -151,6 +151,9 @@ class Spool:
                 record.actor is not None,
                 record.observed_at,
                 record.time_quality is TimeQuality.EXACT,
+                "" if record.actor is None else record.actor.user,
+                record.asked_at,
+                times.creation(tree or {}) if record.op is Op.ADDED else None,
                 self.column_of(bare),
                 body,
             )
