@@ -192,6 +192,14 @@ async def test_lost_release_accuses_nobody(name, tmp_path):
     }
 
 
+@pytest.mark.parametrize("name", [name for name in PROFILES if name != "j-api-versions"])
+async def test_lost_allocation_is_a_gap_by_the_version_that_was_changed_next(name, tmp_path):
+    report, _, told = await tampered(name, subtle.drop_an_allocation, 0, tmp_path)
+    assert ("gap", "resourceclaims.resource.k8s.io") in {
+        (each.code, each.kind) for each in report.doubts
+    }, told
+
+
 @pytest.mark.parametrize(
     ("name", "alter"), [(name, alter) for alter, names in ABSENT.items() for name in names]
 )

@@ -140,6 +140,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `source` and `position` say where it was read. `object` is complete after the change, or for
     `DELETED` the last known state; None when `effect` applies or only the key is known. `code` and
     `message` are the answer to a request that changed nothing; `message` also describes a gap.
+    `upon` is the version that the request changed, where it says so: the server refuses any other.
     `asked_at` is when the request came, where `observed_at` is when it was answered.
     `settled_at` is set when sources have been joined: an instant near `observed_at` that never
     falls along the order.
@@ -156,6 +157,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
     uid: str = ""
     resource_version: str = ""
+    upon: str = ""
     object: JsonObject | None = None
     object_quality: Quality = Quality.FULL
     observed_at: Instant | None = None

@@ -195,6 +195,7 @@ def _placed(
         name=key.name,
         uid=outcome.uid,
         resource_version=own,
+        upon=outcome.upon,
         object=tree,
         object_quality=outcome.quality,
         observed_at=stage_time,

@@ -5,7 +5,7 @@ from the state before (bindings, scales, deletions answered by a Status) the out
 effect; the joining applies it. Writes that changed nothing are told by their version there too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -38,7 +38,7 @@ class RequestOutcome:
     """One thing that a request did.
 
     `is_after` places it after the last known version of its key, because it has no version of its
-    own; `floor` is a version that it certainly follows.
+    own; `floor` is a version that it certainly follows, `upon` the one that it changed.
     """
 
     op: Op
@@ -52,6 +52,7 @@ class RequestOutcome:
     losses: tuple[Loss, ...] = ()
     is_after: bool = False
     floor: str = ""
+    upon: str = ""
     message: str = ""
 
 
@@ -85,7 +86,13 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
         return [_deleted(event, reference, response)]
     if reference.subresource == "scale":
         return [_scaled(response)]
-    return [_written(event, response)]
+    return [replace(_written(event, response), upon=_upon(event))]
+
+
+def _upon(event: AuditEvent) -> str:
+    """The version that an update or a patch names: a server takes it upon that one alone."""
+    request = as_object(event.request()) if event.verb in ("update", "patch") else None
+    return "" if request is None else meta.resource_version(request)
 
 
 def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:

@@ -24,6 +24,7 @@ from app.domain.log.records import (
     Quality,
     Record,
     TimeQuality,
+    comparable_version,
     join_losses,
 )
 from app.domain.objects.schema.structural import Schemas
@@ -56,10 +57,14 @@ _TIMES = tuple(TimeQuality)
 
 @dataclass(slots=True)
 class _Known:
-    """The last state of a key: in the spool (`row`) or, when it was derived, here (`tree`)."""
+    """The last state of a key: in the spool (`row`) or, when it was derived, here (`tree`).
+
+    `own` is the last version that is known of it; that of this state where it `is_own`.
+    """
 
     uid: str
     own: str
+    is_own: bool
     record: Record
     row: int | None
     tree: JsonObject | None
@@ -104,7 +109,7 @@ class Resolver:
     def _forget_versions(self) -> None:
         """After a restore versions start anew; the objects stay until something is said of them."""
         for known in self._known.values():
-            known.own = ""
+            known.own, known.is_own = "", False
         self._gone.clear()
 
     def _resolve(self, row: Row) -> Iterator[Record]:
@@ -225,6 +230,7 @@ class Resolver:
         self._known[record.key] = _Known(
             uid=record.uid,
             own=own,
+            is_own=bool(row.own),
             record=_replace(record, object=None),
             row=None if derived else row.row,
             tree=record.object if derived else None,
@@ -265,14 +271,20 @@ class Resolver:
     def _was_missed(self, record: Record, known: _Known) -> bool:
         """Whether somebody changed the object unseen between its last known state and a request.
 
+        A request that names the version which it changes says so, if that is a later one.
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
         both. A spec that no write may change is no sign of a missed one, and a log that names no
         subresources, as exported ones, says nothing of the status. Kinds of other groups are left
-        out, because policies often omit what kubelets write. Parity: history-formats.md 4.5.
+        out, because policies often omit what kubelets write. Parity: history-formats.md
+        4.5.
         """
+        if record.group != api_groups.RESOURCE:
+            return False
+        if known.is_own and comparable_version(record.upon) > known.own:
+            return True
         before, tree = known.record, record.object
         is_whole = before.object_quality is record.object_quality is Quality.FULL
-        if tree is None or not is_whole or record.group != api_groups.RESOURCE:
+        if tree is None or not is_whole:
             return False
         kept = set(_LEFT_ALONE.get((record.verb, record.subresource), ()))
         if record.resource in _FIXED_SPECS:

@@ -39,6 +39,7 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         return
     if known is None:
         known = cluster.claims[key] = KnownClaim(key)
+    known.written = event.revision
     if (
         not known.is_there
         or event.type is _CREATED

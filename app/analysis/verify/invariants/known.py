@@ -13,7 +13,7 @@ from msgspec import Raw
 from app.analysis.verify.invariants.asking import NO_ENTRIES, Asked
 from app.analysis.verify.invariants.reading import NOTHING, Allocation, Consumer
 from app.analysis.verify.invariants.violations import Cause, Finding, Place
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import Instant
 
 _T = TypeVar("_T")
@@ -43,10 +43,10 @@ class KnownClaim:
 
     `was_protected` tells that it had its finalizer at some time since it was allocated. `strangers`
     are pods that were not there when the claim was reserved for them, each with whether clocks
-    leave that open. `held_since` is when it was allocated, 0 when it was found so. What is named
-    `raw` are the bytes of those parts. `users` are the pods that name the claim. `cause` is how it
-    came to hold its devices, if that was in the present step. What is not set at first is read with
-    the claim.
+    leave that open. `held_since` is when it was allocated, 0 when it was found so, and `written`
+    the last of its writes. What is named `raw` are the bytes of those parts. `users` are the pods
+    that name the claim. `cause` is how it came to hold its devices, if that was in the present
+    step. What is not set at first is read with the claim.
     """
 
     __slots__ = (
@@ -68,9 +68,11 @@ class KnownClaim:
         "uid",
         "users",
         "was_protected",
+        "written",
     )
 
     uid: str
+    written: Revision
     made: Instant
     asked: Asked
     raw_owners: Raw

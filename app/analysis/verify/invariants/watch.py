@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.analysis.verify.invariants import cells, claims, pods, publishing
-from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster
+from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.unseen import KINDS
 from app.analysis.verify.invariants.violations import (
@@ -59,6 +59,9 @@ _SPLIT_TAKES: Mapping[type, Callable[[Cluster, Event, Any], None]] = {
     RawClaim: claims.take,
 }
 _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
+
+_UNDATED = ("gap",)
+"""What a gap lacks of which only the next write of the object tells."""
 
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
@@ -143,6 +146,23 @@ class InvariantWatch:
         if event.key != CLOCKS:
             self._end_listing()
             self._cluster.unseen.note_gap(event.key, event.revision)
+            claim = self._cluster.claims.get(event.key)
+            if claim is not None and claim.is_there and losses_of(event) == _UNDATED:
+                self._doubt_since(claim.key, claim.written)
+
+    def _doubt_since(self, key: ObjectKey, revision: Revision) -> None:
+        """An object was written unseen at any time since a revision: what seemed broken may be it.
+
+        What had been broken before stays as it was judged.
+        """
+        for places in self._open.values():
+            for each in places.values():
+                if key in each.objects and each.begin.revision > revision:
+                    each.is_doubted = True
+        for number, violation in enumerate(self._ended):
+            if key in violation.objects and violation.begin.revision > revision:
+                unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
+                self._ended[number] = unsure
 
     def violations(self) -> list[Violation]:
         """Everything that was broken so far, and what still is, in the order of its beginning.

@@ -1082,6 +1082,26 @@ def a_claim_whose_group_is_not_recorded(story):
     return [("device-in-one-claim", "unsure", "x,y", begin, None)]
 
 
+def write_that_only_the_next_one_tells_of_leaves_open_what_came_before(story):
+    """It was made at any time since the last known one, so it may be what seemed broken."""
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    story.allocate("y", result("p", "b"))
+    unsure = story.allocate("z", result("p", "a"))
+    story.change(key_of("resourceclaims", "y"))[1]()
+    broken = story.allocate("w", result("p", "b"))
+    key = key_of("resourceclaims", "x")
+    story.gap(key, "gap")
+    tree, write = story.change(key)
+    tree["status"] = {}
+    end = write()
+    story.gap(key_of("resourceclaims", "nobody"), "gap")
+    return [
+        ("device-in-one-claim", "unsure", "x,z", unsure, end),
+        ("device-in-one-claim", "broken", "w,y", broken, None),
+    ]
+
+
 STORIES = [
     value
     for value in list(globals().values())

@@ -88,18 +88,19 @@ class World:
         del self.objects[key]
         return revision
 
-    def gap(self, key: ObjectKey = IMPORTS) -> int:
+    def gap(self, key: ObjectKey = IMPORTS, *losses: str) -> int:
         """A stretch that was not recorded, of all kinds, one kind or one object."""
-        return self._note(EventType.GAP_OBSERVED, key, {})
+        return self._note(EventType.GAP_OBSERVED, key, {}, *losses)
 
     def report(self, *kinds: ObjectKey) -> int:
         """A recorder says that it knows these kinds as they are."""
         positions = {f"{key.resource}.{key.group}".rstrip("."): "7" for key in kinds}
         return self._note(EventType.HISTORY_IMPORTED, IMPORTS, {"positions": positions})
 
-    def _note(self, kind: EventType, key: ObjectKey, body: dict) -> int:
+    def _note(self, kind: EventType, key: ObjectKey, body: dict, *losses: str) -> int:
         """An event that is not about an object."""
-        stamp = Stamp(time=Instant(self.time), actor=Actor(user="x"), verb="gap")
+        origin = Origin(source="made", losses=losses) if losses else None
+        stamp = Stamp(time=Instant(self.time), actor=Actor(user="x"), verb="gap", origin=origin)
         self.events.append(
             Event(
                 revision=Revision(self.revision + 1),
