@@ -412,6 +412,8 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
         classes = ", ".join(f"{count} {why}" for why, count in counted["classes"].items())
         rows.append((aspect, str(counted["same"]), str(counted["different"]), classes))
     console.table(("ASPECT", "SAME", "DIFFERENT", "WHY"), rows)
+    for controller, users in report["writtenBy"].items():
+        console.say(f"taken for writes of {controller}: those of {_tallied(users)}")
     for why, count in report["notComparable"].items():
         console.say(f"not comparable, {count}: {why}")
     for why, count in report["notDone"].items():
@@ -423,7 +425,8 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     ]
     for counted in (gravest or report["differences"])[:SHOWN_MAX]:
         detail = f" ({counted['detail']})" if counted["detail"] else ""
-        console.say(f"{counted['aspect']}, {counted['subject']}: {counted['class']}{detail}")
+        users = f", written by {', '.join(counted['users'])}" if counted["users"] else ""
+        console.say(f"{counted['aspect']}, {counted['subject']}{users}: {counted['class']}{detail}")
     if len(report["differences"]) > SHOWN_MAX:
         console.say("all differences with both sides: -o json")
     _print_doubts(report)
@@ -435,6 +438,8 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
         f"{count} {verdict}" for verdict, count in compared["counts"].items() if count
     )
     console.say(f"{name}: {counts or 'none'}")
+    if authors := _tallied(compared["authors"]):
+        console.say(f"  written by {authors}")
     for reason, authors in compared["notComparable"].items():
         for author, count in authors.items():
             console.say(f"  not comparable, {count} by {author}: {reason}")
@@ -443,6 +448,12 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
             f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
             f"recorded {_side(difference['recorded'])}, again {_side(difference['again'])}"
         )
+
+
+def _tallied(users: Mapping[str, int]) -> str:
+    """Users with how much they wrote, the most first."""
+    order = sorted(users, key=lambda user: (-users[user], user))
+    return ", ".join(f"{user or 'nobody named'} ({users[user]})" for user in order)
 
 
 def _side(value: object) -> str:

@@ -27,6 +27,9 @@ from app.domain.values.timestamps import Instant
 WITHOUT_EFFECT = "refused or without effect"
 """How requests are counted that wrote nothing: there is nothing to compare."""
 
+SYSTEM_PREFIX = "system:"
+"""What the names of a cluster's own users begin with."""
+
 _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
 """Kinds that no decision here depends on; logs often have no bodies of them."""
 
@@ -82,6 +85,8 @@ class Recording:
         self._reports_of: Counter[str] = Counter()
         self.evicted: dict[str, Instant] = {}
         self.returned: dict[ObjectKey, Instant] = {}
+        self.users: dict[str, set[str]] = {}
+        self.written_by: dict[str, Counter[str]] = {}
         self._number = 0
 
     def begin(self, beginning: Beginning) -> None:
@@ -161,6 +166,7 @@ class Recording:
         if event.key.resource == "devicetaintrules" and sort is Writer.OUTSIDE:
             self._changed[event.key.name] = known
         is_decided = sort is Writer.DECIDED
+        self._note_user(event, author if is_decided else "")
         trace = self.later if self.is_over else self.trace
         is_sure = self._authors.is_sure(event)
         trace.add(event, before, (short_name(author) if is_sure else "") if is_decided else None)
@@ -194,6 +200,16 @@ class Recording:
                     self.returned[event.key] = known
         elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(source)
+
+    def _note_user(self, event: Event, author: str) -> None:
+        """Remember who wrote, unless it is the controller that `author` names or any other."""
+        user = event.stamp.actor.user
+        if self.is_over or user in ("", author, UNNAMED):
+            return
+        if not user.startswith(SYSTEM_PREFIX) and not is_event_object(event.key):
+            self.users.setdefault(event.uid, set()).add(user)
+        if author:
+            self.written_by.setdefault(short_name(author), Counter())[user] += 1
 
     def _note_placed(self, event: Event, before: JsonObject | None, author: str) -> None:
         """Count what somebody else, or nobody known, gave to a claim or a pod."""

@@ -1,7 +1,7 @@
 """What a decide replay found: counts by aspect and class, and the differences with both sides."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -19,6 +19,10 @@ LISTED_MAX = 1_000
 """How many differences a report lists; all are counted."""
 
 
+USERS_MAX = 8
+"""How many users a difference names."""
+
+
 class Agreement(StrEnum):
     """The outcomes of a decide replay."""
 
@@ -34,11 +38,15 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideDifference:
-    """One difference: what about, why, and both sides."""
+    """One difference: what about, why, and both sides.
+
+    `users` are those who wrote to the object in the recording and are no controller by their names.
+    """
 
     aspect: Aspect
     subject: str
     revision: int
+    users: tuple[str, ...]
     reason: str
     detail: str
     recorded: Any
@@ -50,6 +58,7 @@ class DecideDifference:
             "aspect": self.aspect.value,
             "subject": self.subject,
             "revision": self.revision,
+            "users": list(self.users),
             "class": str(self.reason),
             "detail": self.detail,
             "recorded": self.recorded,
@@ -86,8 +95,9 @@ class DecideReport:
     `inputs` counts recorded writes by what was done with them; `not_comparable` counts what could
     not be compared, by why, and `not_done` writes that could not be done here; `ties` counts pods
     for which the recorded one of equally good nodes was taken. `violations` are recorded
-    allocations that no order allows, by claim; `runs` counts the runs that were made to prove
-    classes. `doubts` are what the recording lacks.
+    allocations that no order allows, by claim; `written_by` are the users whose writes were taken
+    for those of a controller of another name, with how many; `runs` counts the runs that were made
+    to prove classes. `doubts` are what the recording lacks.
     """
 
     history: str
@@ -98,6 +108,7 @@ class DecideReport:
     not_comparable: Mapping[str, int]
     not_done: Mapping[str, int] = field(default_factory=dict)
     violations: Mapping[str, str] = field(default_factory=dict)
+    written_by: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     ties: int = 0
     runs: int = 0
     doubts: tuple[Doubt, ...] = ()
@@ -142,6 +153,10 @@ class DecideReport:
             "tiesTakenFromTheRecording": self.ties,
             "runsToProveClasses": self.runs,
             "violations": dict(sorted(self.violations.items())),
+            "writtenBy": {
+                controller: dict(sorted(users.items()))
+                for controller, users in sorted(self.written_by.items())
+            },
             "differences": [difference.to_json() for difference in self.differences],
             "certainty": "sure" if self.is_sure else "unsure",
             "doubts": msgspec.to_builtins(self.doubts),
@@ -165,6 +180,7 @@ def listed(
     judgements: Mapping[DifferenceKey, Judgement],
     recorded: Trace,
     again: Trace,
+    users: Mapping[str, Collection[str]],
 ) -> tuple[DecideDifference, ...]:
     """The differences as reports list them, at most `LISTED_MAX`; the gravest are all among them.
 
@@ -173,11 +189,20 @@ def listed(
     order = list(Aspect)
     chosen = sorted(different, key=lambda key: judgements[key].reason != Reason.UNEXPLAINED)
     keys = sorted(chosen[:LISTED_MAX], key=lambda key: order.index(key[0]))
-    return tuple(_difference(different[key], judgements[key], recorded, again) for key in keys)
+    return tuple(
+        _difference(
+            different[key], judgements[key], recorded, again, users.get(different[key].uid, ())
+        )
+        for key in keys
+    )
 
 
 def _difference(
-    sides: Sides, judgement: Judgement, recorded: Trace, again: Trace
+    sides: Sides,
+    judgement: Judgement,
+    recorded: Trace,
+    again: Trace,
+    users: Collection[str],
 ) -> DecideDifference:
     steps = recorded.writes.get(sides.uid) or again.writes.get(sides.uid)
     key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
@@ -185,6 +210,7 @@ def _difference(
         aspect=sides.aspect,
         subject=str(key) if key is not None else sides.uid,
         revision=steps[0].revision if steps else 0,
+        users=tuple(sorted(users)[:USERS_MAX]),
         reason=judgement.reason,
         detail=judgement.detail,
         recorded=sides.recorded,

@@ -63,12 +63,14 @@ class Difference:
 class Compared:
     """How often each verdict was given, and examples of differences.
 
-    `reasons` are why something was not comparable: how often, by reason and author.
+    `reasons` are why something was not comparable: how often, by reason and author. `authors` wrote
+    what was compared, where that is not ours.
     """
 
     counts: Mapping[ComparisonResult, int]
     differences: tuple[Difference, ...]
     reasons: Mapping[str, Mapping[str, int]]
+    authors: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def agrees(self) -> bool:
@@ -90,6 +92,7 @@ class Compared:
         return {
             "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in ComparisonResult},
             "differences": [difference.to_json() for difference in self.differences],
+            "authors": dict(sorted(self.authors.items())),
             "notComparable": {
                 reason: dict(sorted(authors.items()))
                 for reason, authors in sorted(self.reasons.items())
@@ -104,6 +107,7 @@ class Tally:
     counts: Counter[ComparisonResult] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    authors: Counter[str] = field(default_factory=Counter)
 
     def same(self) -> None:
         """Count an agreement."""
@@ -134,6 +138,7 @@ class Tally:
             counts=dict(self.counts),
             differences=tuple(self.differences),
             reasons={reason: dict(authors) for reason, authors in self.reasons.items()},
+            authors=dict(self.authors),
         )
 
 

@@ -281,11 +281,16 @@ def joined(parts: Sequence[Compared]) -> Compared:
     """What was compared in the parts of a history that follow each other."""
     counts: Counter[ComparisonResult] = Counter()
     reasons: dict[str, Counter[str]] = {}
+    wrote: Counter[str] = Counter()
     for part in parts:
         counts.update(part.counts)
+        wrote.update(part.authors)
         for reason, authors in part.reasons.items():
             reasons.setdefault(reason, Counter()).update(authors)
     differences = [difference for part in parts for difference in part.differences]
     return Compared(
-        counts=dict(counts), differences=tuple(differences[:EXAMPLES_MAX]), reasons=reasons
+        counts=dict(counts),
+        differences=tuple(differences[:EXAMPLES_MAX]),
+        reasons=reasons,
+        authors=wrote,
     )

@@ -272,6 +272,7 @@ class AllocationChecker:
             for other in assumed:
                 self._views.allocated.remove_in_flight(other.claim)
         if again == recorded:
+            self._tally.authors[event.stamp.actor.user] += 1
             if assumed:
                 self._tally.concurrent()
             else:
@@ -283,11 +284,13 @@ class AllocationChecker:
         if self._lacking:
             self._not_comparable(event, f"the recording has no {self._lacking}")
             return
+        author = event.stamp.actor.user
+        self._tally.authors[author] += 1
         path, left, right = first_difference(recorded, plain) or ("", None, None)
         self._tally.different(
             Difference(
                 revision=event.revision,
-                subject=f"{event.key} on {name}",
+                subject=f"{event.key} on {name}, written by {author}",
                 path=path,
                 recorded=left,
                 again=right,

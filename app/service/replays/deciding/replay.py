@@ -222,12 +222,13 @@ async def decide(
         revision=until,
         inputs=recording.counts,
         aspects=report.aspect_counts(compared, judged),
-        differences=report.listed(compared.different, judged, recorded, run.trace),
+        differences=report.listed(compared.different, judged, recorded, run.trace, recording.users),
         not_comparable=dict(recording.not_comparable),
         not_done=dict(run.not_done),
         violations={
             str(recorded.keys.get(uid, uid)): problem for uid, problem in recording.overused.items()
         },
+        written_by=recording.written_by,
         ties=ties_taken,
         doubts=runs.doubts,
         runs=prover.runs,

@@ -1,0 +1,158 @@
+"""Recordings altered once more, and the verdicts of verify and decide, fixed before the first run.
+
+What no control plane does fails and is unexplained; what changes nothing is verified and agrees;
+who wrote is named. What is missing or dated wrongly accuses nobody; where that does not hold yet,
+`OPEN` says so.
+"""
+
+import random
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.bootstrap import process_settings, replays, stores
+from app.service.replays.verifying import VerifyOutcome
+from tests import draws
+from tests.conformance import further_tampering as further
+from tests.conformance import subtle_tampering as subtle
+from tests.conformance import tampering
+from tests.conformance import test_subtle_tampering as subtly
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+NAMES = ("a-quickstart", "j-api-versions", "c-multihost-tpu", "e-taints")
+FEW = NAMES if draws.WHOLE else NAMES[:2]
+
+WRONG = (
+    further.swap_two_bindings,
+    further.bind_to_another_node,
+    further.give_another_driver,
+    further.give_another_request,
+    further.tolerate_in_the_result_alone,
+    further.ask_for_more_than_was_given,
+    further.reserve_before_allocation,
+)
+HARMLESS = (
+    further.change_one_version_of_a_slice,
+    further.repeat_an_allocation,
+    further.cut_the_end,
+)
+LACKING = (
+    further.cut_the_beginning,
+    further.cut_the_middle,
+    further.shift_stamps_of_a_kind,
+)
+UNFIT = (further.forget_an_end, further.remove_slices_of_a_node)
+ABSENT = {
+    further.swap_two_bindings: ("j-api-versions",),
+    further.evict_as_a_stranger: ("a-quickstart", "j-api-versions", "c-multihost-tpu"),
+}
+OPEN = {
+    ("a-quickstart", further.cut_the_end): "done here before the end, there after it",
+    ("j-api-versions", further.cut_the_beginning): "nothing tells that the log began late",
+    ("c-multihost-tpu", further.cut_the_beginning): "nothing tells that the log began late",
+    ("a-quickstart", further.cut_the_middle): "what no request tells of is missing unseen",
+    ("c-multihost-tpu", further.cut_the_middle): "what no request tells of is missing unseen",
+    ("e-taints", further.cut_the_middle): "what no request tells of is missing unseen",
+    ("a-quickstart", further.shift_stamps_of_a_kind): "the clock that fits is milliseconds off",
+    ("j-api-versions", further.shift_stamps_of_a_kind): "the clock that fits is milliseconds off",
+    ("a-quickstart", further.forget_an_end): "verify takes the pod for one that stayed",
+    ("c-multihost-tpu", further.forget_an_end): "verify takes the pod for one that stayed",
+    ("e-taints", further.forget_an_end): "verify takes the pod for one that stayed",
+}
+"""Verdicts that are wrong."""
+
+
+def rows(alterations, names=FEW):
+    return list(marked(alterations, names))
+
+
+def marked(alterations, names):
+    for alter in alterations:
+        for name in names:
+            if name in ABSENT.get(alter, ()):
+                continue
+            why = OPEN.get((name, alter), "")
+            marks = [pytest.mark.xfail(strict=True, reason=f"open: {why}")] if why else []
+            yield pytest.param(name, alter, marks=marks)
+
+
+async def judged(name, alter, folder):
+    lines = subtly.read(name)
+    told = alter(lines, random.Random(f"{name} 0"))
+    path = tampering.write(lines, folder / "audit.jsonl")
+    settings = process_settings.settings(profile=subtly.PROFILES[name], verify_processes=1)
+    reports = []
+    for judge in (replays.verify, replays.decide):
+        store = stores.memory_store()
+        history = await replays.load_files(store, settings, (path,))
+        reports.append(await judge(store, settings, history, "", subtly.silent))
+    return *reports, told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(WRONG))
+async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert decided.agreement is Agreement.UNEXPLAINED, told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(HARMLESS))
+async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(LACKING))
+async def test_what_is_missing_or_dated_wrongly_accuses_nobody(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.PARTLY, told
+    assert decided.agreement is Agreement.PARTLY, told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(UNFIT))
+async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
+    assert verified.outcome is not VerifyOutcome.VERIFIED, told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows((further.allocate_as_a_stranger,), NAMES))
+async def test_author_of_an_allocation_is_named(name, alter, tmp_path):
+    verified, decided, _ = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.VERIFIED
+    authors = verified.to_json()["allocations"]["authors"]
+    assert authors[further.STRANGER] == 1
+    assert authors[further.SCHEDULER] == verified.allocations.total - 1
+    assert decided.to_json()["writtenBy"] == {"scheduler": {further.STRANGER: 1}}
+
+
+async def test_author_of_an_eviction_is_named(tmp_path):
+    _, decided, _ = await judged("e-taints", further.evict_as_a_stranger, tmp_path)
+    assert list(decided.written_by["device-taint-eviction-controller"]) == [further.STRANGER]
+
+
+async def test_difference_names_who_wrote(tmp_path):
+    def alter(lines, draw):
+        told = further.give_another_driver(lines, draw)
+        for line in lines:
+            if line["user"].get("username") == further.SCHEDULER:
+                line["user"]["username"] = further.STRANGER
+        return told
+
+    verified, decided, _ = await judged("j-api-versions", alter, tmp_path)
+    (difference,) = verified.allocations.differences
+    assert difference.subject.endswith(f"written by {further.STRANGER}")
+    devices = [each for each in decided.differences if each.aspect == "devices"]
+    assert devices
+    assert all(further.STRANGER in each.users for each in devices)
+
+
+@pytest.mark.parametrize(
+    ("name", "alter"), [(name, alter) for alter, names in ABSENT.items() for name in names]
+)
+def test_what_is_left_out_has_nothing_to_alter(name, alter):
+    with pytest.raises(subtle.NothingToAlter):
+        alter(subtly.read(name), random.Random(0))
