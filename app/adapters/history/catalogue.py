@@ -108,7 +108,7 @@ ENTRIES = (
         detected_by="`protoPayload` of type `google.cloud.audit.AuditLog`",
         gives="every write with its answer, who made it, when",
         lacks="groups of users, refused requests in part",
-        example="gcloud logging read 'resource.type=k8s_cluster' --format json",
+        example="gcloud logging read 'resource.type=k8s_cluster' --format json (or yaml)",
     ),
     CatalogueEntry(
         name="Google audit log as CSV",
@@ -201,9 +201,12 @@ ENTRIES = (
     CatalogueEntry(
         name="Text with documents in it",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="JSON at a bracket, YAML at a field of an object",
-        gives="the documents at their lines",
-        lacks="the text, which is counted; damaged documents, which are named",
+        detected_by=(
+            "JSON at a bracket, YAML at a field of an object; without colours of a terminal, the "
+            "plus signs of a new file, the marks of HTML around `<pre>`"
+        ),
+        gives="the documents at their lines; of a damaged list its other items",
+        lacks="the text, which is counted; damaged documents and dots for fields, which are named",
         example="script -c 'kubectl get …' notes.txt",
     ),
     CatalogueEntry(
@@ -313,7 +316,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
-        detected_by="their titles, and the command above them",
+        detected_by="their titles, and the command above them; rows may stand beside the titles",
         gives="names, nodes, phases: parts of objects (`printed`)",
         lacks="everything that a table does not show",
         example="kubectl get pods -A -o wide > terminal.txt",
@@ -410,7 +413,10 @@ ENTRIES = (
     CatalogueEntry(
         name="kube-scheduler log",
         formats=(Format.SCHEDULER_LOG,),
-        detected_by="lines of klog",
+        detected_by=(
+            "lines of klog, also behind other words (`--prefix`, stern, a journal) or in a field "
+            "of JSON (`log`, `message`, `textPayload`); lines of `--logging-format=json`"
+        ),
         gives="attempts to place pods and what came of them, as observed requests",
         lacks="every object; the year, unless `--at` names it",
         example="kubectl -n kube-system logs kube-scheduler-master-1",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import json_text, printed, yaml_documents
+from app.adapters.history import json_text, printed, wrappings, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
@@ -29,15 +29,22 @@ WASTED_MAX = 64 * 1024 * 1024
 """Characters read behind brackets that begin no document, after which a stretch of a text is no
 longer searched for JSON: nested documents without their ends would be read again and again."""
 
+ITEMS_TAKEN_APART_MIN = 2
+"""Items from which on a damaged list is read item by item."""
+
 _decoder = json.JSONDecoder()
+_ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?:```|~~~)")
 _LOGS_BEGIN = re.compile(r"^==== START logs for container ")
 _LOGS_END = re.compile(r"^==== END logs for container ")
 _YAML_BEGIN = re.compile(
-    r"^(?:- )?(?:apiVersion|kind|items|metadata|type|object|event|time):(?:\s|$)"
+    r"^(?:- )?(?:apiVersion|kind|items|metadata|type|object|event|time|insertId|protoPayload)"
+    r":(?:\s|$)"
 )
 _YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[\w.$/"'-]+:(?:\s|$))""")
 _YAML_BORDER = re.compile(r"^(?:---|\.\.\.)(?:\s|$)")
+_ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
+_FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
 _EMBEDDED = re.compile(r'\{\s*"')
 _BLANK = re.compile(r"[ \t\xa0]+")
@@ -78,18 +85,26 @@ def take_apart(
     With schemas, descriptions are read whole where they show every field.
     """
     mixture = Mixture()
-    lines = [plain(line) for line in decoded(content).split("\n")]
-    for first, block in _blocks(lines, mixture):
-        _Block(block, first, place, limits, mixture, schemas).read()
+    text = decoded(content)
+    if wrappings.is_html(text):
+        stretches, mixture.text_lines = wrappings.pasted(text)
+    else:
+        stretches = [(1, text.split("\n"))]
+    for begin, stretch in stretches:
+        lines = wrappings.without_additions([plain(line) for line in stretch])
+        for first, block in _blocks(lines, mixture):
+            number = begin + first - 1
+            _Block(block, number, place, limits, mixture, schemas).read()
     return mixture
 
 
 def plain(line: str) -> str:
-    """The line as it was before a program for prose set its quotes and spaces.
+    """The line as it was before a program for prose set its quotes and spaces, a terminal colours.
 
     Chats and word processors write “ and ” where a field had a quote, and spaces that do not break
     where it was indented. Quotes within a text stay as they are.
     """
+    line = wrappings.uncoloured(line)
     begin = _BLANK.match(line)
     if begin is not None:
         line = begin.group().replace("\xa0", " ") + line[begin.end() :]
@@ -127,6 +142,9 @@ def _blocks(lines: list[str], mixture: Mixture) -> Iterator[tuple[int, list[str]
             first = number + 1
             continue
         fence = _FENCE.match(line)
+        if line.startswith("...") and _is_gap(lines, number):
+            block.append(line)
+            continue
         if fence or _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
             yield first, block
             block, first = [], number + 1
@@ -136,6 +154,11 @@ def _blocks(lines: list[str], mixture: Mixture) -> Iterator[tuple[int, list[str]
             continue
         block.append(line.removeprefix(indent) if indent else line)
     yield first, block
+
+
+def _is_gap(lines: list[str], number: int) -> bool:
+    """True for three dots that stand for fields: an object goes on behind them."""
+    return number < len(lines) and _FIELD_OF_AN_OBJECT.match(lines[number]) is not None
 
 
 class _Block:
@@ -236,27 +259,51 @@ class _Block:
         if not _YAML_BEGIN.match(line):
             return False
         end = self._at + 1
-        while end < len(self._lines) and _YAML_GOES_ON.match(self._lines[end]):
+        while end < len(self._lines) and (
+            _YAML_GOES_ON.match(self._lines[end]) or _ELLIPSIS.match(self._lines[end])
+        ):
             end += 1
-        content = "\n".join(self._lines[self._at : end]).encode("utf-8", "replace")
         number = self._first + self._at
+        for line_number, value in self._values(self._lines[self._at : end], number):
+            self._take(line_number, value)
+        self._at = end
+        return True
+
+    def _values(self, lines: list[str], number: int) -> list[tuple[int, Any]]:
+        """The documents of these lines.
+
+        Where they cannot be read as they stand, they are read without the dots that somebody set
+        for what was left out, and a list item by item; what is missing is a damage.
+        """
         try:
-            values = [
-                value
-                for _, value in yaml_documents.parse_documents(
-                    content, self._place, self._limits, first_line=number
-                )
-            ]
+            return self._parsed(lines, number)
         except BoundReached:
             raise
         except InputError as problem:
-            self._mixture.damaged.append(problem)
-            self._at = end
-            return True
-        for value in values:
-            self._take(number, value)
-        self._at = end
-        return True
+            bare = ["" if _ELLIPSIS.match(line) else line for line in lines]
+            if bare != lines:
+                dots = next(at for at, line in enumerate(lines) if _ELLIPSIS.match(line))
+                self._mixture.damaged.append(
+                    InputError(
+                        "what stands here as ... was left out by whoever copied it",
+                        place=f"{self._place}:{number + dots}",
+                    )
+                )
+                return self._values(bare, number)
+            items = _items(lines)
+            if len(items) < ITEMS_TAKEN_APART_MIN:
+                self._mixture.damaged.append(problem)
+                return []
+            return [value for first, item in items for value in self._values(item, number + first)]
+
+    def _parsed(self, lines: list[str], number: int) -> list[tuple[int, Any]]:
+        content = "\n".join(lines).encode("utf-8", "replace")
+        return [
+            (number, value)
+            for _, value in yaml_documents.parse_documents(
+                content, self._place, self._limits, first_line=number
+            )
+        ]
 
     def _printed(self) -> bool:
         objects, used = printed.parse(self._lines, self._at, self._schemas)
@@ -283,6 +330,31 @@ class _Block:
     def _damage(self, problem: str) -> None:
         place = f"{self._place}:{self._first + self._at}"
         self._mixture.damaged.append(InputError(problem, place=place))
+
+
+def _items(lines: list[str]) -> list[tuple[int, list[str]]]:
+    """The items of the list of objects in these lines, each with where it begins, set out."""
+    begin = next((at for at, line in enumerate(lines) if _ITEM.match(line)), None)
+    if begin is None:
+        return []
+    match = _ITEM.match(lines[begin])
+    indent = len(match["indent"]) if match is not None else 0
+    starts = [
+        at
+        for at, line in enumerate(lines)
+        if (item := _ITEM.match(line)) is not None and len(item["indent"]) == indent
+    ]
+    ends = [*starts[1:], len(lines)]
+    for at in range(starts[-1] + 1, len(lines)):
+        line = lines[at]
+        if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
+            ends[-1] = at
+            break
+    step = indent + 2
+    return [
+        (at, [" " * step + lines[at][step:], *lines[at + 1 : end]])
+        for at, end in zip(starts, ends, strict=True)
+    ]
 
 
 def as_lines(parts: list[Part]) -> bytes:

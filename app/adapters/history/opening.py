@@ -243,7 +243,8 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
     survey = dumps.Survey()
     late: list[SourceFile] = []
     for number, file in enumerate(files):
-        with notes.reading(is_named=file.is_named):
+        # A text is taken apart like a folder: one document says nothing against the others.
+        with notes.reading(is_named=file.is_named and file.whole is None):
             try:
                 match file.format:
                     case Format.WATCH:

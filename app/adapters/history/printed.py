@@ -92,11 +92,19 @@ def _table(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
 
 
 def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
+    """The cells of a row by their titles.
+
+    They stand below their titles, but not where a row that came later is wider (`--watch`) or where
+    a tab was changed: then the blanks between them tell them apart. Nothing when neither does.
+    """
     borders = [start for start, _ in titles[1:]] + [len(line) + 1]
-    return {
-        title: line[start:border].strip()
-        for (start, title), border in zip(titles, borders, strict=True)
-    }
+    cells = [line[start:border].strip() for (start, _), border in zip(titles, borders, strict=True)]
+    if any(line[at - 1 : at].strip() for at in borders[:-1]) or any("  " in c for c in cells[:-1]):
+        words = re.split(r"\s{2,}", line.strip(), maxsplit=len(titles) - 1)
+        if len(words) != len(titles):
+            return {}
+        cells = words
+    return {title: cell for (_, title), cell in zip(titles, cells, strict=True)}
 
 
 def _asked(lines: Sequence[str], at: int) -> tuple[str, Kind | None]:
@@ -211,7 +219,7 @@ def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonOb
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
     for line in lines[1:]:
         row = _cells(line, titles)
-        if row["Reason"].strip("-") and row["Message"]:
+        if row and row["Reason"].strip("-") and row["Message"]:
             component = {"component": row["From"]} if row["From"] else {}
             event = _event_about(tree, row["Type"], row["Reason"], row["Message"])
             yield {**event, "source": component} if component else event

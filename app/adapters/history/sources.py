@@ -153,9 +153,10 @@ class Finder:
         """The parts of a text by their formats; what it holds besides is reported."""
         rules = self._options.rules
         schemas = None if rules is None else rules.schemas
-        mixture = mixtures.take_apart(source.whole(), source.name, source.limits, schemas)
+        content = source.whole()
+        mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         buckets = _buckets(mixture, source.name)
-        has_attempts = scheduler_log.begins_in(source.head(detection.HEAD_BYTES))
+        has_attempts = scheduler_log.begins_in(content)
         if not buckets and not has_attempts:
             if problem is not None:
                 raise problem
