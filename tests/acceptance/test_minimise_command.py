@@ -3,7 +3,10 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -35,6 +38,23 @@ def minimise(source: Path, keep: str, file: Path, *more: object) -> dict[str, ob
     return report
 
 
+@pytest.fixture(scope="module")
+def minimised(
+    recording: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[dict[str, object], Path]]:
+    """The report and the file of what is left of the recording by a predicate, made once.
+
+    The file is only read.
+    """
+
+    @cache
+    def made(keep: str) -> tuple[dict[str, object], Path]:
+        file = tmp_path_factory.mktemp("minimised") / "small.zip"
+        return minimise(recording, keep, file), file
+
+    return made
+
+
 @pytest.mark.parametrize(
     ("keep", "said"),
     [
@@ -44,19 +64,43 @@ def minimise(source: Path, keep: str, file: Path, *more: object) -> dict[str, ob
     ],
 )
 def test_recording_comes_down_to_a_screen(
-    recording: Path, tmp_path: Path, keep: str, said: str
+    minimised: Callable[[str], tuple[dict[str, object], Path]], keep: str, said: str
 ) -> None:
-    report = minimise(recording, keep, tmp_path / "small.zip")
+    report, file = minimised(keep)
     assert report["events"] <= 30 < report["eventsBefore"]
     assert report["minimal"] is True
     assert said in str(report["sighting"])
-    code, out, _ = redra("replay", tmp_path / "small.zip", "--mode", "verify", "-o", "json")
+    code, out, _ = redra("replay", file, "--mode", "verify", "-o", "json")
     assert code == 0, out
+
+
+@pytest.mark.timeout(600)
+def test_difference_that_rests_on_all_that_was_placed_begins_with_that(tmp_path: Path) -> None:
+    keep = "difference 'quirk c24=off'"
+    report = minimise(shared_path("histories", "i-soak-short"), keep, tmp_path / "small.zip")
+    assert report["events"] <= 30
+    assert report["minimal"] is True
+    _, out, _ = redra("replay", tmp_path / "small.zip", "--mode", "decide", "-o", "json")
+    assert json.loads(out)["explained"] is True
+    assert "quirk c24=off" in {each["class"] for each in json.loads(out)["differences"]}
+    # The exported test decides it as it is decided here.
+    test = tmp_path / "test_small.py"
+    assert redra("export", tmp_path / "small.zip", "--as", "pytest", "-o", test)[0] == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode()
 
 
 @pytest.mark.timeout(400)
 def test_result_is_the_same_with_workers_one_of_which_dies(
-    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recording: Path,
+    minimised: Callable[[str], tuple[dict[str, object], Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sharing, "WORTH_SECONDS", 0)
     keep = "violation placement-respects-taints"
@@ -71,12 +115,11 @@ def test_result_is_the_same_with_workers_one_of_which_dies(
             os.kill(killed, signal.SIGKILL)
         return run(self, function, bundles, tasks, heard)
 
-    alone = minimise(recording, keep, tmp_path / "alone" / "small.zip")
+    alone, file = minimised(keep)
     with mock.patch.object(DaskExecutor, "map", count):
-        together = minimise(recording, keep, tmp_path / "workers" / "small.zip", "--workers", 2)
+        together = minimise(recording, keep, tmp_path / "small.zip", "--workers", 2)
     assert killed, f"{sent} candidates were sent"
-    files = [tmp_path / name / "small.zip" for name in ("alone", "workers")]
-    assert files[0].read_bytes() == files[1].read_bytes()
+    assert file.read_bytes() == (tmp_path / "small.zip").read_bytes()
     assert (alone["minimal"], together["minimal"]) == (True, True)
 
 

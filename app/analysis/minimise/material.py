@@ -180,7 +180,8 @@ class Material:
         if place not in self._digests:
             step = self._changed(number, at, changes)
             event = step.event
-            said = [number, at, step.author, event.type, *event.key, step.before, event.object]
+            said = [number, at, step.author, event.type, event.stamp.verb, *event.key]
+            said += [step.before, event.object]
             self._digests[place] = hashlib.sha256(canonical_json(said)).digest()
         return self._digests[place]
 

@@ -52,6 +52,9 @@ DEPTH_MAX = 32
 SIGHTINGS_MAX = (12, 6, 3, 2, 2)
 """How many sightings are tried with the least around them, with more, and so on."""
 
+NEAR, FAR = (0, 1), (2, 3, 4)
+"""Scopes with little around a sighting, and those with all that was there, or came before."""
+
 HALVES = 32
 """An end is found to such a part of the steps; single steps are tried later anyway."""
 
@@ -92,9 +95,13 @@ class Reduction:
     def steps(self, sightings: Sequence[Sighting]) -> Tries:
         """All that is tried. `sightings` are where the start shows it, the gravest first."""
         start = self.best
-        yield from self._jump(sightings)
+        yield from self.jump(sightings)
         if self.best == start:
-            yield from self._shorten()
+            yield from self.shorten()
+        yield from self.passes()
+
+    def passes(self) -> Tries:
+        """All passes, again and again until none of them leaves out anything more."""
         for _ in range(ROUNDS_MAX):
             before = self.best
             yield from self._objects()
@@ -107,14 +114,17 @@ class Reduction:
                 self.is_minimal = True
                 return
 
-    def _jump(self, sightings: Sequence[Sighting]) -> Tries:
+    def jump(
+        self, sightings: Sequence[Sighting], scopes: Sequence[int] = range(len(SIGHTINGS_MAX))
+    ) -> Tries:
         """Without the future of a sighting, with what it is about and little else, then more.
 
         Any of the sightings will do: the less is kept, the more of them are tried.
         """
         start = self.best
         guesses = [self._guesses(each) for each in sightings]
-        for scope, most in enumerate(SIGHTINGS_MAX):
+        for scope in scopes:
+            most = SIGHTINGS_MAX[scope]
             tries = [each[scope] for each in guesses[:most]]
             yield from self._first([each for each in dict.fromkeys(tries) if each.kept])
             if self.best != start:
@@ -157,7 +167,7 @@ class Reduction:
         over = [n for n in self.best.kept if self._material.steps[n].time > end]
         return replace(self._material.without(self.best, over), until=end)
 
-    def _shorten(self) -> Tries:
+    def shorten(self) -> Tries:
         """Where nothing tells when it was to be seen: an early end that shows it, by halves."""
         numbers = sorted(self.best.kept)
         low, high = 0, len(numbers)

@@ -88,6 +88,7 @@ class Recording:
         self.users: dict[str, set[str]] = {}
         self.written_by: dict[str, Counter[str]] = {}
         self._number = 0
+        self._has_begun = False
 
     def begin(self, beginning: Beginning) -> None:
         """Start from the objects of a moment; call it before the first event is taken."""
@@ -151,6 +152,10 @@ class Recording:
             before = None
         author = self._authors.of(event, before)
         sort = self._writers.of(event, before, author)
+        self._has_begun |= event.stamp.verb != BASELINE_VERB
+        if not self._has_begun:
+            # Nobody is known to have done anything yet: what is there is what all begin with.
+            sort, author = Writer.OUTSIDE, UNNAMED
         if not self.is_over:
             self.counts[sort.value] += 1
         if sort is Writer.ECHO:

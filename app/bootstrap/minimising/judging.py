@@ -61,6 +61,10 @@ class Judge:
         self.predicate = predicate
         self._runner = Runner(material, _as(info, is_recorded=material.is_recorded), Engines())
 
+    def of(self, material: Material) -> "Judge":
+        """The judge of another material of the same history."""
+        return Judge(material, self.info, self.settings, self.predicate)
+
     def judge(self, candidate: Candidate) -> Judged:
         """Run the candidate and look at it."""
         if not candidate.kept or not self._runner.is_valid(candidate):

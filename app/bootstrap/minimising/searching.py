@@ -14,22 +14,27 @@ from typing import Protocol
 
 import msgspec
 
+from app.analysis.minimise import beginnings, predicates
 from app.analysis.minimise import material as materials
-from app.analysis.minimise import predicates
 from app.analysis.minimise.material import Candidate, Material
-from app.analysis.minimise.predicates import Predicate
-from app.analysis.minimise.reduction import Pass, Reduction
+from app.analysis.minimise.predicates import Predicate, Sighting
+from app.analysis.minimise.reduction import FAR, NEAR, Pass, Reduction, Tries
 from app.bootstrap.minimising.judging import Judge, Judged
 from app.bootstrap.minimising.sources import Source
 from app.domain.errors import InputError
 from app.domain.log.chain import canonical_json
+from app.domain.values.timestamps import Instant
 from app.settings import Settings
 
 SUFFIX = ".trials"
 """What the file of results adds to the name of the bundle."""
 
-VERSION = 1
+VERSION = 2
 """Version of what the file of results holds."""
+
+STORY_MAX = 30
+"""A recording from which so many writes are left may begin later; shorter ones tell from the
+beginning how it came about."""
 
 
 class Judges(Protocol):
@@ -170,13 +175,12 @@ def minimise(
     began = time.monotonic()
     material, judge, first = _shown(source, settings, keep)
     assert first.sighting is not None, "it is shown"
-    start = source.whole(material)
     memory = _Memory(output.with_name(output.name + SUFFIX), _place(source, material, judge))
     memory.open()
-    search = _Search(material, source, judge, judges_of(judge), memory, tell)
     ends_at = None if seconds is None else began + seconds
-    is_minimal = search.run(start, first, ends_at)
-    best = search.best
+    search = _Search(source, judge, judges_of, memory, ends_at, tell)
+    is_minimal = search.run(first)
+    judge, material, best = search.judge, search.judge.material, search.best
     judged = judge.judge(best)
     assert judged.sighting is not None, "the smallest candidate was judged before"
     events = judge.write(best, output, name)
@@ -227,36 +231,109 @@ class _Search:
 
     def __init__(
         self,
-        material: Material,
         source: Source,
         judge: Judge,
-        judges: Judges,
+        judges_of: Callable[[Judge], Judges],
         memory: _Memory,
+        ends_at: float | None,
         tell: Callable[[State], None],
     ) -> None:
-        self._material = material
-        self._source = source
-        self._judge = judge
-        self._judges = judges
+        self.judge = judge
+        self.best = source.whole(judge.material)
+        self._running = () if judge.material.is_recorded else source.running
+        self._judges_of = judges_of
+        self._judges = judges_of(judge)
         self._memory = memory
+        self._ends_at = ends_at
         self._tell = tell
         self._doing = ""
-        self.best = source.whole(material)
 
-    def run(self, start: Candidate, first: Judged, ends_at: float | None) -> bool:
-        """Search to the end, or until `ends_at`; True when no single part can be left out."""
-        running = () if self._material.is_recorded else self._source.running
-        reduction = Reduction(
-            self._material, start, running, width=self._judges.width, tell=self._note
+    def run(self, first: Judged) -> bool:
+        """Search to the end, or until the time is over; True when no single part can be left out.
+
+        A recording of which little is not enough may begin later.
+        """
+        reduction = self._reduction()
+        if not self._material.is_recorded:
+            return self._drive(reduction.steps(first.sightings)) and reduction.is_minimal
+        start = reduction.best
+        if not self._drive(reduction.jump(first.sightings, NEAR)):
+            return False
+        if reduction.best == start:
+            if self._begin_before(first.sightings):
+                reduction = self._reduction()
+            elif not self._drive(reduction.jump(first.sightings, FAR)):
+                return False
+            if reduction.best == start and not self._drive(reduction.shorten()):
+                return False
+        while self._drive(reduction.passes()):
+            is_minimal = reduction.is_minimal
+            if not self._may_begin_later() or not self._begin_later():
+                return is_minimal
+            reduction = self._reduction()
+        return False
+
+    @property
+    def _material(self) -> Material:
+        return self.judge.material
+
+    @property
+    def _is_over(self) -> bool:
+        return self._ends_at is not None and time.monotonic() >= self._ends_at
+
+    def _reduction(self) -> Reduction:
+        return Reduction(
+            self._material, self.best, self._running, width=self._judges.width, tell=self._note
         )
-        steps = reduction.steps(first.sightings)
+
+    def _drive(self, steps: Tries) -> bool:
+        """Try what a reduction yields; False when the time was over before its end."""
         try:
             batch = next(steps)
-            while ends_at is None or time.monotonic() < ends_at:
+            while not self._is_over:
                 batch = steps.send(self._judged(batch))
         except StopIteration:
-            return reduction.is_minimal
+            return True
         return False
+
+    def _begin_before(self, sightings: Sequence[Sighting]) -> bool:
+        """Begin shortly before one of the sightings; True when that shows it."""
+        return any(
+            self._begin(material, until)
+            for sighting in sightings
+            for material, until in beginnings.before(self._material, sighting)
+        )
+
+    def _begin_later(self) -> bool:
+        """Begin what is left as late as can be; True when it may begin later."""
+        return any(
+            self._begin(material, until)
+            for material, until in beginnings.later(self._material, self.best)
+        )
+
+    def _may_begin_later(self) -> bool:
+        """Whether what is left begins with a state anyway, or is too long for a story."""
+        if len(self.best.kept) > STORY_MAX:
+            return True
+        return any(beginnings.is_beginning(step) for step in self._material.inputs(self.best))
+
+    def _begin(self, material: Material, until: Instant) -> bool:
+        """Go on with another material, if all of it shows what must stay."""
+        if self._is_over:
+            return False
+        judge = self.judge.of(material)
+        whole = beginnings.whole(material, until)
+        digest = material.digest(whole)
+        if digest in self._memory.results:
+            self._memory.remembered += 1
+        else:
+            self._memory.keep(digest, shows=judge.judge(whole).shows)
+        if not self._memory.results[digest]:
+            return False
+        self.judge, self._judges = judge, self._judges_of(judge)
+        self._doing = "beginning"
+        self._note(whole)
+        return True
 
     def _judged(self, batch: Sequence[Candidate]) -> list[bool]:
         """Whether each shows it, from memory where it was judged before.

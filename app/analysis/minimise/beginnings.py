@@ -1,0 +1,82 @@
+"""Recordings that begin later: with the objects as they stand at a moment, then what came after.
+
+Where devices went decides where the next ones go. What was done long before cannot be left out
+then, but it can be told in fewer words: that a claim has its devices, and not how it came to them.
+A recording that somebody began in the middle of a cluster's life looks the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from app.analysis.minimise.material import Candidate, Material
+from app.analysis.minimise.predicates import Sighting
+from app.analysis.replay.inputs import Input
+from app.domain.log import Actor, EventType, ObjectKey
+from app.domain.log.records import BASELINE_VERB, IMPORTER_USER
+from app.domain.values.timestamps import Instant
+
+BEFORE = (0, 64, 512)
+"""How many steps before the first one of an object a history may begin."""
+
+
+def beginning_at(steps: Sequence[Input], number: int) -> Material:
+    """Recorded steps from a number on, and before them the objects as they stood there.
+
+    They stand in the order of their last writes, all at the instant of the last of these.
+    """
+    there: dict[ObjectKey, Input] = {}
+    for step in steps[:number]:
+        there.pop(step.event.key, None)
+        if step.event.type is not EventType.OBJECT_DELETED:
+            there[step.event.key] = step
+    at = steps[max(0, number - 1)].time
+    begun = [_as_seen_first(step, at) for step in there.values()]
+    return Material(
+        steps=[replace(step, number=n) for n, step in enumerate((*begun, *steps[number:]))],
+        is_recorded=True,
+    )
+
+
+def whole(material: Material, until: Instant) -> Candidate:
+    """The candidate that has every step."""
+    return Candidate(kept=frozenset(range(len(material.steps))), until=until)
+
+
+def before(material: Material, sighting: Sighting) -> Iterator[tuple[Material, Instant]]:
+    """Materials that begin shortly before what a sighting is about, and end when it is seen."""
+    at = sighting.at
+    steps = [step for step in material.steps if at is None or step.time <= at]
+    if not steps:
+        return
+    until = steps[-1].time if at is None else at
+    firsts = [
+        first for key in sighting.objects[:1] if (first := material.by_key[key][0]) < len(steps)
+    ]
+    place = firsts[0] if firsts else len(steps) - 1
+    for number in dict.fromkeys(max(0, place - each) for each in BEFORE):
+        if number:
+            yield beginning_at(steps, number), until
+
+
+def later(material: Material, candidate: Candidate) -> Iterator[tuple[Material, Instant]]:
+    """Materials of what is left of a candidate that begin later, the latest first."""
+    steps = material.inputs(candidate)
+    first = next((n for n, step in enumerate(steps) if not is_beginning(step)), len(steps))
+    for number in range(len(steps) - 1, first, -1):
+        yield beginning_at(steps, number), material.end(candidate)
+
+
+def is_beginning(step: Input) -> bool:
+    """Whether a step is an object that was there from the beginning."""
+    return step.event.stamp.verb == BASELINE_VERB
+
+
+def _as_seen_first(step: Input, at: Instant) -> Input:
+    event = step.event
+    stamp = msgspec.structs.replace(
+        event.stamp, time=at, actor=Actor(user=IMPORTER_USER), verb=BASELINE_VERB
+    )
+    event = msgspec.structs.replace(event, type=EventType.OBJECT_CREATED, stamp=stamp)
+    return replace(step, event=event, before=None, time=at, author=IMPORTER_USER)

@@ -1,0 +1,42 @@
+"""Recordings that begin in the middle of a cluster's life: what was there stays as it was."""
+
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from app.analysis.minimise import beginnings, predicates
+from app.analysis.minimise.material import Candidate, Material
+from app.analysis.replay.differences import Aspect
+from app.bootstrap.minimising import judging, sources
+from app.bootstrap.minimising.sources import Source
+from app.settings import Settings
+from tests.shared_data import shared_path
+
+PARTS = (3, 2)
+"""A recording is begun at a third and at half of its steps."""
+
+PLACEMENTS = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
+
+
+def placed_otherwise(source: Source, material: Material, candidate: Candidate) -> set[object]:
+    """What a decide replay places otherwise than recorded."""
+    judge = judging.Judge(material, source.info, Settings(), predicates.parse("difference"))
+    ran = judge._runner.run(candidate)
+    report = anyio.run(partial(judging._decide, ran, Settings()))
+    assert report.aspects[Aspect.DEVICES].same
+    return {(each.aspect, each.subject) for each in report.differences if each.aspect in PLACEMENTS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a-quickstart", "b-mig-partitions", "e-taints"])
+def test_what_was_placed_before_the_recording_began_is_not_decided_again(name: str) -> None:
+    path = Path(shared_path("histories", name))
+    source = anyio.run(sources.read_files, Settings(), (path,), None)
+    whole = placed_otherwise(source, source.recorded, source.whole(source.recorded))
+    steps = source.recorded.steps
+    for part in PARTS:
+        material = beginnings.beginning_at(steps, len(steps) // part)
+        begun = placed_otherwise(source, material, beginnings.whole(material, source.last))
+        assert begun <= whole, part

@@ -1,0 +1,106 @@
+"""Recordings that begin later: what they begin with, what comes after, and when."""
+
+from dataclasses import replace
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.analysis.minimise import beginnings
+from app.analysis.minimise.material import Candidate, Material
+from app.analysis.minimise.predicates import Sighting
+from app.analysis.replay.inputs import Input
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
+
+CREATED, UPDATED, DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
+
+
+def recorded(acts: list[tuple[str, EventType]]) -> list[Input]:
+    """Writes of ConfigMaps, a second apart; each says its number."""
+    steps: list[Input] = []
+    for number, (name, kind) in enumerate(acts):
+        event = Event(
+            revision=Revision(number + 1),
+            type=kind,
+            key=ObjectKey("", "configmaps", "n", name),
+            uid=name,
+            body=canonical_json({"metadata": {"name": name, "uid": name}, "data": {"n": number}}),
+            stamp=Stamp(time=Instant(number * SECOND), actor=Actor(user="alice"), verb="update"),
+        )
+        steps.append(Input(event=event, before=None, time=event.stamp.time, number=number))
+    return steps
+
+
+def states(steps: list[Input]) -> dict[str, object]:
+    """What is there after some steps, by name."""
+    there: dict[str, object] = {}
+    for step in steps:
+        if step.event.type is DELETED:
+            there.pop(step.event.key.name, None)
+        else:
+            there[step.event.key.name] = step.event.object
+    return there
+
+
+@settings(max_examples=draws.examples(50), deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from([CREATED, UPDATED, DELETED])),
+        min_size=2,
+        max_size=20,
+    ),
+    st.data(),
+)
+def test_state_is_the_same_after_each_step_that_is_left(acts, data) -> None:
+    steps = recorded(acts)
+    number = data.draw(st.integers(1, len(steps) - 1))
+    begun = beginnings.beginning_at(steps, number)
+    count = sum(beginnings.is_beginning(step) for step in begun.steps)
+    assert count == len(states(steps[:number]))
+    for more in range(len(steps) - number + 1):
+        assert states([*begun.steps[: count + more]]) == states(steps[: number + more])
+    times = [step.time for step in begun.steps]
+    assert times == sorted(times)
+    assert [step.number for step in begun.steps] == list(range(len(times)))
+
+
+def test_history_begins_before_what_is_shown_and_ends_when_it_is_seen() -> None:
+    steps = recorded([(name, CREATED) for name in "abcdef"])
+    material = Material(steps=steps, is_recorded=True)
+    sighting = Sighting(objects=(steps[3].event.key,), at=steps[4].time)
+    ((begun, until),) = beginnings.before(material, sighting)
+    assert [beginnings.is_beginning(step) for step in begun.steps] == [True] * 3 + [False] * 2
+    assert until == steps[4].time
+    assert list(beginnings.before(material, Sighting(objects=(steps[0].event.key,)))) == []
+
+
+def test_later_beginnings_end_and_take_the_cuts_along() -> None:
+    steps = recorded([("a", CREATED), ("b", CREATED), ("a", UPDATED), ("b", UPDATED)])
+    material = Material(steps=steps, is_recorded=True)
+    cut = (steps[0].event.key, ("data",))
+    best = Candidate(kept=frozenset(range(4)), until=steps[-1].time, cuts=frozenset([cut]))
+    tries = list(beginnings.later(material, best))
+    assert [len(each.steps) for each, _ in tries] == [3, 4, 4]
+    for each, _ in tries:
+        assert "data" not in states([*each.steps])["a"]
+    # They do not go on for ever: nothing is left that could begin later.
+    first, until = tries[0]
+    assert list(beginnings.later(first, beginnings.whole(first, until))) == []
+
+
+def test_content_tells_a_beginning_from_a_creation() -> None:
+    (step,) = recorded([("a", CREATED)])
+    stamp = msgspec.structs.replace(step.event.stamp, verb="baseline")
+    other = replace(step, event=msgspec.structs.replace(step.event, stamp=stamp))
+    digests = {
+        material.digest(beginnings.whole(material, step.time))
+        for material in (Material(steps=[step]), Material(steps=[other]))
+    }
+    assert len(digests) == 2
