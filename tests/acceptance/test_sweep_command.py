@@ -9,12 +9,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 import yaml
 
+from app.analysis.sweep import measures
+from app.bootstrap.engines import Engines
 from app.bootstrap.executors import DaskExecutor, InlineExecutor, Task
+from app.bootstrap.minimising import sources
 from app.bootstrap.sweeping import cells
+from app.service.replays.trials import Runner
+from app.settings import Settings
 from tests.command_line import redra
+from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 
 pytestmark = [pytest.mark.slow]
@@ -97,6 +104,18 @@ def test_table_has_a_row_for_each_run_and_says_what_differs(folder: Path, tmp_pa
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.parametrize("name", ["e-taints", "e-taints-rules-ignored"])
+def test_base_of_a_recording_is_what_was_recorded(name: str, tmp_path: Path) -> None:
+    path = shared_path("histories", name)
+    source = anyio.run(sources.read_files, Settings(), (path,), None)
+    recorded = Runner(source.recorded, source.info, Engines()).run(source.whole(source.recorded))
+    truth = measures.measured(recorded.side)
+    (row,) = sweep(write_plan(tmp_path, histories=[str(path)]), tmp_path / "out")["rows"]
+    for measure in ("pods", "placed", "waiting", "evicted"):
+        assert row[measure] == truth[measure], measure
+    assert row["boundP50"] == pytest.approx(truth["boundP50"], rel=0.2)
+
+
 def test_finished_run_is_not_run_again(folder: Path, tmp_path: Path) -> None:
     plan = write_plan(folder, histories=["soak.zip"], seeds=3)
     first = sweep(plan, tmp_path / "out")
@@ -108,12 +127,13 @@ def test_finished_run_is_not_run_again(folder: Path, tmp_path: Path) -> None:
 
 
 def test_failing_run_stops_no_other_and_is_tried_again(folder: Path, tmp_path: Path) -> None:
-    plan = write_plan(folder, histories=["soak.zip"], profiles=["1.37", "1.2"])
+    change = {"name": "less", "delete": ["Node/nowhere"]}
+    plan = write_plan(folder, histories=["soak.zip"], profiles=["1.37"], changes=[change])
     for _ in range(2):
         code, text, error = redra("sweep", plan, "-o", tmp_path / "out")
         assert code == 1
         assert "1 run failed" in error
-        assert "there is no profile '1.2'" in text
+        assert "is called 'Node/nowhere' in this history" in text
     report = sweep(plan, tmp_path / "out")
     assert [bool(row["problem"]) for row in report["rows"]] == [False, True]
 
@@ -180,13 +200,19 @@ def test_sweep_runs_on_an_existing_scheduler(folder: Path, tmp_path: Path, local
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        ({"histories": ["soak.zip"], "wrong": 1}, "unknown field `wrong`"),
+        (
+            {"histories": ["soak.zip"], "wrong": 1},
+            "there is no 'wrong'; it may have histories, fleets",
+        ),
         ({"histories": []}, "names no histories and no fleets"),
         ({"histories": ["soak.zip"], "profiles": []}, "it is empty"),
         ({"histories": ["soak.zip", "soak.zip"]}, "named twice"),
-        ({"histories": ["soak.zip"], "seeds": 0}, "Expected `int` >= 1"),
-        ({"histories": ["soak.zip"], "seeds": -1}, "Expected `int` >= 1"),
+        ({"histories": ["soak.zip"], "seeds": 0}, ": seeds: it must be 1 or more"),
+        ({"histories": ["soak.zip"], "seeds": -1}, ": seeds: it must be 1 or more"),
         ({"histories": ["soak.zip"], "seeds": 1_000_000}, "more than 100000 cells"),
+        ({"histories": ["soak.zip"], "profiles": ["1.2"]}, "there is no profile '1.2'"),
+        ({"histories": ["soak.zip"], "gates": [{}, {"DRAX": True}]}, "no feature gate 'DRAX'"),
+        ({"histories": ["soak.zip"], "quirks": [{"q999": True}]}, "there is no quirk 'q999'"),
         ({"fleets": [{"name": "f", "profile": "nothing"}]}, "there is no profile 'nothing'"),
     ],
 )
@@ -228,3 +254,28 @@ def test_cluster_is_made_or_used(folder: Path, tmp_path: Path) -> None:
         "sweep", plan, "-o", tmp_path / "out", "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
     )
     assert (code, "not both" in error) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("historys: [a]", "there is no 'historys'; do you mean histories?"),
+        ("histories: a", "histories: it must be a list, and is text"),
+        ("histories: [a]\ngates: {X: true}", "gates: it must be a list, and is a mapping"),
+        ("histories: [a]\ngates: [{X: maybe}]", "gates[0]: it must be true or false, and is text"),
+        ("histories: [a]\nprofiles: [1.36]", 'is a number; write it in quotes: "1.36"'),
+        ("histories: [a]\nchanges: [{nam: x}]", "changes[0]: there is no 'nam'; do you mean name?"),
+        ("histories: [a]\nchanges: [{delete: []}]", "changes[0]: name is missing"),
+        ("fleets: [{name: a}]", "fleets[0]: profile is missing"),
+        ("- a", "it must be a mapping, and is a list"),
+    ],
+)
+def test_plan_is_refused_in_the_words_of_plans(tmp_path: Path, text: str, said: str) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(text)
+    code, out, error = redra("sweep", plan, "-o", tmp_path / "out")
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert error.startswith(f"redra: {plan}: ")
+    assert said in error
+    assert "`" not in error
+    assert "$" not in error

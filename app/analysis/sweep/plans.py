@@ -1,6 +1,8 @@
 """A plan: what is varied, and the cells that this makes."""
 
+import difflib
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -8,8 +10,11 @@ from typing import Annotated, Any
 
 import msgspec
 
+from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log.chain import canonical_json
+from app.domain.objects import profile as profiles
+from app.domain.objects.profile import VERSIONS
 from app.domain.values.json_tree import JsonObject
 
 CELLS_MAX = 100_000
@@ -89,11 +94,15 @@ class Cell:
 
 
 def parse(tree: Any, place: str) -> Plan:
-    """The plan of a document. Raises InputError for unknown keys and empty lists."""
+    """The plan of a document.
+
+    Raises InputError for unknown keys, empty lists, and profiles, gates and quirks that no release
+    knows.
+    """
     try:
         plan = msgspec.convert(tree, Plan)
     except msgspec.ValidationError as problem:
-        raise InputError(str(problem), place=place) from problem
+        raise _refusal(problem, place) from problem
     if not plan.histories and not plan.fleets:
         raise InputError("it names no histories and no fleets", place=place)
     for name in ("profiles", "gates", "quirks", "seeds"):
@@ -102,12 +111,70 @@ def parse(tree: Any, place: str) -> Plan:
     names = [*plan.histories, *(fleet.name for fleet in plan.fleets)]
     if len(set(names)) < len(names):
         raise InputError("a history or fleet is named twice", place=place)
+    for name, choices in (("gates", plan.gates), ("quirks", plan.quirks)):
+        for switches in choices:
+            _check(f"{place}: {name}", [{name: switches, "profile": each} for each in VERSIONS])
+    for release in plan.profiles:
+        _check(f"{place}: profiles", [{"profile": release} if release else {}])
     if plan.jitter < 0:
         raise InputError("it is below 0", place=f"{place}: jitter")
     count = len(list(zip(_choices(plan), range(CELLS_MAX + 1), strict=False))) * len(names)
     if count > CELLS_MAX:
         raise InputError(f"it has more than {CELLS_MAX} cells", place=place)
     return plan
+
+
+_REFUSAL = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_WRONG = re.compile(r"Expected `(.*?)`( >= \d+)?, got `(.*)`", re.DOTALL)
+_LOW = re.compile(r"Expected `int` >= (\d+)", re.DOTALL)
+_NOUNS = {
+    "array": "a list", "object": "a mapping", "bool": "true or false", "str": "text",
+    "int": "a whole number", "float": "a number", "null": "nothing",
+}  # fmt: skip
+
+
+def _refusal(problem: msgspec.ValidationError, place: str) -> InputError:
+    """What is said of a document that is no plan, in the words of plans."""
+    whole = _REFUSAL.fullmatch(str(problem))
+    assert whole is not None, "anything matches"
+    text, path = whole[1], (whole[2] or "").removeprefix(".").replace("[...]", "")
+    place = f"{place}: {path}" if path else place
+    if unknown := _UNKNOWN.fullmatch(text):
+        known = _fields(path)
+        close = difflib.get_close_matches(unknown[1], known, n=1)
+        cure = f"do you mean {close[0]}?" if close else f"it may have {', '.join(known)}"
+        return InputError(f"there is no {unknown[1]!r}", place=place, cure=cure)
+    if missing := _MISSING.fullmatch(text):
+        return InputError(f"{missing[1]} is missing", place=place)
+    if low := _LOW.fullmatch(text):
+        return InputError(f"it must be {low[1]} or more", place=place)
+    if wrong := _WRONG.fullmatch(text):
+        nouns = " or ".join(_NOUNS.get(one.strip(), one.strip()) for one in wrong[1].split("|"))
+        given = _NOUNS.get(wrong[3], wrong[3])
+        cure = 'write it in quotes: "1.36"' if path.startswith("profiles[") else ""
+        return InputError(f"it must be {nouns}, and is {given}", place=place, cure=cure)
+    return InputError(text, place=place)
+
+
+def _fields(path: str) -> tuple[str, ...]:
+    """The fields of the part of a plan at a path."""
+    kinds = {"fleets": Fleet, "changes": Change}
+    return kinds.get(path.partition("[")[0], Plan).__struct_fields__
+
+
+def _check(place: str, choices: Sequence[JsonObject]) -> None:
+    """Raises InputError where no choice can be made; what one release lacks fails in its runs."""
+    problems: list[InputError] = []
+    for settings in choices:
+        try:
+            profiles.from_settings(settings)
+            registry.options_from(settings)
+        except InputError as problem:
+            problems.append(problem)
+    if len(problems) == len(choices):
+        raise InputError(problems[0].problem, place=place, cure=problems[0].cure) from problems[0]
 
 
 def seeds_of(plan: Plan) -> Sequence[int]:

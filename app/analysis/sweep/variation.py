@@ -20,14 +20,17 @@ from app.domain.values.timestamps import SECOND, Instant
 
 
 def varied(material: Material, change: Change | None, seed: int, jitter: float) -> Material:
-    """The material with a change, its pods arriving by a seed. Raises InputError."""
+    """The material with a change, its pods arriving by a seed. Raises InputError.
+
+    The steps keep their numbers.
+    """
     steps = list(material.steps)
     if change is not None:
         steps = _changed(material, change)
     if seed:
         steps = _arriving(replace(material, steps=steps), seed, jitter)
     return Material(
-        steps=[replace(step, number=number) for number, step in enumerate(steps)],
+        steps=steps,
         made=material.made,
         is_recorded=material.is_recorded,
     )

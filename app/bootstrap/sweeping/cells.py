@@ -1,6 +1,12 @@
-"""One cell of a sweep: a function of a bundle and of plain data."""
+"""One cell of a sweep: a function of a bundle and of plain data.
+
+A recording whose pods arrive as they did is decided at the recorded pace, as in a rehearsal: by the
+control plane that it was found to have had. Anything else is decided as fast as can be.
+"""
 
 import hashlib
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,15 +15,24 @@ from typing import Any
 import anyio
 import msgspec
 
-from app.analysis.minimise.material import Candidate
+from app.analysis.diff.sides import Side
+from app.analysis.minimise.material import Candidate, Material
 from app.analysis.replay.variants import Switches
 from app.analysis.sweep import measures, variation
 from app.analysis.sweep.plans import Change
+from app.bootstrap import replays
+from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.sources import Source
+from app.bootstrap.stores import find_history, memory_store
+from app.domain.log import HistoryInfo
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service.rehearsing import worlds
+from app.service.rehearsing.runs import Worlds
+from app.service.replays.deciding import continuing
+from app.service.replays.deciding.continuing import Control
 from app.service.replays.trials import Runner
 from app.settings import Settings
 
@@ -38,23 +53,78 @@ class _Bundle:
         return hash(self.digest)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _History:
+    """A bundle that was read: its parts, and where it is a recording what agrees with it."""
+
+    source: Source
+    info: HistoryInfo
+    control: Control | None
+
+
 def run(bundle: bytes, data: Any) -> JsonObject:
     """The row of a cell. Raises InputError for switches that are not known."""
-    source = _source(_Bundle(bundle))
+    history = _history(_Bundle(bundle))
     change = None if data["change"] is None else msgspec.convert(data["change"], Change)
-    material = variation.varied(source.decided, change, data["seed"], data["jitter"])
+    switches = Switches(profile=data["profile"], gates=data["gates"], quirks=data["quirks"])
+    if history.control is not None and not data["seed"]:
+        side, not_done = _as_it_came(history, history.control, change, switches)
+    else:
+        side, not_done = _at_once(history, change, switches, data["seed"], data["jitter"])
+    return {**measures.measured(side), "notDone": not_done}
+
+
+def _as_it_came(
+    history: _History, control: Control, change: Change | None, switches: Switches
+) -> tuple[Side, int]:
+    """The recorded inputs at their instants, decided at the recorded pace."""
+    recording = copy(control.runs.recording)
+    material = Material(steps=recording.inputs, made=recording.made)
+    recording.inputs = list(variation.varied(material, change, 0, 0.0).steps)
+    control = replace(control, runs=replace(control.runs, recording=recording))
+    info = worlds.under(history.info, "", control.switches)
+    info = worlds.under(info, switches.profile, switches)
+    planes = ForkPlanes(Settings())
+    made = Worlds(control=control, planes=planes, seed=info.seed)
+    world = anyio.run(made.world, info)
+    return world.side, sum(world.run.not_done.values())
+
+
+def _at_once(
+    history: _History, change: Change | None, switches: Switches, seed: int, jitter: float
+) -> tuple[Side, int]:
+    """The inputs, decided as soon as they are there."""
+    source = history.source
+    material = variation.varied(source.decided, change, seed, jitter)
     settings = {name: value for name, value in source.info.settings.items() if name != "recorded"}
     info = msgspec.structs.replace(source.info, settings=settings)
     until = Instant(max(source.last, variation.latest(material.steps)))
     candidate = Candidate(kept=frozenset(range(len(material.steps))), until=until)
-    switches = Switches(profile=data["profile"], gates=data["gates"], quirks=data["quirks"])
     ran = Runner(material, info, Engines()).run(candidate, switches)
-    return {**measures.measured(ran.side), "notDone": sum(ran.not_done.values())}
+    return ran.side, sum(ran.not_done.values())
 
 
 @lru_cache(maxsize=_SOURCES_MAX)
-def _source(bundle: _Bundle) -> Source:
+def _history(bundle: _Bundle) -> _History:
     with TemporaryDirectory(prefix="redra-sweep-") as folder:
         path = Path(folder) / "history.zip"
         path.write_bytes(bundle.content)
-        return anyio.run(sources.read_files, Settings(), (path,), None)
+        return anyio.run(_read, path)
+
+
+async def _read(path: Path) -> _History:
+    settings, store = Settings(), memory_store()
+    name = await replays.load_files(store, settings, (path,))
+    source = await sources.read(store, settings, name, "", None)
+    stored = await find_history(store, name)
+    info = await replays.as_asked(store, settings, stored, None)
+    control = None
+    if info.settings.get("recorded"):
+        control = await continuing.find_control(
+            store.log,
+            info,
+            None,
+            until=(await store.log.head(info.id)).revision,
+            planes=ForkPlanes(settings),
+        )
+    return _History(source=source, info=info, control=control)
