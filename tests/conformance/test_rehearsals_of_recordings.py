@@ -181,3 +181,37 @@ async def test_seven_placements_against_rules_are_named() -> None:
     assert (gone.incident, gone.number, gone.after) == ("rules-not-seen", "C24", None)
     assert gone.before is not None
     assert gone.before.times == 7
+
+
+RELEASES = ("1.34", "1.35", "1.36", "1.36.2", "1.37")
+
+
+@pytest.mark.parametrize("release", RELEASES if draws.WHOLE else ("1.36.2",))
+@pytest.mark.parametrize("name", CALM if draws.WHOLE else ("e-taints",))
+async def test_rehearsal_is_of_the_release_that_was_named(name: str, release: str) -> None:
+    report = await rehearsed(name, release)
+    assert report.target == release
+    assert f"under {release} " in text.head_of(report)
+    # A patch release is named for what it does not see; no switch of the recording undoes that.
+    sees_rules = release != "1.36.2"
+    if name == "e-taints":
+        assert sees_rules is ("c24" not in report.defects.introduced)
+        assert sees_rules or report.diff.differences
+    notes = " ".join(text.notes_of(report))
+    assert sees_rules or "they are kept: quirk c24" not in notes
+
+
+async def test_devices_at_which_worlds_part_are_those_that_were_given() -> None:
+    report = await rehearsed("e-taints", "1.36.2")
+    given: list[str] = []
+    for each in report.diff.differences:
+        parting = each.parting
+        if parting is None or not parting.device:
+            continue
+        for said, course in ((parting.a, each.pair.a), (parting.b, each.pair.b)):
+            placed = None if course is None else course.placed
+            if said == "chosen" and placed and placed.at.time == each.parted.time:
+                devices = {device.device for device in placed.devices}
+                assert parting.device in devices, each.pair.name
+                given.append(each.pair.name)
+    assert len(given) >= 3

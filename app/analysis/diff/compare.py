@@ -265,6 +265,13 @@ def _parting(
             for side, course in (("a", pair.a), ("b", pair.b))
             if course is not None and course.placed is not None
         },
+        {
+            side: (course.placed.node, frozenset(each.device for each in course.placed.devices))
+            for side, course in (("a", pair.a), ("b", pair.b))
+            if course is not None
+            and course.placed is not None
+            and course.placed.decided == told[side].revision
+        },
     )
 
 

@@ -61,6 +61,11 @@ _Taints: TypeAlias = frozenset[tuple[str, str]]
 
 _Said: TypeAlias = tuple[RequestReason, DeviceReason]
 
+Given: TypeAlias = Mapping[str, tuple[str, frozenset[str]]]
+"""By side, the node of a placement and the devices that it gave."""
+
+ON_ITS_WAY = "taken by a pod that was on its way"
+
 Sides: TypeAlias = Mapping[str, Testimony]
 """What the sides say, by `a` and `b`."""
 
@@ -70,13 +75,15 @@ def of_placement(
     nodes: Sequence[str],
     starts: tuple[int | None, int | None],
     chosen: Mapping[str, str],
+    given: Given,
 ) -> Parting:
     """Where the reasons for a placement part.
 
     `nodes` are those that were chosen, that of the side which placed first in front, and `chosen`
-    by which side; `starts` the places among the nodes at which the schedulers began.
+    by which side; `starts` the places among the nodes at which the schedulers began. `given` are
+    the devices that the pod has on the sides that were asked about the attempt that gave them.
     """
-    for parting in _partings(told, nodes):
+    for parting in _partings(told, nodes, given):
         if parting.causes:
             return parting
     causes = _around(told, nodes)
@@ -118,7 +125,7 @@ def of_eviction(told: Sides, devices: Sequence[str], node: str) -> Parting:
     return Parting(node=node)
 
 
-def _partings(told: Sides, nodes: Sequence[str]) -> Iterator[Parting]:
+def _partings(told: Sides, nodes: Sequence[str], given: Given) -> Iterator[Parting]:
     yield from _of_pod(told)
     others = [name for name in told["a"].nodes if name not in nodes]
     others += [name for name in told["b"].nodes if name not in nodes and name not in others]
@@ -127,7 +134,7 @@ def _partings(told: Sides, nodes: Sequence[str]) -> Iterator[Parting]:
         if left is None and right is None:
             continue
         yield from _of_node(told, node, left, right)
-        yield from _of_devices(told, node, left, right)
+        yield from _of_devices(told, node, (left, right), given)
 
 
 def _of_pod(told: Sides) -> Iterator[Parting]:
@@ -178,24 +185,62 @@ def _of_node(
 
 
 def _of_devices(
-    told: Sides, node: str, left: NodeReason | None, right: NodeReason | None
+    told: Sides, node: str, reasons: tuple[NodeReason | None, NodeReason | None], given: Given
 ) -> Iterator[Parting]:
-    """The first devices that one side could have and the other could not."""
-    mine, other = _by_device(left), _by_device(right)
+    """The first devices that one side could have and the other could not.
+
+    The log does not hold what was on its way at that moment: a side that would choose a device and
+    was given another one could not have it.
+    """
+    mine, other = (_by_device(reason) for reason in reasons)
+    seeming: Parting | None = None
+    # A side that would choose another device than it was given says nothing of those after that.
+    misled = [False, False]
     for place in {**mine, **other}:
         device = place[1]
-        a, b = mine.get(place), other.get(place)
+        said = {"a": mine.get(place), "b": other.get(place)}
         facts = {side: told[side].devices.get(device) for side in told}
-        can = (_is_open(a, facts["a"]), _is_open(b, facts["b"]))
-        if None in can or can[0] == can[1]:
+        seem = [_is_open(said[side], facts[side]) for side in ("a", "b")]
+        was = [_was_given(said[side], node, device, given.get(side)) for side in ("a", "b")]
+        can = [
+            then if then is not None else None if is_misled else now
+            for now, then, is_misled in zip(seem, was, misled, strict=True)
+        ]
+        misled = [before or then is False for before, then in zip(misled, was, strict=True)]
+        if seeming is None and (None in seem or seem[0] == seem[1]):
             continue
-        yield Parting(
+        words = [
+            _device_text(said[side], facts[side])
+            if then is None
+            else ("chosen" if then else ON_ITS_WAY)
+            for side, then in zip(("a", "b"), was, strict=True)
+        ]
+        causes = _of_device(told, device, facts["a"], facts["b"], said["a"], said["b"])
+        parting = Parting(
             node=node,
             device=device,
-            a=_device_text(a, facts["a"]),
-            b=_device_text(b, facts["b"]),
-            causes=tuple(_of_device(told, device, facts["a"], facts["b"], a, b)),
+            a=words[0],
+            b=words[1],
+            # What was on its way follows from what stood in the way first.
+            causes=tuple(causes) if seeming is None else seeming.causes,
         )
+        if None not in can and can[0] != can[1]:
+            yield parting
+            return
+        seeming = seeming or parting
+    if seeming is not None:
+        yield seeming
+
+
+def _was_given(
+    said: _Said | None, node: str, device: str, given: tuple[str, frozenset[str]] | None
+) -> bool | None:
+    """Whether the pod was given the device; None where its placement does not tell."""
+    if given is None or given[0] != node:
+        return None
+    if device in given[1]:
+        return True
+    return False if said is not None and said[1].chosen else None
 
 
 def _is_open(said: _Said | None, facts: DeviceFacts | None) -> bool | None:

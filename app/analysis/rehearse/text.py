@@ -62,8 +62,15 @@ def notes_of(report: Rehearsal) -> list[str]:
     compared = f"{', '.join(counts)} are decided again as they were" if counts else "no decision"
     notes = [f"compared: {compared}; A is the history as it was, B as it would be"]
     if report.recorded_with:
-        shown = ", ".join(report.recorded_with)
-        notes.append(f"the recording shows these switches, and they are kept: {shown}")
+        turned = {each.rpartition(":")[0] for each in report.diff.switches}
+        kept = [each for each in report.recorded_with if each.rpartition("=")[0] not in turned]
+        others = [each for each in report.recorded_with if each not in kept]
+        if kept:
+            shown = ", ".join(kept)
+            notes.append(f"the recording shows these switches, and they are kept: {shown}")
+        if others:
+            shown = ", ".join(others)
+            notes.append(f"the recording shows {shown}, {report.target} has it otherwise")
     gates = [each.removeprefix("gate ") for each in report.diff.switches if "gate " in each[:5]]
     if gates:
         notes.append(f"gates: {', '.join(gates)}")

@@ -175,12 +175,19 @@ async def _report(
 
 
 def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo:
-    """The history with other settings; an empty release is its own. Raises InputError."""
+    """The history with other settings; an empty release is its own. Raises InputError.
+
+    A patch release is named for its scheduler, which sees no rules: c24 is as it says, whatever the
+    history had, unless the switches name it.
+    """
     settings: JsonObject = {
         name: value for name, value in history.settings.items() if name != "paced"
     }
     settings["gates"] = {**settings.get("gates", {}), **switches.gates}
-    settings["quirks"] = {**settings.get("quirks", {}), **switches.quirks}
+    quirks = dict(settings.get("quirks", {}))
+    if release in profiles.PATCHES:
+        quirks.pop("c24", None)
+    settings["quirks"] = quirks | dict(switches.quirks)
     if release or switches.profile:
         settings["profile"] = release or switches.profile
     profiles.Profile(gates=switches.gates)  # refuses what cannot be switched
