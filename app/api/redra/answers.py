@@ -14,6 +14,7 @@ from app.analysis import (
     attempts,
     device_map,
     object_history,
+    scheduling_rules,
     search,
     spans,
     starts,
@@ -24,7 +25,7 @@ from app.analysis import lanes as lane_picture
 from app.analysis.attempts import AttemptList
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
-from app.analysis.explain import scheduling_rules, unasked
+from app.analysis.explain import unasked
 from app.analysis.explain.questions import ObjectExplanation, Question, key_of, placed
 from app.analysis.findings import findings
 from app.analysis.findings.report import Findings

@@ -6,10 +6,10 @@ from functools import partial
 import anyio.lowlevel
 import anyio.to_thread
 
-from app.analysis import scope
+from app.analysis import scheduling_rules, scope
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
-from app.analysis.explain import lives, questions, scheduling_rules, sources
+from app.analysis.explain import lives, questions, sources
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
