@@ -1,6 +1,6 @@
 """`redra why`: the reasons, as a tree that fits a terminal."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -12,6 +12,10 @@ from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.values.json_tree import JsonObject
+
+if TYPE_CHECKING:  # heavy: the help does without
+    from app.analysis.explain.reasons import Reason
+    from app.domain.log.doubts import Doubt
 
 
 def register(root: typer.Typer) -> None:
@@ -55,19 +59,26 @@ def why(
     if output is Output.JSON:
         console.say_json(answer)
         return
-    for number, line in enumerate(page(answer, console.width())):
+    for number, line in enumerate(page(*parts(answer), console.width())):
         console.say(line, console.HEAD if number == 0 else "")
 
 
-def page(answer: JsonObject, width: int) -> list[str]:
-    """The answer as it is printed."""
-    from app.analysis.explain import pages
+def parts(answer: JsonObject) -> "tuple[str, tuple[Doubt, ...], tuple[Reason, ...]]":
+    """Head, doubts and reasons of an answer."""
     from app.analysis.explain.reasons import Reason
-    from app.analysis.recordings import uncertainty
     from app.domain.log.doubts import Doubt
 
     text = f", {answer['text']}" if answer["text"] else ""
     head = f"{answer['subject']}: {answer['outcome']}{text}"
-    notes = uncertainty.lines(msgspec.convert(answer["doubts"], tuple[Doubt, ...]))
-    reasons = Reason.from_json(answer["reasons"]).children
-    return pages.page(head, reasons, notes=notes, width=width)
+    doubts = msgspec.convert(answer["doubts"], tuple[Doubt, ...])
+    return head, doubts, Reason.from_json(answer["reasons"]).children
+
+
+def page(
+    head: str, doubts: "tuple[Doubt, ...]", reasons: "tuple[Reason, ...]", width: int
+) -> list[str]:
+    """The answer as it is printed."""
+    from app.analysis.explain import pages
+    from app.analysis.recordings import uncertainty
+
+    return pages.page(head, reasons, notes=uncertainty.lines(doubts), width=width)

@@ -15,11 +15,15 @@ DRA = "resource.k8s.io/v1"
 
 @dataclass(frozen=True, kw_only=True)
 class Invented:
-    """The steps of an incident, what a page has to tell, and the controllers that are off."""
+    """The steps of an incident, what a page has to tell, and the controllers that are off.
+
+    `about` is the pod in namespace `lab` of which it is asked why.
+    """
 
     told: tuple[str, ...]
     steps: tuple[dict, ...]
     off: tuple[str, ...] = ()
+    about: str = ""
 
     def incident(self):
         """The incident as it is played."""

@@ -3,15 +3,17 @@
 import re
 from collections import deque
 from functools import partial
+from urllib.parse import urlencode
 
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.incidents.incident import Variant
 from app.bootstrap.gallery import exhibits, playing
+from app.cli.explaining import page, parts
 from app.domain.log import Head
 from tests.api.serving import serving
-from tests.web import invented
+from tests.web import invented, more_incidents
 from tests.web.reading import read
 
 HOME = "/ui/h/default/"
@@ -98,7 +100,9 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         assert clicks <= CLICKS_MAX
 
 
-@pytest.mark.parametrize("make", invented.INVENTED, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [*invented.INVENTED, *more_incidents.MORE], ids=lambda make: make.__name__
+)
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make, seed):
     made = make(invented.Names(seed))
@@ -110,6 +114,26 @@ async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make
         clicks = await clicks_to_the_cause(server, names_the_cause)
     assert clicks is not None
     assert clicks <= CLICKS_MAX
+
+
+@pytest.mark.parametrize("make", more_incidents.MORE, ids=lambda make: make.__name__)
+async def test_cause_of_an_incident_is_in_text_and_json(make):
+    made = make(invented.Names(3))
+    async with serving(store=await stored(made.incident())) as server:
+        asked = {"kind": "pod", "namespace": "lab", "name": made.about}
+        answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
+    text = " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
+    said = " ".join(texts(answer["reasons"]))
+    for part in made.told:
+        assert re.search(part, text), text
+        assert re.search(part, said), said
+
+
+def texts(reason):
+    """What a tree of reasons says, line by line."""
+    yield reason["text"]
+    for child in reason.get("children", ()):
+        yield from texts(child)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -36,12 +36,13 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     return (
         *_passed_over(views, nodes),
         *_useless_holders(views, nodes),
+        *_of_one_name(views, nodes),
         *_near_tolerations(views, pod, nodes),
         *_for_no_node(views, nodes),
     )
 
 
-def _excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
+def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
     """The devices that causes of these kinds exclude, in groups of which the same is said."""
     for reason in nodes:
         for _, request in reason.requests():
@@ -51,7 +52,8 @@ def _excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]
                     yield group
 
 
-def _id_of(name: str) -> DeviceId:
+def id_of(name: str) -> DeviceId:
+    """The device that reasons name as `DRIVER/POOL/NAME`."""
     driver, _, rest = name.partition("/")
     pool, _, device = rest.rpartition("/")
     return driver, pool, device
@@ -63,9 +65,9 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
     failing = {problem.device: problem for problem in views.inventory.patch_problems()}
     if not failing:
         return
-    for group in _excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
+    for group in excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
         for name in group.devices:
-            if (problem := failing.get(_id_of(name))) is not None:
+            if (problem := failing.get(id_of(name))) is not None:
                 problems.setdefault((problem.patch, problem.problem), {})[name] = None
     for (patch, text), passed in problems.items():
         names = list(passed)
@@ -85,9 +87,9 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
     """The claims that keep devices from the pod and are of no use to anybody."""
     names: dict[str, None] = {}
     pools: set[PoolId] = set()
-    for group in _excluded(nodes, *_HELD):
+    for group in excluded(nodes, *_HELD):
         # What is said names the holders, so they are the same for all devices of the group.
-        device = _id_of(group.devices[0])
+        device = id_of(group.devices[0])
         names.update(dict.fromkeys(views.allocated.holders(device)))
         cause = group.reason.cause
         if cause is not None and cause.kind is CauseKind.COUNTERS and device[:2] not in pools:
@@ -123,11 +125,47 @@ def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:
             yield from views.allocated.holders(device.id)
 
 
+def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The devices in use whose name several slices of a pool publish, one for each of them."""
+    seen: set[DeviceId] = set()
+    groups: dict[tuple[str, ...], list[DeviceId]] = {}
+    for group in excluded(nodes, CauseKind.ALLOCATED):
+        for name in group.devices:
+            device = id_of(name)
+            if device in seen or len(seen) == HOLDERS_MAX:
+                continue
+            seen.add(device)
+            slices = tuple(
+                f"slice {one.name} for {where_of(one)}"
+                for one in newest(views.inventory.slices_of(device[:2]))
+                if any(each.id == device for each in one.devices)
+            )
+            if len(slices) > 1:
+                groups.setdefault(slices, []).append(device)
+    for slices, devices in groups.items():
+        names = ["/".join(device) for device in devices]
+        text = f"{counts.plural(len(names), 'device')} {listed(names, len(names))} "
+        text += f"{counts.plural(len(names), 'is')} published more than once, and a claim that "
+        text += f"holds one of a name keeps all of that name: {listed(slices, len(slices))}"
+        yield Reason(text=text, count=len(names), is_kept=True)
+
+
+def where_of(one: Slice) -> str:
+    """The nodes that a slice is for, in words."""
+    choice = one.node
+    if choice.name:
+        return f"node {choice.name}"
+    if choice.all_nodes:
+        return "all nodes"
+    terms = [waits.term_text(term) for term in (choice.tree or {}).get("nodeSelectorTerms") or ()]
+    return f"nodes with {' or '.join(terms)}" if terms else "nodes of its devices"
+
+
 def _near_tolerations(
     views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> Iterator[Reason]:
     """The tolerations of the pod's claims that name the key of a taint and do not fit it."""
-    causes = [group.reason.cause for group in _excluded(nodes, CauseKind.TAINT)]
+    causes = [group.reason.cause for group in excluded(nodes, CauseKind.TAINT)]
     taints = {cause.about for cause in causes if cause is not None}
     if not taints:
         return
@@ -148,24 +186,38 @@ def _near_tolerations(
         yield Reason(text=text, is_kept=True)
 
 
-def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:
     """Where a node sees no device: the slices that are for nodes which there are not."""
-    if not any(not request.devices for reason in nodes for _, request in reason.requests()):
-        return
-    if not views.inventory.pool_ids():
-        yield Reason(text="no driver has published a ResourceSlice", is_kept=True)
-        return
+    return [one for one, _ in _nowhere_at_all(views)] if _is_empty_somewhere(nodes) else []
+
+
+def _is_empty_somewhere(nodes: Sequence[NodeReason]) -> bool:
+    return any(not request.devices for reason in nodes for _, request in reason.requests())
+
+
+def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
+    """The newest slices with devices for nodes which there are not, and what they are for."""
     known = [
         Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
         for key in views.objects.keys(*api_resources.NODES)
     ]
     names = {node.name for node in known}
-    groups: dict[str, list[str]] = {}
     for place in views.inventory.pool_ids():
         for one in newest(views.inventory.slices_of(place)):
             where = _nowhere(one, known, names) if one.devices and one.node.is_set else ""
             if where:
-                groups.setdefault(where, []).append(one.name)
+                yield one, where
+
+
+def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    if not _is_empty_somewhere(nodes):
+        return
+    if not views.inventory.pool_ids():
+        yield Reason(text="no driver has published a ResourceSlice", is_kept=True)
+        return
+    groups: dict[str, list[str]] = {}
+    for one, where in _nowhere_at_all(views):
+        groups.setdefault(where, []).append(one.name)
     for number, (where, slices) in enumerate(groups.items()):
         if number == NAMES_MAX:
             left = len(groups) - NAMES_MAX

@@ -1,6 +1,6 @@
 """In which way a claim keeps devices that nobody uses, or does not end."""
 
-from app.analysis.views import LiveViews
+from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
@@ -12,7 +12,7 @@ CONSUMER_GONE = "reserved for a pod that does not exist"
 CONSUMER_ENDED = "reserved for a pod that has ended"
 
 
-def cause(views: LiveViews, key: ObjectKey, tree: JsonObject) -> str:
+def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
     """In which way a claim is stuck; empty when it is not."""
     pods = [
         views.objects.get(ObjectKey(*api_resources.PODS, key.namespace, consumer.name))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from app.analysis.explain import node_answers
+from app.analysis.explain import node_answers, quota_use
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
@@ -18,7 +18,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Scheduler
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts, json_tree
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
 
@@ -114,12 +114,26 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
         return
     said = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
     if said is not None:
+        message = core.event_object(said.object).message
         yield Reason(
-            text=f"{FAILED_CLAIM}: {core.event_object(said.object).message}",
+            text=f"{FAILED_CLAIM}: {message}",
             revision=said.revision,
             about=said.key,
             is_kept=True,
         )
+        spec = _spec_refused(views, pods.facts(tree), message)
+        yield from quota_use.told(views, meta.namespace(tree), message, spec)
+
+
+def _spec_refused(views: Views, pod: pods.PodFacts, message: str) -> JsonView:
+    """What the claim that could not be made would ask for; nothing where its template is gone."""
+    of_entry = _OF_ENTRY.match(message)
+    for entry in pod.entries:
+        lacks = bool(entry.template and pods.entry_claim(pod, entry).problem)
+        if lacks and (of_entry is None or of_entry[1] == entry.name):
+            key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, pod.namespace, entry.template)
+            return meta.spec(meta.spec(views.objects.get(key) or {}))
+    return {}
 
 
 def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
@@ -142,6 +156,9 @@ def _lacks_claim(pod: pods.PodFacts) -> bool:
 
 _OF_POD = 'pod "'
 """How causes begin that name their pod."""
+
+_OF_ENTRY = re.compile(r"PodResourceClaim ([^:]+): ")
+"""How refusals name the entry of the pod for which a claim could not be made."""
 
 _OF_CLAIM = re.compile(r'^.*?"[^"]*" is (?:forbidden|invalid): ')
 """The part of a refusal that names a claim which was to get another name the next time."""

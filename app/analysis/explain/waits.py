@@ -89,6 +89,12 @@ def term_text(term: JsonView) -> str:
     return " with ".join(parts)
 
 
+def label_names(selector: JsonView) -> list[str]:
+    """The labels that a node selector asks about."""
+    terms = selector.get("nodeSelectorTerms") or ()
+    return list(dict.fromkeys(one.key for term in terms for one in core.requirements(term)))
+
+
 def _claims(views: Views, tree: JsonObject) -> tuple[PodClaim, ...]:
     try:
         return pod_claims.resolve_all(views.objects, pods.facts(tree))

@@ -19,7 +19,7 @@ from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining import absent, disruption, published
+from app.service.explaining import absent, disruption, formerly, published
 from app.service.explaining.evidence import Evidence, body, drive
 
 
@@ -54,6 +54,7 @@ async def answer(
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
         gone = await absent.told(evidence, tree)
+        gone += await formerly.told(evidence, tree, placed.nodes)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"

@@ -1,0 +1,105 @@
+"""What uses up the quota that refused a claim, and why the claim counts for as much as it does."""
+
+import re
+from collections.abc import Iterator
+
+from app.analysis.explain import stuck
+from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.domain.controllers.plan import Views
+from app.domain.log import ObjectKey
+from app.domain.objects.quota import usage
+from app.domain.objects.quota.usage import DEVICES_SUFFIX
+from app.domain.values import api_resources, counts, quantity
+from app.domain.values.fields import dra
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: .*?, limited: (.*)")
+"""Upstream's refusal; the names without room are followed by amounts."""
+
+
+def told(views: Views, namespace: str, refusal: str, spec: JsonView) -> Iterator[Reason]:
+    """The claims that count for what is used up, those that nobody uses first.
+
+    `refusal` is what was said when a claim of the namespace could not be made, `spec` what the
+    claim asks for.
+    """
+    exceeded = _EXCEEDED.search(refusal)
+    if exceeded is None:
+        return
+    quota = exceeded[1]
+    limited = dict(part.rpartition("=")[::2] for part in exceeded[3].split(","))
+    for part in exceeded[2].split(","):
+        name, _, requested = part.rpartition("=")
+        yield from _largest(name, spec)
+        yield from _users(views, namespace, quota, name)
+        if name in limited and _more(requested, limited[name]):
+            yield Reason(
+                text=f"one such claim counts for {requested}, and quota {quota} has "
+                f"{limited[name]} of {name} in all: it is never made",
+                is_kept=True,
+            )
+
+
+def _more(requested: str, limited: str) -> bool:
+    try:
+        return quantity.parse(requested).nanos > quantity.parse(limited).nanos
+    except quantity.QuantityError:
+        return False
+
+
+def _largest(name: str, spec: JsonView) -> Iterator[Reason]:
+    """The alternatives that make a claim count for so much of a class."""
+    class_name = name.removesuffix(DEVICES_SUFFIX)
+    if class_name == name:
+        return
+    for request in dra.requests({"spec": spec}):
+        asks = [ask for ask in request.first_available if ask.device_class_name == class_name]
+        if len(request.first_available) < 2 or not asks:
+            continue
+        largest = max(asks, key=lambda ask: ask.count or usage.ALL_DEVICES)
+        number = usage.ALL_DEVICES if largest.allocation_mode == "All" else largest.count or 0
+        text = f"request {request.name} counts like its alternative {largest.name}, which asks for "
+        text += f"{counts.of(number, 'device')} of class {class_name}: "
+        yield Reason(
+            text=f"{text}a quota counts the largest alternative, whichever one is taken",
+            is_kept=True,
+        )
+
+
+def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reason]:
+    """The claims that use a name of the quota up."""
+    used: list[tuple[str, ObjectKey, int]] = []
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace):
+        tree = views.objects.get(key)
+        if tree is None:
+            continue
+        amount = usage.of_object(key.group, key.resource, tree).get(name)
+        if amount is not None and amount.nanos:
+            used.append((_idle(views, key, tree), key, amount.nanos))
+    if not used:
+        return
+    used.sort(key=lambda one: (not one[0], -one[2], one[1]))
+    total = quantity.from_nanos(sum(nanos for _, _, nanos in used), quantity.Format.DECIMAL_SI)
+    children = tuple(_user(idle, key, nanos) for idle, key, nanos in used[:NAMES_MAX])
+    if len(used) > NAMES_MAX:
+        left = used[NAMES_MAX:]
+        unused = sum(bool(idle) for idle, _, _ in left)
+        more = f", of which {unused} {counts.plural(unused, 'is')} of no use" if unused else ""
+        children += (Reason(text=f"{counts.of(len(left), 'more claim')}{more}", count=len(left)),)
+    text = f"{counts.of(len(used), 'claim')} {'uses' if len(used) == 1 else 'use'} {total} of "
+    yield Reason(text=f"{text}{name} of quota {quota}", children=children, count=len(used))
+
+
+def _idle(views: Views, key: ObjectKey, tree: JsonObject) -> str:
+    """In which way nobody uses a claim; empty for one that somebody uses."""
+    way = stuck.cause(views, key, tree)
+    if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
+        return way
+    return "" if dra.consumers(tree) else "it is reserved for no pod"
+
+
+def _user(idle: str, key: ObjectKey, nanos: int) -> Reason:
+    amount = quantity.from_nanos(nanos, quantity.Format.DECIMAL_SI)
+    text = f"claim {key.namespace}/{key.name} counts for {amount}"
+    text += f", and nobody uses it: {idle}" if idle else ""
+    return Reason(text=text, about=key, is_kept=bool(idle))

@@ -1,0 +1,219 @@
+"""What a waiting pod would have had before: labels of nodes, amounts of devices, names of classes.
+
+A refusal says what is lacking now. Where the lack is younger than the history, the event that made
+it so is in the log of another object than the pod.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from app.analysis.explain import circumstances, sources, waits
+from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.trees import NodeReason
+from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.devices.model import Slice
+from app.domain.devices.nodes import NodeSelectionError, node_of
+from app.domain.devices.pools import newest
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.kinds import extended_resources, pod_resources
+from app.domain.values import api_resources, quantity
+from app.domain.values.fields import dra, meta, paths
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity, QuantityError
+from app.service.explaining.evidence import Evidence
+
+CAPACITY = "capacity "
+COUNTER = "counter "
+"""How causes begin that are about an amount which a slice publishes."""
+
+_capacity = paths.mapping("capacity")
+_counters = paths.mapping("counters")
+_value = paths.get("value")
+
+
+async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The changes of other objects that took from the pod what the nodes say it lacks."""
+    return [
+        *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
+        *await _shrunk(evidence, nodes),
+        *await _renamed(evidence, pod, nodes),
+    ]
+
+
+def _loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Event, Event] | None:
+    """The last state that had something and the event that took it; events are newest first.
+
+    None while the object still has it, or when no known state had it.
+    """
+
+    def has(event: Event) -> bool:
+        return event.type is not EventType.OBJECT_DELETED and had(event.object)
+
+    if not events or has(events[0]):
+        return None
+    return next(((before, after) for after, before in pairwise(events) if has(before)), None)
+
+
+async def _relabelled(evidence: Evidence, slices: Sequence[Slice]) -> list[Reason]:
+    """The nodes that slices were for, and what made them other nodes."""
+    reasons: list[Reason] = []
+    for one in slices[:NAMES_MAX]:
+        for key in await _changed(evidence, api_resources.NODES, one.node.name):
+            lost = _loss(await evidence.changes(key), partial(_is_for, one))
+            if lost is None or not evidence.sight.sees(lost[1]):
+                continue
+            before, after = lost
+            if after.type is EventType.OBJECT_DELETED:
+                text = f"node {key.name}, which slice {one.name} is for, was deleted"
+            else:
+                labels = ", ".join(_labels_lost(one, before.object, after.object))
+                text = f"slice {one.name} was for node {key.name}, which had {labels}"
+            reasons.append(_kept(after, text))
+    return reasons
+
+
+def _is_for(one: Slice, tree: JsonView) -> bool:
+    try:
+        return one.node.matches(node_of(tree))
+    except NodeSelectionError:
+        return False
+
+
+def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]:
+    """What became of the labels that the selector of a slice names."""
+    old, new = meta.labels(before), meta.labels(after)
+    for name in waits.label_names(one.node.tree or {}):
+        if old.get(name) == new.get(name):
+            continue
+        if name not in old:
+            yield f"no label {name} until it was given {new[name]}"
+        elif name in new:
+            yield f"{name}={old[name]} until that became {new[name]}"
+        else:
+            yield f"{name}={old[name]} until that was taken away"
+
+
+async def _shrunk(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The capacities and counters that were larger before a slice was written anew."""
+    lacking: dict[tuple[str, str], str] = {}
+    for group in circumstances.excluded(nodes, CauseKind.CAPACITY, CauseKind.COUNTERS):
+        cause = group.reason.cause
+        for device in group.devices[:NAMES_MAX] if cause is not None else ():
+            if cause is not None and len(lacking) < NAMES_MAX:
+                place = device.rpartition("/")[0] if cause.kind is CauseKind.COUNTERS else device
+                lacking[(place, cause.about)] = device
+    reasons: list[Reason] = []
+    for (_, about), device in lacking.items():
+        reasons += await _smaller(evidence, device, about)
+    return reasons
+
+
+async def _smaller(evidence: Evidence, device: str, about: str) -> list[Reason]:
+    driver, pool, name = circumstances.id_of(device)
+    for one in newest(evidence.views.inventory.slices_of((driver, pool))):
+        now = _published(one.tree, name, about)
+        if now is None:
+            continue
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
+        lost = _loss(await evidence.changes(key), partial(_is_more, name, about, now))
+        if lost is None or not evidence.sight.sees(lost[1]):
+            return []
+        old, new = (_published(event.object, name, about) for event in lost)
+        what = f"{about} of {name}" if about.startswith(CAPACITY) else about
+        text = f"slice {one.name} had {old} for {what} until it was written with {new or 'none'}"
+        return [_kept(lost[1], text)]
+    return []
+
+
+def _is_more(device: str, about: str, now: Quantity, tree: JsonView) -> bool:
+    amount = _published(tree, device, about)
+    return amount is not None and amount.nanos > now.nanos
+
+
+def _published(tree: JsonView, device: str, about: str) -> Quantity | None:
+    """The amount that a slice publishes, by what a cause is about; None where it has none.
+
+    Causes are about `capacity NAME` of the device or `counter NAME of set SET` of its pool.
+    """
+    if about.startswith(CAPACITY):
+        amount = about.removeprefix(CAPACITY)
+        holders = [each for each in dra.devices(tree) if each.get("name") == device]
+        amounts = [_capacity(each).get(amount) for each in holders]
+    else:
+        amount, _, name = about.removeprefix(COUNTER).partition(" of set ")
+        sets = [each for each in dra.shared_counters(tree) if each.get("name") == name]
+        amounts = [_counters(each).get(amount) for each in sets]
+    try:
+        return next((quantity.from_json(_value(each or {})) for each in amounts), None)
+    except QuantityError:
+        return None
+
+
+async def _renamed(
+    evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
+    """The extended resources of the pod that a class served and serves no more."""
+    requests = pod_resources.effective(meta.spec(pod), "requests")
+    lacking = [
+        name
+        for name in requests
+        if extended_resources.is_extended(name)
+        and any(f"Insufficient {name}" in reason.text for reason in nodes)
+    ]
+    reasons: list[Reason] = []
+    for name in lacking[:NAMES_MAX]:
+        if _is_served(evidence, name):
+            continue
+        reasons.append(Reason(text=f"no deviceclass stands for {name}", is_kept=True))
+        for key in await _changed(evidence, api_resources.DEVICE_CLASSES):
+            lost = _loss(await evidence.changes(key), partial(_stands_for, name))
+            if lost is None or not evidence.sight.sees(lost[1]):
+                continue
+            after = lost[1]
+            became = dra.extended_resource_name(after.object)
+            text = f"deviceclass {key.name} stood for {name} until it was "
+            if after.type is EventType.OBJECT_DELETED:
+                text += "deleted"
+            else:
+                text += f"written with {became}" if became else "written without a resource"
+            reasons.append(_kept(after, text))
+    return reasons
+
+
+def _stands_for(resource: str, tree: JsonView) -> bool:
+    return dra.extended_resource_name(tree) == resource
+
+
+def _is_served(evidence: Evidence, resource: str) -> bool:
+    if resource.startswith(extended_resources.IMPLICIT):
+        return True
+    objects = evidence.views.objects
+    classes = objects.keys(*api_resources.DEVICE_CLASSES)
+    return any(_stands_for(resource, objects.get(key) or {}) for key in classes)
+
+
+async def _changed(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
+    """The objects of a kind that are gone or were changed, those of the last changes first.
+
+    Only so many as are followed for one question; of one name alone, unless it is empty.
+    """
+    bounds = evidence.bounds
+    known = await evidence.log.keys(
+        evidence.info.id, kind, until=evidence.views.revision, limit=bounds.names_max, name=name
+    )
+    gone: list[ObjectKey] = []
+    changed: list[tuple[int, ObjectKey]] = []
+    for key in filter(evidence.sight.sees_key, known):
+        event = evidence.views.objects.event(key)
+        if event is None:
+            gone.append(key)
+        elif event.type is not EventType.OBJECT_CREATED:
+            changed.append((event.revision, key))
+    newest_first = [key for _, key in sorted(changed, reverse=True)]
+    return [*newest_first, *gone][: bounds.places_max]
+
+
+def _kept(event: Event, text: str) -> Reason:
+    said = sources.made(event, text)
+    return Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
