@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from app.domain.allocation import Allocation as Found
 from app.domain.allocation import Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
+from app.domain.allocation.reasons.changes import OpenClosedNode
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
@@ -37,11 +38,13 @@ STEP_MAX = 256
 class OpenNode:
     """What a closed node would say if it were open: `text` is empty when the pod would fit.
 
-    `change` opens it, in the imperative.
+    `change` opens it, in the imperative. `answer` is the allocator's, None when the open node was
+    refused before devices were asked.
     """
 
     change: str
     text: str
+    answer: Answer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +67,33 @@ class NodeAnswer:
         changes_max: int = counterfactual.CHANGES_MAX,
         tries_max: int = counterfactual.TRIES_MAX,
     ) -> Generator[None, None, list[Help]]:
-        """The smallest proven changes with which the claims would fit here; gives way per try."""
-        if self.answer is None or self.allocator is None:
+        """The smallest proven changes with which the claims would fit here; gives way per try.
+
+        A closed node is opened first, which is one of the changes.
+        """
+        if self.allocator is None:
             return []
-        return (
-            yield from counterfactual.looking(
-                self.allocator, self.answer, changes_max=changes_max, tries_max=tries_max
+        if self.answer is not None:
+            return (
+                yield from counterfactual.looking(
+                    self.allocator, self.answer, changes_max=changes_max, tries_max=tries_max
+                )
             )
+        if self.opened is None or self.opened.answer is None or changes_max < 2:
+            return []
+        helps = yield from counterfactual.looking(
+            self.allocator, self.opened.answer, changes_max=changes_max - 1, tries_max=tries_max
+        )
+        opening = OpenClosedNode(text=self.opened.change)
+        return [replace(one, changes=(opening, *one.changes)) for one in helps]
+
+    @property
+    def is_helpable(self) -> bool:
+        """Whether devices were asked and refused, perhaps as if the node were open."""
+        opened = self.opened
+        return bool(self.text) and (
+            self.answer is not None
+            or (opened is not None and opened.answer is not None and bool(opened.text))
         )
 
     def quirks(self) -> tuple[str, ...]:
@@ -149,6 +172,7 @@ def ask_nodes(
             yield NodeAnswer(
                 node=info.name,
                 text=", ".join(verdict.refusal.reasons),
+                allocator=cycle.allocator,
                 opened=_opened(cycle, info) if is_closed and closed <= opened_max else None,
             )
             continue
@@ -196,12 +220,18 @@ def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
         change = f"remove {counts.plural(len(closing), 'taint')} {names} of node {info.name}"
     opened = replace(info, is_unschedulable=False, taints=taints)
     refusal = cycle.check_changed(info, opened)
-    if refusal is None:
-        try:
-            refusal = cycle.check_devices(opened)
-        except Aborted as problem:
-            return OpenNode(change=change, text=problem.text)
-    return OpenNode(change=change, text="" if refusal is None else ", ".join(refusal.reasons))
+    if refusal is not None:
+        return OpenNode(change=change, text=", ".join(refusal.reasons))
+    text = ""
+    try:
+        refusal = cycle.check_devices(opened)
+        text = "" if refusal is None else ", ".join(refusal.reasons)
+    except Aborted as problem:
+        text = problem.text
+    wanted = cycle.claims_on(opened, DeviceVerdict()) if text else ()
+    if cycle.allocator is None or not wanted:
+        return OpenNode(change=change, text=text)
+    return OpenNode(change=change, text=text, answer=cycle.allocator.allocate(opened.node, wanted))
 
 
 _CORDON = filters.UNSCHEDULABLE_TAINT["key"]

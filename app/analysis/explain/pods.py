@@ -120,7 +120,7 @@ def waiting(
             yield
         seen.add(said)
         fitting.append(made)
-        if help and answer.text and answer.answer is not None:
+        if help and answer.is_helpable:
             refused.setdefault(said, []).append(answer)
     if node and not fitting:
         raise NotFound(f'node "{node}" not found', resource="nodes")

@@ -71,6 +71,17 @@ class RemoveRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenClosedNode:
+    """Open a node that is closed to the pod: `text` says how. The devices stay as they are."""
+
+    text: str
+
+    def apply(self, world: World) -> World:
+        """The same world; who proves it allocates on the open node."""
+        return world
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EditRequest:
     """Change one field of a request or alternative; `number` is that of the claim."""
 

@@ -2,7 +2,8 @@
 
 Candidates come from the causes of the refusal: release a claim that holds a device, tolerate a
 taint, drop a selector or constraint, lower a count, ask for less capacity, enlarge a counter,
-prefer another alternative, name the counter sets that a pool has. Every answer is proven by really
+prefer another alternative, name the counter sets that a pool has, remove a patch, give a device an
+attribute that it lacks and others have. Every answer is proven by really
 allocating on the changed world; single changes are tried before pairs, pairs before triples, within
 a bound of tries.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
+from app.domain.allocation.eligibility import Exclusion, Fault
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.reasons import causes, pool_repairs
 from app.domain.allocation.reasons.causes import CauseKind
@@ -26,9 +28,11 @@ from app.domain.allocation.reasons.changes import (
     RemoveRule,
     World,
 )
+from app.domain.allocation.reasons.patching import PatchAttribute, Patching
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
+from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Taint
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
@@ -190,7 +194,9 @@ class _Tried:
         if case is None:
             return []
         try:
-            changes = chain(_repairs(case.problem, self.world), _candidates(case.problem))
+            changes = chain(
+                _repairs(case.problem, self.world), _candidates(case.problem, self.world.inventory)
+            )
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
             return []  # the claims themselves are refused before any device is looked at
@@ -241,25 +247,35 @@ def _repairs(problem: Problem, world: World) -> Iterator[Change]:
             yield repair
 
 
-def _candidates(problem: Problem) -> Iterator[Change]:
+def _candidates(problem: Problem, inventory: Inventory) -> Iterator[Change]:
     """Changes that remove a cause, those of most devices first; then changes of the claims."""
     weights: dict[Change, int] = {}
+    patches = Patching(inventory)
     usage = Usage(problem)
     for row in (row for claim in problem.rows for request in claim for row in request):
         for device in range(len(problem.view.devices)):
             cause = causes.of(problem, usage, row, device)
             if cause is not None:
-                for change in _against(problem, usage, row, device, cause.kind):
+                for change in _against(problem, usage, row, device, cause.kind, patches):
                     weights[change] = weights.get(change, 0) + 1
-    yield from sorted(weights, key=lambda change: (-weights[change], change.text))
+    ordered = sorted(weights, key=lambda change: (-weights[change], change.text))
+    # What a driver left out comes last: there may be as many such changes as devices.
+    left_out = [change for change in ordered if isinstance(change, PatchAttribute)]
+    yield from (change for change in ordered if not isinstance(change, PatchAttribute))
     seen = set(weights)
     for change in _of_claims(problem):
         if change not in seen:
             yield change
+    yield from left_out
 
 
 def _against(
-    problem: Problem, usage: Usage, row: Row, device: int, kind: CauseKind
+    problem: Problem,
+    usage: Usage,
+    row: Row,
+    device: int,
+    kind: CauseKind,
+    patches: Patching,
 ) -> Iterator[Change]:
     """The changes that remove one cause."""
     view = problem.view
@@ -292,14 +308,26 @@ def _against(
                     "selectors",
                     Frozen.of({"cel": {"expression": own[number]}}),
                 )
+            yield from patches.removals(view_device)
+            yield from patches.additions(view_device, _named_by(refusal, fault))
         case CauseKind.COUNTERS:
             yield from _counter_changes(problem, usage, device)
         case CauseKind.CAPACITY:
             for holder in problem.state.holders(view_device.id)[:2]:
                 yield ReleaseClaim(claim=holder)
             yield from _capacity_changes(problem, row, view_device.id)
+            yield from patches.removals(view_device)
+        case CauseKind.CONSTRAINT:
+            names = [one.attribute for one in problem.plans[row.claim].constraints]
+            yield from patches.removals(view_device)
+            yield from patches.additions(view_device, " ".join(names))
         case _:
             pass
+
+
+def _named_by(refusal: Exclusion | None, fault: Fault | None) -> str:
+    """The text in which the attributes stand that a selector asked about."""
+    return refusal.expression if refusal else fault.detail if fault else ""
 
 
 def _counter_changes(problem: Problem, usage: Usage, device: int) -> Iterator[Change]:

@@ -1,0 +1,122 @@
+"""ResourceSlicePatches that would help: one that is removed, or one that gives an attribute.
+
+An administrator's patch can hide what a driver published, and can add what a driver left out. A
+value that a driver published is never overruled: hardware does not change by what is said of it.
+Parity: KEP-5027, objects.md 9.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from app.domain.allocation.reasons.changes import Change, Frozen, World
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import Device
+from app.domain.values.fields.dra import DeviceId
+from app.domain.values.json_tree import JsonObject
+
+DEVICES_MAX = 200
+"""Devices whose attributes are looked at as examples."""
+
+VALUES_MAX = 3
+"""Values of one attribute that are tried, and attributes of one device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovePatch:
+    """Remove a ResourceSlicePatch."""
+
+    patch: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"remove resourceslicepatch {self.patch}"
+
+    def apply(self, world: World) -> World:
+        """The world in which the devices are as their drivers, and other patches, have them."""
+        inventory = world.inventory.copy()
+        inventory.remove_patch(self.patch)
+        return replace(world, inventory=inventory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchAttribute:
+    """Give a device an attribute that it lacks by a ResourceSlicePatch; `value` is as in the API.
+
+    `name` is qualified. Parity: KEP-5027, objects.md 9.
+    """
+
+    device: DeviceId
+    name: str
+    value: Frozen
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        value = next(iter(self.value.values()), "")
+        shown = str(value).lower() if isinstance(value, bool) else value
+        return (
+            f"set attribute {self.name} of device {'/'.join(self.device)} to {shown} by a "
+            "resourceslicepatch"
+        )
+
+    def apply(self, world: World) -> World:
+        """The world with such a patch."""
+        driver, pool, device = self.device
+        tree: JsonObject = {
+            "metadata": {"name": f"redra:{'/'.join(self.device)}:{self.name}"},
+            "spec": {
+                "devices": {
+                    "filter": {"driver": driver, "pool": pool, "device": device},
+                    "attributes": {self.name: dict(self.value)},
+                }
+            },
+        }
+        inventory = world.inventory.copy()
+        inventory.put_patch(tree)
+        return replace(world, inventory=inventory)
+
+
+class Patching:
+    """The patches that may help, for the devices of one inventory."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+        self._known: dict[str, dict[str, list[Frozen]]] = {}
+
+    def removals(self, device: Device) -> Iterator[Change]:
+        """The patches that made a device what it is."""
+        for patch in dict.fromkeys(applied.patch for applied in device.patches):
+            yield RemovePatch(patch=patch)
+
+    def additions(self, device: Device, text: str) -> Iterator[Change]:
+        """The attributes that a device lacks, other devices have, and a text names."""
+        driver = device.id[0]
+        own = {_qualified(name, driver) for name in device.attributes}
+        lacking = (
+            (name, values)
+            for name, values in self._examples(driver).items()
+            if name not in own and name.rpartition("/")[2] in text
+        )
+        for name, values in islice(lacking, VALUES_MAX):
+            for value in values:
+                yield PatchAttribute(device=device.id, name=name, value=value)
+
+    def _examples(self, driver: str) -> dict[str, list[Frozen]]:
+        """The attributes of the first devices with some of their values; the driver's own first."""
+        known = self._known.get(driver)
+        if known is not None:
+            return known
+        known = self._known[driver] = {}
+        devices = [device for each in self._inventory.slices() for device in each.devices]
+        for device in sorted(devices, key=lambda one: one.id[0] != driver)[:DEVICES_MAX]:
+            for name, value in device.attributes.items():
+                values = known.setdefault(_qualified(name, device.id[0]), [])
+                if len(values) < VALUES_MAX and Frozen.of(dict(value)) not in values:
+                    values.append(Frozen.of(dict(value)))
+        return known
+
+
+def _qualified(name: str, driver: str) -> str:
+    return name if "/" in name else f"{driver}/{name}"
