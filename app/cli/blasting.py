@@ -46,9 +46,9 @@ def blast(
 ) -> None:
     """Tell what a change would do: pods evicted, claims, devices, pools and classes concerned.
 
-    DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches and Nodes can be proposed,
-    pods and claims deleted, nodes cordoned or drained. Nothing is written. A proposal that the API
-    would refuse ends with exit code 2.
+    DeviceTaintRules, DeviceClasses, ResourceSlices, ResourceSlicePatches, Nodes and ResourceQuotas
+    can be proposed, pods and claims deleted, nodes cordoned or drained. Nothing is written. A
+    proposal that the API would refuse ends with exit code 2.
     """
     import msgspec
 

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import msgspec
 
 from app.analysis import scope
-from app.analysis.blast import access, counting, draining, protection, remarks, removals
+from app.analysis.blast import (
+    access,
+    counting,
+    draining,
+    protection,
+    quotas,
+    remarks,
+    removals,
+)
 from app.analysis.blast import claims as blasting_claims
 from app.analysis.blast import devices as blasting_devices
 from app.analysis.blast import pods as blasting_pods
@@ -21,7 +29,6 @@ from app.analysis.blast.cutting import ListCut
 from app.analysis.blast.radius import (
     LOST,
     BlastRadius,
-    ClaimDeletion,
     Effect,
     Prospect,
 )
@@ -45,7 +52,10 @@ from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
-KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch", "Node")
+KINDS = (
+    "DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch", "Node",
+    "ResourceQuota",
+)  # fmt: skip
 """What can be proposed; other kinds change no devices."""
 
 DELETED_KINDS = (*KINDS, "Pod", "ResourceClaim")
@@ -127,9 +137,13 @@ def blast(
     after = world.side()
     comparison = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
     deletions = protection.settle(world, bounds.listed_max)
+    if limiting := [key for key, _ in effects if key[:2] == api_resources.RESOURCE_QUOTAS]:
+        comparison = quotas.with_quotas(
+            comparison, World(frozen), world, limiting, bounds.listed_max
+        )
     then = blasting_waiting.waiting(world, bounds.waiting_max)
     tries = _Tries(before=waiting, after=then, ended=_ended(world, before, after, then, bounds))
-    comparison = _with_deletions(comparison, deletions, bounds)
+    comparison = protection.with_deletions(comparison, deletions, bounds.listed_max)
     return _with_waiting(world, comparison, tries, bounds)
 
 
@@ -231,7 +245,8 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
         )
     if not registry.is_served(kind, group, version, world.profile):
         raise _not_served(world, kind, f"{kind_name} in {text}", change.place)
-    key = ObjectKey(group, kind.plural, "", meta.name(tree))
+    namespace = (meta.namespace(tree) or "default") if kind.namespaced else ""
+    key = ObjectKey(group, kind.plural, namespace, meta.name(tree))
     old = world.objects.get(key)
     if old is None:
         proposed_taints = core.taints(tree)
@@ -447,19 +462,6 @@ def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
     if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
         return []
     return sorted(set(after.pods) - set(before.pods))
-
-
-def _with_deletions(
-    found: BlastRadius, deletions: Sequence[ClaimDeletion], bounds: BlastBounds
-) -> BlastRadius:
-    """The answer with what becomes of claims that are deleted."""
-    if not deletions:
-        return found
-    cut = ListCut(bounds.listed_max)
-    listed = cut("claim_deletions", deletions)
-    return msgspec.structs.replace(
-        found, claim_deletions=listed, left_out=found.left_out | cut.left_out
-    )
 
 
 def _with_waiting(

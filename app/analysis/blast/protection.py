@@ -6,9 +6,13 @@ another for a pod that has it from a template. Pods that are not placed cannot u
 terminating or gone. Parity: controllers.md 2.1 and 2.3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from app.analysis.blast.radius import ClaimDeletion
+import msgspec
+
+from app.analysis.blast.cutting import ListCut
+from app.analysis.blast.radius import BlastRadius, ClaimDeletion
 from app.analysis.blast.world import World
 from app.domain.controllers import pods
 from app.domain.controllers.claims import claim_sync, pod_sync
@@ -31,12 +35,24 @@ def settle(world: World, listed_max: int) -> list[ClaimDeletion]:
         pod.uid
         for key in sorted(deleted)
         for pod in users.get(key, ())
-        if world.objects.get(key) is None and _make_again(world, pod)
+        if world.objects.get(key) is None and make_claims(world, pod).is_complete
     }
     return [
         _deletion(world, key, deleted[key], users.get(key, []), remade, listed_max)
         for key in sorted(deleted)
     ]
+
+
+def with_deletions(
+    answer: BlastRadius, deletions: Sequence[ClaimDeletion], listed_max: int
+) -> BlastRadius:
+    """The answer with what becomes of claims that are deleted."""
+    if not deletions:
+        return answer
+    cut = ListCut(listed_max)
+    listed = cut("claim_deletions", deletions)
+    left_out = answer.left_out | cut.left_out
+    return msgspec.structs.replace(answer, claim_deletions=listed, left_out=left_out)
 
 
 def _release(world: World, key: ObjectKey, old: JsonView) -> None:
@@ -67,21 +83,27 @@ def _users(world: World) -> dict[ObjectKey, list[PodFacts]]:
     return users
 
 
-def _make_again(world: World, pod: PodFacts) -> bool:
-    """Make the claims of a pod from its templates as the claim controller does; whether it could
-    and the pod can still be placed with them.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeClaims:
+    """What came of making the claims of a pod: whether it can be placed now, and the refusal."""
+
+    is_complete: bool
+    refusal: str = ""
+
+
+def make_claims(world: World, pod: PodFacts) -> MadeClaims:
+    """Make the claims of a pod from its templates as the claim controller does."""
     scheduling = world.scheduling
     quirks = ControllerQuirks() if scheduling is None else scheduling.quirks
     is_made = False
     while True:
         step = pod_sync.next_step(world.objects, pod, world.profile, quirks)
         if not isinstance(step, pod_sync.Write):
-            return is_made and step is None and not pod.node
+            return MadeClaims(is_complete=is_made and step is None and not pod.node)
         try:
             world.apply(step.command, "create")
-        except Rejected:
-            return False
+        except Rejected as problem:
+            return MadeClaims(is_complete=False, refusal=problem.message)
         is_made = True
         tree = world.objects.get(ObjectKey(*api_resources.PODS, pod.namespace, pod.name))
         assert tree is not None, "nobody deletes it"

@@ -217,6 +217,32 @@ class OwnerFate(msgspec.Struct, frozen=True, kw_only=True):
     pods: int
 
 
+class QuotaFate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a quota has of one name before and after (empty: no limit), and what is used of it."""
+
+    namespace: str
+    quota: str
+    name: str
+    before: str
+    after: str
+    used: str
+    is_over: bool
+
+
+class WriteFate(msgspec.Struct, frozen=True, kw_only=True):
+    """A write that may come next and that only one side of the change refuses, with the refusal.
+
+    It is one more claim of `ResourceClaimTemplate/NAME`, one more pod of an owner, or the claim
+    that `Pod/NAME` waits for.
+    """
+
+    namespace: str
+    kind: str
+    source: str
+    is_refused: bool
+    text: str
+
+
 class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer. `totals` counts pods by fate and everything that is listed.
 
@@ -244,5 +270,7 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     waiting: tuple[WaitingFate, ...] = ()
     claim_deletions: tuple[ClaimDeletion, ...] = ()
     claim_releases: tuple[ClaimRelease, ...] = ()
+    quotas: tuple[QuotaFate, ...] = ()
+    writes: tuple[WriteFate, ...] = ()
     certainty: str = "sure"
     doubts: tuple[Doubt, ...] = ()

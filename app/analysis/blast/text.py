@@ -16,10 +16,13 @@ from app.analysis.blast.radius import (
     PodFate,
     PoolFate,
     Prospect,
+    QuotaFate,
     WaitingFate,
+    WriteFate,
 )
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
+from app.domain.values import counts
 
 SUMS_MAX = 6
 """Capacities and counters of one pool that a line tells; a host of partitions has hundreds."""
@@ -82,6 +85,12 @@ def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
         total = len(deletions) + found.left_out.get("claim_deletions", 0)
         title = f"claims that are deleted: {total}"
         yield _section(title, deletions, total, examples_max, claim_deletion)
+    if found.quotas:
+        total = found.totals["quotas"]
+        yield _section(f"quotas: {_quotas(found)}", found.quotas, total, examples_max, _quota)
+    if found.writes:
+        total = found.totals["writes_refused"] + found.totals["writes_admitted"]
+        yield _section(f"writes: {_writes(found)}", found.writes, total, examples_max, write_fate)
     if found.totals["waiting"]:
         title, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
         total += found.left_out.get("waiting", 0)
@@ -186,6 +195,47 @@ def claim_deletion(claim: ClaimDeletion) -> str:
         until = "while it is terminating" if claim.is_held else "until it is made again"
         parts.append(f"{_named(claim.blocked, claim.blocked_count)} cannot start {until}")
     return f"{claim.namespace}/{claim.name} {'; '.join(parts)}"
+
+
+def _quotas(found: BlastRadius) -> str:
+    over = sum(one.is_over for one in found.quotas)
+    said = f"{counts.of(found.totals['quotas'], 'limit')}"
+    return f"{said}, {over} with more in use than allowed: nothing is taken away" if over else said
+
+
+def _quota(quota: QuotaFate) -> str:
+    place = f"{quota.namespace}/{quota.quota}: {quota.name}"
+    change = f"{quota.before or 'no limit'} → {quota.after or 'no limit'}"
+    limit = quota.after or "no limit" if quota.before == quota.after else change
+    return f"{place} {limit}, {quota.used} in use{': more than allowed' * quota.is_over}"
+
+
+def _writes(found: BlastRadius) -> str:
+    totals = found.totals
+    parts = [
+        f"{totals[f'writes_{what}']} {text}"
+        for what, text in (
+            ("refused", "refused from then on"),
+            ("admitted", "let pass from then on"),
+        )
+        if totals[f"writes_{what}"]
+    ]
+    return ", ".join(parts)
+
+
+def write_fate(write: WriteFate) -> str:
+    """What would be written, for whom, and what is said to it."""
+    kind, _, name = write.source.partition("/")
+    match kind:
+        case "ResourceClaimTemplate":
+            subject = f"one more claim from template {write.namespace}/{name}"
+        case "Pod":
+            subject = f"the claim that pod {write.namespace}/{name} waits for"
+        case _:
+            subject = f"one more pod of {write.source} in {write.namespace}"
+    if write.is_refused:
+        return f"{subject} is refused: {write.text}"
+    return f"{subject} passes; without the change: {write.text}"
 
 
 def _named(names: Sequence[str], count: int) -> str:

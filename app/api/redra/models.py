@@ -262,6 +262,8 @@ class Blast(Model):
     left_out: dict[str, int]
     waiting: list[dict[str, Any]] = Field(description="Waiting pods that it makes a difference to")
     claim_deletions: list[dict[str, Any]] = Field(description="What becomes of deleted claims")
+    quotas: list[dict[str, Any]] = Field(description="Limits of quotas before and after, and use")
+    writes: list[dict[str, Any]] = Field(description="Writes to come that it refuses or lets pass")
     certainty: str = Field(description="sure, or unsure where the recording lacks content")
     doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
 

@@ -84,7 +84,16 @@ def _tables(answer: BlastRadius) -> list[dict[str, object]]:
         )
         for one in answer.classes
     ]
+    limits = [
+        (f"{one.namespace}/{one.quota}", one.name,
+         _change(one.before or "no limit", one.after or "no limit"),
+         one.used + ": more than allowed" * one.is_over)
+        for one in answer.quotas
+    ]  # fmt: skip
+    writes = [(text.write_fate(one),) for one in answer.writes]
     made = (
+        ("Quotas", ("Quota", "Of", "Limit", "In use"), limits),
+        ("Writes", ("What is refused or let pass",), writes),
         ("Pools", ("Pool", "State", "Allocatable", "Free", "Amounts"), pools),
         ("Devices", ("Device", "Change", "Taints", "Held by"), devices),
         ("Classes", ("Class", "Devices", "Allocatable", "Free", "Problem"), classes),

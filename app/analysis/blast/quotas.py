@@ -1,0 +1,163 @@
+"""What a ResourceQuota refuses: claims from templates, pods of owners, claims of waiting pods.
+
+A quota takes nothing away. It is asked about whatever comes next: one more claim of each template
+of the namespace, one more pod of each owner, and the claims that waiting pods lack, which the claim
+controller makes one after the other. Parity: objects.md 15.3, controllers.md 2.2.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from app.analysis.blast import pods as blasting_pods
+from app.analysis.blast import protection
+from app.analysis.blast.cutting import ListCut
+from app.analysis.blast.radius import BlastRadius, QuotaFate, WriteFate
+from app.analysis.blast.world import World
+from app.domain.controllers import pods
+from app.domain.errors import Forbidden
+from app.domain.log import ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.quota import limits
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity
+
+COUNTED = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
+"""What is counted here; how many secrets there are is nobody's business."""
+
+_FORBIDDEN = " is forbidden: "
+
+_Write = tuple[str, str, str]
+"""Namespace, kind of what would be written, and for what."""
+
+
+def with_quotas(
+    answer: BlastRadius,
+    before: World,
+    after: World,
+    quotas: Sequence[ObjectKey],
+    listed_max: int,
+) -> BlastRadius:
+    """The answer with what quotas refuse that a change puts, changes or deletes.
+
+    The claims that waiting pods lack are made in both worlds as far as quotas have room.
+    """
+    namespaces = sorted({key.namespace for key in quotas})
+    fates = [fate for key in quotas for fate in _fates(before, after, key)]
+    writes = list(_writes(_refusals(before, namespaces), _refusals(after, namespaces)))
+    cut = ListCut(listed_max)
+    return msgspec.structs.replace(
+        answer,
+        quotas=cut("quotas", fates),
+        writes=cut("writes", writes),
+        totals=answer.totals
+        | {
+            "quotas": len(fates),
+            "writes_refused": sum(one.is_refused for one in writes),
+            "writes_admitted": sum(not one.is_refused for one in writes),
+        },
+        left_out=answer.left_out | cut.left_out,
+    )
+
+
+def _fates(before: World, after: World, key: ObjectKey) -> Iterator[QuotaFate]:
+    """What a quota limits, before and after, and how much of it is in use."""
+    old, new = before.objects.get(key), after.objects.get(key)
+    was, now = _hard(old), _hard(new)
+    names = sorted({*was, *now})
+    used = limits.used(after.objects, key, new or old or {}, names)
+    for name in names:
+        yield QuotaFate(
+            namespace=key.namespace,
+            quota=key.name,
+            name=name,
+            before=str(was.get(name, "")),
+            after=str(now.get(name, "")),
+            used=str(used[name]),
+            is_over=name in now and used[name].nanos > now[name].nanos,
+        )
+
+
+def _hard(quota: JsonView | None) -> Mapping[str, Quantity]:
+    hard = {} if quota is None else limits.hard(quota)
+    return {name: amount for name, amount in hard.items() if limits.places_of(name) <= COUNTED}
+
+
+def _writes(before: Mapping[_Write, str], after: Mapping[_Write, str]) -> Iterator[WriteFate]:
+    """The writes that the change lets pass or not, in order."""
+    for write in sorted(before.keys() | after.keys()):
+        old, new = before.get(write, ""), after.get(write, "")
+        if bool(old) != bool(new):
+            namespace, kind, source = write
+            yield WriteFate(
+                namespace=namespace,
+                kind=kind,
+                source=source,
+                is_refused=bool(new),
+                text=new or old,
+            )
+
+
+def _refusals(world: World, namespaces: Sequence[str]) -> dict[_Write, str]:
+    """What is said to each write that may come next; empty where it passes."""
+    refusals: dict[_Write, str] = {}
+    for namespace in namespaces:
+        for key in list(world.objects.keys(*api_resources.RESOURCE_CLAIM_TEMPLATES, namespace)):
+            claim = {"spec": meta.spec(meta.spec(world.objects.get(key) or {}))}
+            source = f"ResourceClaimTemplate/{key.name}"
+            refusals[(namespace, "ResourceClaim", source)] = _refusal(
+                world, api_resources.RESOURCE_CLAIMS, namespace, claim
+            )
+        for source, pod in _of_owners(world, namespace).items():
+            refusals[(namespace, "Pod", source)] = _refusal(
+                world, api_resources.PODS, namespace, pod
+            )
+    for namespace in namespaces:
+        for key, tree in _lacking(world, namespace):
+            made = protection.make_claims(world, pods.facts(tree))
+            refusals[(namespace, "ResourceClaim", f"Pod/{key.name}")] = _words(made.refusal)
+    return refusals
+
+
+def _refusal(world: World, place: tuple[str, str], namespace: str, tree: JsonObject) -> str:
+    kind = registry.find(*place)
+    assert kind is not None, "pods and claims are there in every release"
+    key = ObjectKey(*place, namespace, "next")
+    try:
+        limits.check_create(world.objects, kind, key, tree)
+    except Forbidden as problem:
+        return _words(problem.message)
+    return ""
+
+
+def _words(refusal: str) -> str:
+    """A refusal without the name of what was to be written, which is another each time."""
+    return refusal.partition(_FORBIDDEN)[2] or refusal
+
+
+def _of_owners(world: World, namespace: str) -> dict[str, JsonObject]:
+    """A living pod of each owner, as it would be made again."""
+    made: dict[str, JsonObject] = {}
+    for key in list(world.objects.keys(*api_resources.PODS, namespace)):
+        tree = world.objects.get(key)
+        if tree is None or core.is_finished(tree):
+            continue
+        owner = blasting_pods.owner_of(world, (namespace, key.name))
+        if owner and owner not in made:
+            made[owner] = {"spec": dict(meta.spec(tree))}
+    return made
+
+
+def _lacking(world: World, namespace: str) -> list[tuple[ObjectKey, JsonView]]:
+    """The living pods whose claims are still to be made, in the order of their last changes."""
+    lacking = []
+    for key in list(world.objects.keys(*api_resources.PODS, namespace)):
+        event = world.objects.event(key)
+        pod = None if event is None else pods.facts(event.object)
+        if event is None or pod is None or pod.is_done or pod.is_deleting or pod.node:
+            continue
+        if any(entry.template and pods.entry_claim(pod, entry).problem for entry in pod.entries):
+            lacking.append((event.revision, key, event.object))
+    return [(key, tree) for _, key, tree in sorted(lacking, key=lambda one: one[0])]
