@@ -4,7 +4,7 @@ The same attempts as the scheduler's, on any views: later pods see the room and 
 before them as taken. Nothing is written and no pod is evicted for another.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from app.domain.controllers.plan import DeviceViews
@@ -49,12 +49,21 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
     return [spec for _, _, spec in waiting]
 
 
+def _nothing() -> None:
+    pass
+
+
 def placed(
-    rules: SchedulerRules, views: DeviceViews, pods: list[PodSpec], now: Instant
+    rules: SchedulerRules,
+    views: DeviceViews,
+    pods: list[PodSpec],
+    now: Instant,
+    check_goes_on: Callable[[], None] = _nothing,
 ) -> Mapping[PodPlace, str]:
     """The node that each of these pods would get; those that find none are absent.
 
-    A pod whose claim one before it would allocate goes to the same node.
+    A pod whose claim one before it would allocate goes to the same node. `check_goes_on` is called
+    before each attempt, and raises when nobody waits any more.
     """
     nodes, devices = survey(views.objects)
     verdicts = Verdicts()
@@ -62,6 +71,7 @@ def placed(
     nodes_of: dict[PodPlace, str] = {}
     shared: dict[ObjectKey, str] = {}
     for pod in pods:
+        check_goes_on()
         place = (pod.facts.namespace, pod.facts.name)
         keys = list(_claims(views.objects, pod))
         if shared_node := next((shared[key] for key in keys if key in shared), ""):

@@ -34,7 +34,11 @@ def waiting(world: World, waiting_max: int) -> Waiting:
         return NOBODY
     pods = prospects.waiting_pods(world.objects)
     tried = pods[:waiting_max]
-    nodes = prospects.placed(world.scheduling, world, tried, world.now) if tried else {}
+    nodes = (
+        prospects.placed(world.scheduling, world, tried, world.now, world.check_goes_on)
+        if tried
+        else {}
+    )
     return Waiting(
         nodes=nodes,
         pods=tuple(pod.facts for pod in tried),

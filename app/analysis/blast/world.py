@@ -6,7 +6,7 @@ run in a thread. Commands are decided by the same rules as every write; eviction
 eviction controller's own state, devices those of the inventory.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -29,7 +29,7 @@ from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.patches import ClassFilter
-from app.domain.errors import Rejected
+from app.domain.errors import InputError, Rejected
 from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects.profile import Profile
@@ -76,7 +76,7 @@ class Frozen:
     Without `rules` nothing can be proposed; what is there can be asked about. `scheduling` are the
     rules of the scheduler, None when it does not run. `quotes_policies` says that who asks may read
     the words of admission policies, which can quote any object. `uids` were given to imagined
-    objects that are there.
+    objects that are there. `goes_on` is asked now and then whether somebody waits for the answer.
     """
 
     profile: Profile
@@ -91,6 +91,7 @@ class Frozen:
     events: tuple[Event, ...]
     quotes_policies: bool = False
     uids: int = 0
+    goes_on: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +202,7 @@ class World:
 
     def apply(self, command: Command, verb: str) -> Decided:
         """Decide the command and show what it does. Raises Rejected, InputError."""
+        self.check_goes_on()
         rules = self._frozen.rules
         assert rules is not None, "proposals need the rules of the history"
         staged = StagedObjects(self.objects, rules.secrets)
@@ -216,6 +218,11 @@ class World:
         if decided.warnings and not self._frozen.quotes_policies:
             return msgspec.structs.replace(decided, warnings=_without_policies(decided.warnings))
         return decided
+
+    def check_goes_on(self) -> None:
+        """Raise InputError when nobody waits for the answer any more."""
+        if not self._frozen.goes_on():
+            raise InputError("nobody waits for the answer any more")
 
     def _new_uid(self) -> str:
         self._count += 1
@@ -314,7 +321,8 @@ class World:
             self.touched.classes.add(key.name)
 
     def side(self) -> Side:
-        """What follows from the state as it is shown now."""
+        """What follows from the state as it is shown now. Raises InputError."""
+        self.check_goes_on()
         taints = self.taints
         evicts = self._frozen.evicts
         return Side(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import zip_longest
 
 import anyio
-import anyio.to_thread
 from pydantic import ValidationError
 
 from app.analysis.blast import compare, world
@@ -18,6 +17,7 @@ from app.analysis.blast.world import Frozen
 from app.api.access.readers import EVERYTHING, Reader
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
+from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request
 from app.domain.errors import BadRequest
@@ -41,6 +41,7 @@ class BlastApi:
             raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
         bounds = self._limits.blast
         return await self._answer(
+            request,
             runtime,
             moment,
             lambda frozen: compare.blast_of_rule(frozen, name, bounds),
@@ -60,10 +61,15 @@ class BlastApi:
             raise BadRequest(models.problem_text(problem)) from problem
         placed = zip_longest(wanted.places[: len(wanted.objects)], wanted.objects, fillvalue="")
         changes = compare.read_changes(list(placed), wanted.delete, wanted.cordon, wanted.drain)
-        return await self.of_changes(runtime, request.parameter("at"), changes, reader)
+        return await self.of_changes(request, runtime, request.parameter("at"), changes, reader)
 
     async def of_changes(
-        self, runtime: HistoryRuntime, moment: str, changes: Sequence[Change], reader: Reader
+        self,
+        request: Request,
+        runtime: HistoryRuntime,
+        moment: str,
+        changes: Sequence[Change],
+        reader: Reader,
     ) -> BlastRadius:
         """What changes would do together as of a moment. Raises Rejected as their write would.
 
@@ -75,7 +81,7 @@ class BlastApi:
         def answer(frozen: Frozen) -> BlastRadius:
             return compare.blast(replace(frozen, quotes_policies=quotes), changes, bounds)
 
-        return await self._answer(runtime, moment, answer)
+        return await self._answer(request, runtime, moment, answer)
 
     async def _frozen(self, runtime: HistoryRuntime, moment: str) -> Frozen:
         if not moment:
@@ -85,10 +91,17 @@ class BlastApi:
         return world.freeze(views, runtime.info, runtime.rules, now)
 
     async def _answer(
-        self, runtime: HistoryRuntime, moment: str, question: Callable[[Frozen], BlastRadius]
+        self,
+        request: Request,
+        runtime: HistoryRuntime,
+        moment: str,
+        question: Callable[[Frozen], BlastRadius],
     ) -> BlastRadius:
+        def work(frozen: Frozen, goes_on: Callable[[], bool]) -> BlastRadius:
+            return question(replace(frozen, goes_on=goes_on))
+
         # Those that wait hold no state: it is frozen when their turn has come.
         async with self._turns:
             frozen = await self._frozen(runtime, moment)
-            answer = await anyio.to_thread.run_sync(question, frozen)
+            answer = await abandoning.in_thread(request, work, frozen)
         return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)

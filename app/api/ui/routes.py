@@ -283,7 +283,9 @@ class Pages:
         try:
             changes = forms.changes(manifest, deletions, self._limits)
             blasts, reader = self._api.blasts, inquiry.reader()
-            answer = await blasts.of_changes(inquiry.runtime, inquiry.moment, changes, reader)
+            answer = await blasts.of_changes(
+                inquiry.request, inquiry.runtime, inquiry.moment, changes, reader
+            )
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
         frame = await framing.frame(self.answers, inquiry, PROPOSAL)

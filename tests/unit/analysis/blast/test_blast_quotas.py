@@ -1,12 +1,14 @@
 """ResourceQuotas that are put, changed or deleted: who is refused from then on, and who passes."""
 
+from dataclasses import replace
+
 import pytest
 
-from app.analysis.blast import text
+from app.analysis.blast import compare, text
 from app.analysis.blast.compare import ProposedDeletion, Put
 from app.domain.errors import InputError
 from tests.cluster import Cluster, claim_spec
-from tests.unit.analysis.blast.worlds import ask, running
+from tests.unit.analysis.blast.worlds import ask, frozen, running
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 
@@ -102,3 +104,21 @@ def test_numbers_of_other_objects_are_not_told():
 def test_quota_that_the_api_refuses_is_refused():
     with pytest.raises(InputError, match="quantit"):
         ask(running(), Put(tree=quota(**{DEVICES: "many"}).tree, place="file.yaml"))
+
+
+def test_question_that_nobody_waits_for_ends_before_the_next_try():
+    cluster = running()
+    for number in range(9):
+        cluster.pod(f"late-{number}", template="gpu")
+    cluster.settle()
+    left = 6
+
+    def goes_on():
+        nonlocal left
+        left -= 1
+        return left >= 0
+
+    asked = replace(frozen(cluster), goes_on=goes_on)
+    with pytest.raises(InputError, match="nobody waits"):
+        compare.blast(asked, [quota(pods="1")])
+    assert left == -1
