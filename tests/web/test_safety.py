@@ -98,7 +98,8 @@ async def test_names_of_histories_and_parts_are_escaped():
 
 async def test_address_of_a_moment_holds_no_second_header():
     async with serving() as server:
-        answer = await server.raw("GET", "/ui/h/default/?moment=1%0d%0aset-cookie:%20a=b&x=%0d%0ay")
+        path = "/ui/h/default/timeline?moment=1%0d%0aset-cookie:%20a=b&text=%0d%0ay"
+        answer = await server.raw("GET", path)
         assert answer.status_code == 303
         assert "set-cookie" not in answer.headers
         assert "\n" not in answer.headers["location"]

@@ -255,8 +255,9 @@ class Answers:
         )
         events = [event for event in events if event.is_about_object]
         if not events:
+            where = f" in namespace {key.namespace}" if key.namespace else ""
             raise NotFound(
-                f'{key.resource} "{key.name}" not found up to revision {views.revision}',
+                f'{key.resource} "{key.name}" not found{where} up to revision {views.revision}',
                 resource=key.resource,
             )
         return object_history.of(

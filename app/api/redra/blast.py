@@ -38,7 +38,10 @@ class BlastApi:
         """What an existing DeviceTaintRule does. Raises NotFound, BadRequest."""
         kind, name = request.parameter("kind"), request.parameter("name")
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
-            raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
+            named = f'kind "{kind[:64]}"' if name else f'kind "{kind[:64]}" without a name'
+            raise BadRequest(
+                f"give kind=devicetaintrule and the name of a rule that is there, not {named}"
+            )
         bounds = self._limits.blast
         return await self._answer(
             request,

@@ -32,7 +32,7 @@ from app.api.redra.answers import (
 from app.api.redra.routes import RedraApi, check_query
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Header, Request, Response, Stream
-from app.api.ui import forms, framing, origins, reports
+from app.api.ui import forms, framing, origins, parameters, reports
 from app.api.ui.live import LivePages
 from app.domain.errors import (
     Forbidden,
@@ -122,11 +122,14 @@ class Pages:
         """The page for whom the gate has let in. Raises Rejected, InputError, LogError."""
         check_query(request)
         if place.path == "/redra/v1/histories":
+            parameters.check(request, "")
             if request.method not in ("GET", "HEAD"):
                 raise MethodNotAllowed("this page is only read")
             items = [one.model_dump() for one in await self._api.histories(actor)]
             return shown(histories.page(items))
         part = place.path.rpartition("/")[2]
+        if part in parameters.NAMES:
+            parameters.check(request, part)
         if part == LIVE and request.method == "GET":
             return self._live.follow(await self._histories.open(place.history), place.moment)
         make = _PARTS.get(part)
@@ -249,11 +252,12 @@ class Pages:
             )
             question = Question(kind="pod", namespace=course.key.namespace, name=course.key.name)
             place = links.Links(history=runtime.info.name, moment=there.moment)
+            answer, problem = None, ""
             try:
                 answer = await self.answers.explained(there, question)
-            except NotFound:
-                answer = None
-            trees.append(Tree(links=place, course=course, answer=answer))
+            except (Rejected, InputError) as refusal:
+                problem = getattr(refusal, "message", "") or str(refusal)
+            trees.append(Tree(links=place, course=course, answer=answer, problem=problem))
         return tuple(trees)
 
     async def _rehearsal(self, inquiry: Inquiry) -> bytes:
@@ -269,7 +273,7 @@ class Pages:
     async def _blast(self, inquiry: Inquiry) -> bytes:
         inquiry.reader().check_all(WORKED_OUT_FROM)
         answer = None
-        if inquiry.request.parameter("name"):
+        if inquiry.request.parameter("name") or inquiry.request.parameter("kind"):
             answer = await self._api.blasts.of_rule(
                 inquiry.request, inquiry.runtime, inquiry.moment
             )

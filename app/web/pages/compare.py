@@ -36,12 +36,13 @@ TREE_REASONS_MAX = 60
 class Tree:
     """What one side says of the pod at which they part first; `links` are those of its moment.
 
-    `course` is None where there is no such pod, `answer` where nothing tells.
+    `course` is None where there is no such pod, `answer` where nothing tells: `problem` says why.
     """
 
     links: Links
     course: Course | None
     answer: ObjectExplanation | None = None
+    problem: str = ""
 
 
 def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:

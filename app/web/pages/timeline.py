@@ -24,6 +24,8 @@ def page(
     """The page; `kinds` are those that can be chosen, `before` is where the page begins."""
     parameters = parameters_of(wanted)
     links = frame.links
+    if wanted.kind and wanted.kind not in kinds:
+        kinds = [*kinds, wanted.kind]
     return render(
         "timeline.html",
         frame=frame,

@@ -1,0 +1,72 @@
+"""The parameters that each page reads; all others are refused, because they would change nothing.
+
+A page that ignores what stands in its address looks like the answer to it.
+"""
+
+from collections.abc import Mapping
+
+from app.analysis import scope
+from app.api.kubernetes.paths import LANDING
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest
+
+MOMENT = "moment"
+"""Of every page: a form names the moment so, and is led to the address that has it."""
+
+_SUBJECT = ("kind", "namespace", "name")
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    LANDING: (),
+    "attempts": _SUBJECT,
+    "blast": ("kind", "name"),
+    "capacity": (),
+    "compare": ("with", "withAt", "by", "within"),
+    "find": ("q",),
+    "lanes": ("namespace", "name", "since", "until"),
+    "live": (),
+    "map": ("driver", "pool", "node"),
+    "object": _SUBJECT,
+    "pace": ("namespace", "name"),
+    "rehearsal": ("to", "gate", "quirk"),
+    "report": (),
+    "scan": (),
+    "timeline": (
+        "kind", "resource", "namespace", "name", "actor", "text", "decisions", "before", "limit",
+    ),
+    "why": (*_SUBJECT, "node", "help"),
+}  # fmt: skip
+"""By page, in the order in which they are told."""
+
+NEEDS = {"withAt": "with", "by": "with", "within": "with", "gate": "to", "quirk": "to"}
+"""Parameters that mean nothing without another one."""
+
+FLAGS = ("decisions", "help")
+
+_STATES = ("", "0", "1", "false", "true")
+
+
+def check(request: Request, part: str) -> None:
+    """Raise BadRequest for a parameter that the page does not read, or not without another."""
+    names = NAMES.get(part, ())
+    given = {name for name, values in request.query.items() if values and values[0]}
+    for name, values in request.query.items():
+        if name == MOMENT:
+            continue
+        if name == "at":
+            raise BadRequest(
+                f"the moment of a page stands in its path: /ui/h/HISTORY@{values[0][:64] or '…'}/, "
+                'not in a parameter "at"'
+            )
+        if name not in names:
+            raise BadRequest(f'this page has no parameter "{name[:64]}": {_others(name, names)}')
+        if name in FLAGS and values[0].lower() not in _STATES:
+            raise BadRequest(f'{name} must be true or false, not "{values[0][:64]}"')
+    for name in sorted(given & NEEDS.keys()):
+        if NEEDS[name] not in given:
+            raise BadRequest(f'the parameter "{name}" means nothing without "{NEEDS[name]}"')
+
+
+def _others(name: str, names: tuple[str, ...]) -> str:
+    if not names:
+        return "it has none"
+    return scope.nearest(name, set(names)) or f"it has {', '.join(names)}"
