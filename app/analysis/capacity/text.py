@@ -104,7 +104,8 @@ def cause_text(cause: DeviceCause) -> str:
     what = _CAUSES.get(cause.cause, cause.cause)
     about = f" ({cause.about})" if cause.about else ""
     devices, places = counts.of(cause.devices, "device"), counts.of(cause.nodes, "node")
-    return f"request {cause.request}: {devices} {what}{about}, as {places} say"
+    say = "says" if cause.nodes == 1 else "say"
+    return f"request {cause.request}: {devices} {what}{about}, as {places} {say}"
 
 
 def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
