@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.findings.report import severity_of_defect
 from tests.command_line import ROOT, database_running, redra
 from tests.web.reading import read
 
@@ -90,8 +91,12 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
     assert [one["incident"] for one in defects] == [one["incident"] for one in json.loads(scanned)]
     titles = [one["title"] for one in json.loads(scanned)]
     assert titles
-    shown = [line for line in lines if line.startswith("known defect (")]
-    assert [line.partition(": ")[2] for line in shown] == titles
+    shown = [line for line in lines if ": known defect (" in line]
+    assert sorted(line.partition("): ")[2] for line in shown) == sorted(titles)
+    # Whatever they are, the graver comes first.
+    ranks = [line.partition(":")[0] for line in lines if not line.startswith("  ")][:-1]
+    assert ranks == sorted(ranks, key=["error", "warning", "notice"].index)
+    assert {one["severity"] for one in defects} <= {*ranks}
     # What is printed is what why takes.
     first = next(one for item in items for one in item["objects"])
     words = (f"{first['resource']}/{first['name']}", "-n", first["namespace"])
@@ -144,3 +149,11 @@ def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
     # A pool that is there, though not of that driver, is no mistake.
     of_other = redra("map", name, "--driver", "nobody.example.com", *named, data=data)
     assert of_other == (0, "no pool fits\n", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_certain", "severity"),
+    [("defect", True, "error"), ("trap", True, "warning"), ("defect", False, "notice")],
+)
+def test_known_defects_have_a_severity(kind: str, is_certain: bool, severity: str) -> None:
+    assert severity_of_defect(kind, is_certain=is_certain).value == severity

@@ -38,6 +38,16 @@ class Severity(StrEnum):
     NOTICE = "notice"
 
 
+def severity_of_defect(kind: str, *, is_certain: bool) -> Severity:
+    """How much a known defect or trap that shows asks for attention.
+
+    A trap is as designed: somebody was surprised, and nothing broke.
+    """
+    if not is_certain:
+        return Severity.NOTICE
+    return Severity.ERROR if kind == "defect" else Severity.WARNING
+
+
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """An object that a finding is about, and the revision at which the finding shows in it."""
 

@@ -15,7 +15,7 @@ from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.analysis.findings.report import Findings
+    from app.analysis.findings.report import Finding, Findings
     from app.analysis.mapped import DeviceMap, MappedPool
 
 HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")]
@@ -47,8 +47,10 @@ def findings(
 ) -> None:
     """Say what is wrong in a history, ranked: waiting pods, stuck claims, pools, invariants.
 
-    Known defects of Kubernetes that show come last; `redra scan` tells them in full. What is
-    printed under a finding is what `redra why` takes. Exit code 1 when there is one.
+    Known defects of Kubernetes that show stand after the findings of their severity: an error where
+    one shows for certain, a warning for what is as designed, a notice where it may be something
+    else; `redra scan` tells them in full. What is printed under a finding is what `redra why`
+    takes. Exit code 1 when there is one.
     """
     import msgspec
 
@@ -58,13 +60,11 @@ def findings(
     source = AnswerSource(data)
     answer, scanned = source.ask_both(("findings", "scan"), history=place, at=at)
     shown = msgspec.json.decode(answer, type=Findings)
-    defects = msgspec.json.decode(scanned)["items"] if scanned else []
+    defects = _ranked(msgspec.json.decode(scanned)["items"] if scanned else [])
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
     else:
-        for line in findings_lines(shown) if shown.items or not defects else ():
-            console.say(line)
-        for line in defect_lines(defects, source.history(place)):
+        for line in findings_lines(shown, defects, source.history(place)):
             console.say(line)
         if not scanned:
             console.note("known defects were not looked for here: redra scan looks for them")
@@ -153,45 +153,79 @@ def _refuse_pool(pool: str, revision: int, known: set[str]) -> NoReturn:
     )
 
 
-def findings_lines(answer: "Findings") -> list[str]:
-    """The findings as lines: severity and sentence, then count, revisions and objects."""
-    if not answer.items:
-        return [f"nothing is wrong up to revision {answer.revision}"]
-    lines: list[str] = []
-    for item in answer.items:
-        lines.append(f"{item.severity.value}: {item.text}")
-        facts = [f"{item.count} in all"] if item.count else []
-        if item.count and item.present != item.count:
-            facts.append(f"{item.present} now" if item.present else "over")
-        if item.first:
-            until = f" to {item.last}" if item.last != item.first else ""
-            facts.append(f"revision {item.first}{until}")
-        if facts:
-            lines.append(f"  {', '.join(facts)}")
-        for one in item.objects:
-            place = f"{one.name} -n {one.namespace}" if one.namespace else one.name
-            lines.append(f"  {one.resource}/{place} --at {one.revision}")
-        if item.objects and item.count > len(item.objects):
-            lines.append(f"  and {item.count - len(item.objects)} more")
-    if answer.omitted:
-        lines.append(f"{counts.of(answer.omitted, 'finding')} of less weight left out")
-    return lines
-
-
-def defect_lines(sightings: Sequence[Mapping[str, Any]], history: str) -> list[str]:
-    """The known defects that show, each with its title, and where more is told."""
+def _ranked(sightings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The known defects that show, each with its severity, the gravest first."""
+    from app.analysis.findings import report
     from app.bootstrap.gallery import exhibits
 
+    severities = [
+        report.severity_of_defect(
+            exhibits.read(one["incident"]).incident.kind, is_certain=one["certainty"] == "certain"
+        )
+        for one in sightings
+    ]
+    ranks = [*report.Severity]
+    ranked = [
+        {**one, "severity": severity.value}
+        for one, severity in zip(sightings, severities, strict=True)
+    ]
+    return sorted(ranked, key=lambda one: ranks.index(report.Severity(one["severity"])))
+
+
+def findings_lines(
+    answer: "Findings", defects: Sequence[Mapping[str, Any]], history: str
+) -> list[str]:
+    """The findings and known defects as lines: severity and sentence, count, revisions, objects."""
+    from app.analysis.findings.report import Severity
+
+    if not answer.items and not defects:
+        return [f"nothing is wrong up to revision {answer.revision}"]
     lines: list[str] = []
-    for one in sightings:
-        title = exhibits.read(one["incident"]).incident.title
-        lines.append(f"known defect ({one['certainty']}): {title}")
-        objects = ", ".join(one["objects"][:_OBJECTS_MAX])
-        lines.append(f"  {counts.of(one['times'], 'time')}, revision {one['revision']}: {objects}")
-        lines.append(f"  redra incidents show {one['incident']}")
-    if lines:
-        lines.append(f"what repairs them: redra scan {history}")
+    for severity in Severity:
+        for item in answer.items:
+            if item.severity is severity:
+                lines += _finding_lines(item)
+        for one in defects:
+            if one["severity"] == severity.value:
+                lines += _defect_lines(one)
+    if answer.omitted:
+        lines.append(f"{counts.of(answer.omitted, 'finding')} of less weight left out")
+    if defects:
+        lines.append(f"what repairs known defects: redra scan {history}")
     return lines
+
+
+def _finding_lines(item: "Finding") -> list[str]:
+    lines = [f"{item.severity.value}: {item.text}"]
+    facts = [f"{item.count} in all"] if item.count else []
+    if item.count and item.present != item.count:
+        facts.append(f"{item.present} now" if item.present else "over")
+    if item.first:
+        until = f" to {item.last}" if item.last != item.first else ""
+        facts.append(f"revision {item.first}{until}")
+    if facts:
+        lines.append(f"  {', '.join(facts)}")
+    for one in item.objects:
+        place = f"{one.name} -n {one.namespace}" if one.namespace else one.name
+        lines.append(f"  {one.resource}/{place} --at {one.revision}")
+    if item.objects and item.count > len(item.objects):
+        lines.append(f"  and {item.count - len(item.objects)} more")
+    return lines
+
+
+def _defect_lines(one: Mapping[str, Any]) -> list[str]:
+    """A known defect that shows, with its title, and where more is told."""
+    from app.bootstrap.gallery import exhibits
+
+    title = exhibits.read(one["incident"]).incident.title
+    objects = ", ".join(one["objects"][:_OBJECTS_MAX])
+    more = len(one["objects"]) - _OBJECTS_MAX
+    return [
+        f"{one['severity']}: known defect ({one['certainty']}): {title}",
+        f"  {counts.of(one['times'], 'time')}, revision {one['revision']}: {objects}"
+        + (f" and {more} more" if more > 0 else ""),
+        f"  redra incidents show {one['incident']}",
+    ]
 
 
 def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
