@@ -85,7 +85,7 @@ async def measure() -> None:
             print(f"audit log: {found.events} events in {took:.1f} s, {found.events / took:.0f}/s")
             bundle = Path(folder) / "bundle.zip"
             started = time.perf_counter()
-            await export_history(store, "audit", bundle, silent)
+            await export_history(store, chosen, "audit", "", bundle, silent)
             took = time.perf_counter() - started
             print(f"export:    {found.events} events in {took:.1f} s, {found.events / took:.0f}/s")
             started = time.perf_counter()

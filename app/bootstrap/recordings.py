@@ -20,7 +20,7 @@ from app.analysis.recordings.fidelity import FidelityReport
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.history_settings import history_settings
 from app.bootstrap.rules import rules_for
-from app.bootstrap.stores import Store, find_history
+from app.bootstrap.stores import Store, find_history, find_inside
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
@@ -236,16 +236,18 @@ async def export_history(
     store: Store,
     settings: Settings,
     name: str,
+    moment: str,
     file: Path,
     progress: Progress,
     *,
     with_secrets: bool = False,
 ) -> int:
-    """Write a history as a native bundle; returns the number of events.
+    """Write a history up to a moment as a native bundle; returns the number of events.
 
     Values of Secrets are unreadable in it unless `with_secrets` puts their keys in.
     """
     info = await find_history(store, name)
+    until = await find_inside(store, info, moment, option=f"{name}@{moment}") if moment else None
     manifest = await exporting.export_history(
         store.log,
         info,
@@ -253,6 +255,7 @@ async def export_history(
         program=PROGRAM,
         file=file.name,
         sign=open_head_key(settings.data).sign,
+        until=until,
         secrets=store.secrets if with_secrets else None,
         progress=progress,
     )
@@ -290,7 +293,7 @@ async def export_for_tools(
     Raises InputError for a moment outside, and where nothing can be written.
     """
     info = await find_history(store, name)
-    until = await moments.find_revision(store.log, info, moment) if moment else None
+    until = await find_inside(store, info, moment, option=f"{name}@{moment}") if moment else None
     if until == 0:
         raise InputError(f"nothing had happened at {moment}", place=name)
     return await exporting.export_history(

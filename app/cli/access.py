@@ -35,6 +35,9 @@ def kubeconfig(
     from app.bootstrap import kubeconfigs, process_settings
 
     settings = process_settings.settings(data=data)
+    if history and len(history) == 1 and not at:
+        name, moment = moments.split(history[0])
+        history, at = [name], [moment] if moment else None
     known = console.run(partial(kubeconfigs.absolute, settings, history or (), at or ()))
     text = kubeconfigs.for_moments(
         settings.data / "kubeconfig", histories=history or (), moments=known, server=server

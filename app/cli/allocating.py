@@ -287,6 +287,7 @@ def _devices(
         from app.bootstrap.answers import explanations
 
         settings = process_settings.settings(data=data)
+        history, at = moments.split(history, at)
 
         async def read() -> Inventory:
             async with stores.open_store(settings) as store:

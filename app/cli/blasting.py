@@ -39,7 +39,7 @@ def blast(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Namespace of what would be deleted.")
     ] = "",
-    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
+    history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
@@ -56,6 +56,7 @@ def blast(
     from app.analysis.blast.radius import BlastRadius
     from app.bootstrap.answers import blasts
 
+    history, at = moments.split(history, at)
     source = AnswerSource(data)
     placed = blasts.read_objects(source.settings, file or [])
     if not (placed or delete or cordon or drain):

@@ -295,22 +295,3 @@ class Progress:
     def tell(self, _doing: str, revision: int, until: int) -> None:
         """So many revisions are done, as replays say it."""
         self.to(revision, until)
-
-
-def history_of(argument: str, option: str) -> str:
-    """The history that a command means by its argument, by `--history`, or by neither.
-
-    Raises InputError when both name one and not the same.
-    """
-    return named_history(argument, option) or "default"
-
-
-def named_history(argument: str, option: str) -> str:
-    """The history that is named by the argument or by `--history`; empty when none is."""
-    from app.domain.errors import InputError
-
-    if argument and option and argument != option:
-        raise InputError(
-            f"the history is named twice, {argument!r} and {option!r}", cure="name it once"
-        )
-    return argument or option

@@ -35,7 +35,7 @@ def why(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Namespace of the subject.")
     ] = "default",
-    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
+    history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     node: Annotated[str, typer.Option(help="Ask about just this node.")] = "",
     what_would_help: Annotated[
@@ -54,6 +54,7 @@ def why(
         "node": node,
         "help": "true" if what_would_help else "",
     }
+    history, at = moments.split(history, at)
     body = AnswerSource(data).ask("why", history=history, at=at, parameters=parameters)
     answer = msgspec.json.decode(body)
     if output is Output.JSON:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:  # heavy: what a server answers does without
     from app.bootstrap.asking.servers import Server
 
 
+_PAGE = 5_000
+"""Events that are read at once."""
+
+
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     group = typer.Typer(cls=ReadingGroup, invoke_without_command=True, callback=histories)
@@ -140,6 +144,7 @@ def log(
     after: Annotated[
         str, moments.option("--after", "--since", help="Begin after this moment.")
     ] = "0",
+    until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
     limit: Annotated[int, typer.Option(min=0, help="End after so many events; 0: no limit.")] = 0,
     data: DataOption = None,
 ) -> None:
@@ -148,12 +153,16 @@ def log(
     With an object, events are those that created, changed and deleted it; -n is its namespace.
     """
     named, about = objects.after_history(words or ())
-    source, name = AnswerSource(data), console.named_history(named, history)
+    name, until = moments.placed(named, history, until)
+    if follow and until:
+        raise InputError("what is followed has no end", place="--follow", cure=f"leave out {until}")
+    source = AnswerSource(data)
     wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace)
-    page = LogPart(after=after, limit=limit, is_followed=follow)
+    page = LogPart(after=after, until=until, limit=limit, is_followed=follow)
     lines = source.lines(
         "events",
         history=name,
+        at=until,
         parameters={
             "form": "bundle",
             "after": after,
@@ -173,9 +182,13 @@ def log(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPart:
-    """Which part of a log is printed: after a moment, so many events (0: all), and what follows."""
+    """Which part of a log is printed: after a moment, up to one, so many events (0: all).
+
+    What is followed goes on with what happens next.
+    """
 
     after: str
+    until: str
     limit: int
     is_followed: bool
 
@@ -209,9 +222,14 @@ def _print_log(
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
             position = await stores.find_position(store, info, page.after)
+            until = (
+                await stores.find_revision(store, info, page.until, option="--until")
+                if page.until
+                else None
+            )
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:
-                    events = await store.log.read(info.id, after=position, limit=5_000)
+                    events = await store.log.read(info.id, after=position, limit=_PAGE, until=until)
                     if events:
                         position = events[-1].revision
                         if not show(events):

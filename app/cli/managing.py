@@ -67,7 +67,7 @@ def rename(
 
 
 def copy(
-    name: Annotated[str, typer.Argument(help="Name of the history.")],
+    name: Annotated[str, typer.Argument(help=moments.HISTORY)],
     new_name: NewName,
     to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     data: DataOption = None,
@@ -79,6 +79,7 @@ def copy(
     from app.bootstrap import managing, process_settings, stores
 
     settings = process_settings.settings(data=data)
+    name, to = moments.split(name, to)
 
     async def run() -> int:
         async with stores.open_store(settings) as store:

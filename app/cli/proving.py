@@ -12,7 +12,14 @@ from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, Output, OutputOption
 from app.cli.pacing import watching
-from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption, SchedulerOption
+from app.cli.replaying import (
+    HeadKeyOption,
+    HeadOption,
+    Mode,
+    ProcessesOption,
+    SchedulerOption,
+    SourcesArgument,
+)
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -27,7 +34,7 @@ def register(root: typer.Typer) -> None:
 
 
 def head(
-    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     to: Annotated[
         str, moments.option("--to", "--at", help="The head as it was at this moment.")
@@ -57,7 +64,8 @@ def head(
         return
     if file is not None:
         console.check_free(file, force=force)
-    signed = _signed(source, console.named_history(named, history), to)
+    name, moment = moments.placed(named, history, to)
+    signed = _signed(source, name, moment)
     if file is None:
         console.say_json(signed.to_json())
         return
@@ -91,9 +99,7 @@ def _signed(source: AnswerSource, history: str, to: str) -> "SignedHead":
 
 
 def verify(
-    sources: Annotated[
-        list[str], typer.Argument(metavar="HISTORY|FILE…", help="A history, or files of one.")
-    ],
+    sources: SourcesArgument,
     head: HeadOption = None,
     head_key: HeadKeyOption = None,
     to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",

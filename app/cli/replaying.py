@@ -1,6 +1,6 @@
 """`redra replay`: fold again, or decide again."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
+from app.cli.connecting import sources as inputs
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -45,6 +46,11 @@ class Pace(StrEnum):
     RECORDED = "recorded"
     VIRTUAL = "virtual"
 
+
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="HISTORY[@MOMENT]|FILE…", help="A history, or files of one."),
+]
 
 ModeOption = Annotated[
     Mode,
@@ -114,9 +120,7 @@ def register(root: typer.Typer) -> None:
 
 
 def replay(
-    sources: Annotated[
-        list[str], typer.Argument(metavar="HISTORY|FILE…", help="A history, or files of one.")
-    ],
+    sources: SourcesArgument,
     mode: ModeOption = Mode.FOLD,
     to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     profile: Annotated[
@@ -136,12 +140,13 @@ def replay(
 ) -> None:
     """Rebuild a history's views, verify it, or decide it again from its outside inputs.
 
-    A source that is there as a file or folder is read as such, into memory and without a
-    database; any other is the name of a history. verify exits with 0 when everything was compared
-    and agrees, with 1 when it failed (a broken chain, an invariant that did not hold, a decision,
-    effect or allocation that comes out differently), and with 3 when what could be compared agrees
-    and something could not. decide exits with 0 when nothing differs, with 1 when a difference is
-    unexplained, and with 3 otherwise: a run proves the class of each, or it is not comparable.
+    A source that names a history is that, HISTORY@MOMENT as it was then; any other is a file or
+    folder, read into memory and without a database, as ./NAME is always. verify exits with 0 when
+    everything was compared and agrees, with 1 when it failed (a broken chain, an invariant that did
+    not hold, a decision, effect or allocation that comes out differently), and with 3 when what
+    could be compared agrees and something could not. decide exits with 0 when nothing differs, with
+    1 when a difference is unexplained, and with 3 otherwise: a run proves the class of each, or it
+    is not comparable.
     """
     from app.bootstrap import garbage_collection, heads, process_settings, replays
 
@@ -158,7 +163,8 @@ def replay(
         verify_scheduler=_scheduler(scheduler, processes),
     )
     garbage_collection.expect_large_heap()
-    files = _files(sources)
+    files = inputs.files(sources, settings)
+    name, to = (sources[0], to) if files else moments.split(sources[0], to)
     signed = [] if head is None else heads.read(settings, head, head_key or ())
     trusted = heads.trusted(settings, head_key or ())
     second = _second_opinion() if second_opinion else None
@@ -179,7 +185,7 @@ def replay(
                         store, settings, name, to, tell, profile, signed, trusted, second
                     )
 
-        report = console.run(lambda: _with_history(work, settings, sources, files))
+        report = console.run(lambda: _with_history(work, settings, name, files))
     status = _print(mode, report, output)
     if status:
         raise typer.Exit(status)
@@ -188,7 +194,7 @@ def replay(
 async def _with_history(
     work: Callable[[Any, str], Awaitable[Any]],
     settings: Any,
-    sources: Sequence[str],
+    name: str,
     files: tuple[Path, ...],
 ) -> Any:
     """Work on a history of the store, or on files in memory."""
@@ -198,7 +204,7 @@ async def _with_history(
         store = stores.memory_store()
         return await work(store, await replays.load_files(store, settings, files))
     async with stores.open_store(settings) as store:
-        return await work(store, sources[0])
+        return await work(store, name)
 
 
 def _scheduler(scheduler: str | None, processes: int | None) -> str | None:
@@ -237,24 +243,6 @@ def _pace(pace: Pace | None, mode: Mode) -> str:
             cure="add --mode decide",
         )
     return (pace or Pace.RECORDED).value
-
-
-def _files(sources: Sequence[str]) -> tuple[Path, ...]:
-    """The sources as files; none when one history is named. Raises InputError for a mixture."""
-    there = tuple(Path(source) for source in sources if Path(source).exists())
-    if not there:
-        if len(sources) > 1:
-            raise InputError(
-                "one history is replayed at a time, and there are no such files",
-                place=", ".join(sources),
-            )
-        return ()
-    if len(there) < len(sources):
-        missing = next(source for source in sources if not Path(source).exists())
-        raise InputError("there is no such file", place=missing)
-    if there[0].is_dir() and "/" not in sources[0]:
-        console.note(f"{sources[0]} is read as the folder ./{sources[0]}, not as a history")
-    return there
 
 
 def _print(mode: Mode, report: Any, output: Output) -> int:

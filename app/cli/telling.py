@@ -86,7 +86,8 @@ def timeline(
     if about and subject:
         raise InputError("the object is named twice", place="--object", cure="name it once")
     about = about or [subject] if subject or about else []
-    source, place = AnswerSource(data), console.named_history(named, history)
+    place, until = moments.placed(named, history, until)
+    source = AnswerSource(data)
     wanted = {
         "namespace": namespace,
         "name": name,
@@ -172,7 +173,13 @@ def _tell_here(
     """Tell what the data folder knows, and go on where that is followed."""
     from app.bootstrap import stores
     from app.service import recorded_doubts
-    from app.service.timelines import TimelineReader, TimelineRequest, scope_of, shown
+    from app.service.timelines import (
+        TimelineReader,
+        TimelineRequest,
+        check_until,
+        scope_of,
+        shown,
+    )
 
     request = TimelineRequest(
         namespace=wanted["namespace"],
@@ -190,6 +197,8 @@ def _tell_here(
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
             scope = await scope_of(store.log, info, request)
+            if not telling.is_followed:
+                await check_until(store.log, info, request)
             page = source.settings.projector_batch_max
             reader = TimelineReader(store.log, info, scope, page_max=page)
             async with store.ports.wake_up.listen(info.id) as listener:

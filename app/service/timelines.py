@@ -7,7 +7,7 @@ import anyio.lowlevel
 
 from app.analysis.scope import Scope, Selector, no_kind
 from app.analysis.timeline_pages import DECISION
-from app.domain.errors import InputError
+from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.projection import Row
 from app.domain.objects import registry
@@ -41,6 +41,15 @@ class TimelineRequest:
     since: str = ""
     until: str = ""
     decisions: bool = False
+
+
+async def check_until(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> None:
+    """Raise InputError where what is to be read ends at a revision that there is not yet."""
+    if moments.is_revision(wanted.until):
+        try:
+            await moments.find_revision(log, info, wanted.until)
+        except RevisionTooLarge as problem:
+            raise InputError(problem.message, place="--until") from problem
 
 
 async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:

@@ -301,13 +301,33 @@ def test_sources_of_a_replay_are_files_or_one_history() -> None:
     assert (code, error) == (2, "redra: missing.log: there is no such file\n")
     code, _, error = redra("replay", "one", "two")
     assert code == 2
-    assert error.startswith("redra: one, two: one history is replayed at a time")
+    assert error.startswith("redra: one, two: one history is read at a time")
 
 
 def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None:
     code, _, error = redra("replay", "examples", data=tmp_path)
     assert code == 0
-    assert "examples is read as the folder ./examples, not as a history\n" in error
+    note = "examples is read as the folder ./examples, as there is no such history\n"
+    assert note in error
+    data = tmp_path / "data"
+    prepare(data)
+    assert note in redra("replay", "examples", data=data)[2]
+    assert redra("histories", "create", "examples", data=data)[0] == 0
+    preferred = "examples is read as the history; the folder of that name is ./examples\n"
+    out = tmp_path / "out"
+    for words in (
+        ("replay", "examples"),
+        ("verify", "examples"),
+        ("minimise", "examples", "--keep", "unschedulable", "-o", out),
+        ("export", "examples", "--as", "pytest", "-o", out),
+    ):
+        code, said, error = redra(*words, data=data)
+        assert error.startswith(preferred), words
+        if words[0] in ("replay", "verify"):
+            assert said.startswith("history examples")
+    for path in ("./examples", "examples/cluster"):
+        code, said, error = redra("replay", path, data=data)
+        assert (code, said.startswith("history replayed "), preferred in error) == (0, True, False)
 
 
 def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:

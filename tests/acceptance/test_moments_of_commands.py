@@ -227,3 +227,94 @@ def test_rehearsal_of_nothing_compares_nothing(data) -> None:
     assert code == 2
     assert "nothing could be compared" in out
     assert "nothing changes" not in out
+
+
+# {} is the history, and what follows means the same moment where it stands behind the history.
+BEHIND = {
+    "blast": ("blast --delete node/worker-1 --history {}", "--at"),
+    "capacity": ("capacity {}", "--at"),
+    "cel": ("cel true --history {}", "--at", "3"),
+    "export": ("export {} --force --as audit -o {out}", None),
+    "export bundle": ("export {} --force -o {out}", None),
+    "findings": ("findings {}", "--at"),
+    "fit": ("fit {}", "--at"),
+    "fork": ("fork {} --history made", "--at"),
+    "head": ("head {}", "--at"),
+    "histories copy": ("histories copy {} made", "--to"),
+    "kubeconfig": ("kubeconfig --server http://127.0.0.1:1 --history {}", "--at"),
+    "lint": ("lint --history {}", "--at"),
+    "log": ("log {}", "--until"),
+    "map": ("map --history {}", "--at"),
+    "rehearse": ("rehearse {} --to 1.37", "--at"),
+    "replay": ("replay {}", "--to"),
+    "replay decide": ("replay {} --mode decide", "--to"),
+    "report": ("report {} --force -o {out}", "--at"),
+    "scan": ("scan {}", "--at", "20"),
+    "timeline": ("timeline {}", "--until"),
+    "verify": ("verify {}", "--to"),
+    "verify live": ("verify {} --live", "--to"),
+    "watch-over": ("watch-over {}", "--until"),
+    "why": ("why node/worker-1 --history {}", "--at"),
+}
+WHOLE = {
+    "controllers": "controllers {}",
+    "histories delete": "histories delete {} --yes",
+    "histories rename": "histories rename {} made",
+    "rebuild": "rebuild {}",
+    "sql": "sql --history {} SELECT(1)",
+}
+"""Commands about histories as wholes."""
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", BEHIND)
+def test_moment_stands_behind_the_history_or_in_its_option(
+    data: Path, tmp_path: Path, name: str
+) -> None:
+    line, option, *early = BEHIND[name]
+    (moment,) = early or ["300"]
+    line = line.replace("{out}", str(tmp_path / "out"))
+    (data / "kubeconfig").write_text(
+        "clusters: [{name: redra, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "users: [{name: redra, user: {}}]\n"
+    )
+    behind = redra(*line.replace("{}", f"prod@{moment}").split(), data=data)
+    redra("histories", "delete", "made", "--yes", data=data)
+    assert behind[0] in (0, 1, 3), behind[2]
+    if option is not None:
+        alone = redra(*line.replace("{}", "prod").split(), option, moment, data=data)
+        redra("histories", "delete", "made", "--yes", data=data)
+        assert _without_seconds(behind) == _without_seconds(alone)
+    if name in ("verify live", "watch-over"):
+        # Without an end they go on.
+        return
+    whole = redra(*line.replace("{}", "prod").split(), data=data)
+    redra("histories", "delete", "made", "--yes", data=data)
+    assert _without_seconds(behind) != _without_seconds(whole)
+
+
+def _without_seconds(answer: tuple[int, str, str]) -> tuple[int, str, str]:
+    """An answer without how long the work took."""
+    code, out, error = answer
+    return code, re.sub(r"in \d+ s$", "", out.strip()), error
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", WHOLE)
+def test_moment_of_what_is_whole_is_refused_in_the_same_words(data: Path, name: str) -> None:
+    code, out, error = redra(*WHOLE[name].replace("{}", "prod@300").split(), data=data)
+    assert (code, out) == (2, "")
+    assert error == (
+        "redra: 'prod@300' names a moment, and this is about a history as a whole; leave out @300\n"
+    )
+
+
+@pytest.mark.database
+def test_bundle_of_a_moment_ends_there(data: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "part.zip"
+    assert redra("export", "prod@300", "-o", bundle, data=data)[0] == 0
+    code, out, error = redra("replay", bundle, "-o", "json")
+    assert code == 0, error
+    assert json.loads(out)["revision"] == 300
+    whole = redra("replay", "prod", "--to", "300", "-o", "json", data=data)[1]
+    assert json.loads(whole)["stateHashes"] == json.loads(out)["stateHashes"]

@@ -17,7 +17,13 @@ from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row
 from app.service import recorded_doubts
-from app.service.timelines import TimelineReader, TimelineRequest, scope_of, shown
+from app.service.timelines import (
+    TimelineReader,
+    TimelineRequest,
+    check_until,
+    scope_of,
+    shown,
+)
 
 _FOLLOW_SECONDS = 60.0
 """How long a follower waits for events at once."""
@@ -43,6 +49,8 @@ class EntriesApi:
         wanted = _wanted(inquiry)
         runtime = inquiry.runtime
         scope = await scope_of(runtime.log, runtime.info, wanted)
+        if not inquiry.request.flag("follow"):
+            await check_until(runtime.log, runtime.info, wanted)
         last = integer(inquiry.request, "last", 0)
         left_out = 0
         # The nearest names would tell others what there is.

@@ -6,6 +6,9 @@ from urllib.parse import quote
 
 from app.domain.errors import InputError, NotFound, Rejected
 
+NAMED_MAX = 3
+"""Histories that are all named to who has named one that is like none of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedQuery:
@@ -34,11 +37,23 @@ class ServedQuery:
 
 
 def no_history(name: str, names: list[str]) -> InputError:
-    """The refusal of a history that is not there, naming those there are."""
-    return InputError(
-        f"there is no history {name!r}",
-        cure=f"choose from {', '.join(names)}" if names else "import one, or start `redra up`",
-    )
+    """The refusal of a history that is not there, naming the nearest."""
+    history, mark, moment = name.partition("@")
+    if mark and history in names:
+        return InputError(
+            f"{name!r} names a moment, and this is about a history as a whole",
+            cure=f"leave out @{moment}",
+        )
+    from app.analysis import scope
+
+    cure = scope.nearest(history, names)
+    if not names:
+        cure = "import one, or start `redra up`"
+    elif not cure and len(names) <= NAMED_MAX:
+        cure = f"choose from {', '.join(names)}"
+    elif not cure:
+        cure = f"`redra histories` lists the {len(names)} that there are"
+    return InputError(f"there is no history {name!r}", cure=cure)
 
 
 def refusal(problem: Rejected, at: str) -> Exception:

@@ -98,8 +98,9 @@ class Server:
     def _meaning(self, problem: Rejected, query: ServedQuery) -> Exception:
         if isinstance(problem, NotFound) and problem.resource == "histories":
             names = [str(one["name"]) for one in self.histories()]
-            if query.history not in names:
-                return no_history(query.history, names)
+            for name in (query.history, query.parameters.get("with", "")):
+                if name and name not in names:
+                    return no_history(name, names)
         return refusal(problem, query.at)
 
 

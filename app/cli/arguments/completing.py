@@ -141,7 +141,9 @@ def _known(ctx: Any, plurals: Sequence[str], incomplete: str) -> Mapping[str, li
     settings, server = _source(ctx)
     words = ctx.params.get("words") or ()
     named = ctx.params.get("history") or ctx.params.get("named") or next(iter(words), "")
-    history = str(named) or (server.history if server is not None else "") or "default"
+    history = (
+        str(named).partition("@")[0] or (server.history if server is not None else "") or "default"
+    )
     known = known_names.read(settings.data).get(history, {})
     if server is None:
         return known

@@ -12,6 +12,8 @@ from app.domain.errors import InputError
 from app.domain.values import moments
 
 METAVAR = "MOMENT"
+HISTORY = "Name of the history, or HISTORY@MOMENT: as it was then."
+HISTORY_OR_DEFAULT = "Name of the history, or HISTORY@MOMENT [default: default]."
 FORMS = "42, 2026-01-02T03:04:05Z, 03:04:05, 10m"
 """Examples of moments: a revision, an instant, the last such time, so long before the end."""
 
@@ -36,6 +38,19 @@ def split(text: str, at: str = "") -> tuple[str, str]:
     if moment:
         check(moment)
     return name, moment or at
+
+
+def placed(argument: str, option: str, at: str = "") -> tuple[str, str]:
+    """History and moment that a command means; either may be empty.
+
+    The history stands as an argument or behind `--history`, the moment behind it, `HISTORY@MOMENT`,
+    or in an option of its own. Raises InputError for what is named twice, or means no moment.
+    """
+    if argument and option and argument != option:
+        raise InputError(
+            f"the history is named twice, {argument!r} and {option!r}", cure="name it once"
+        )
+    return split(argument or option, at)
 
 
 def check(text: str) -> None:

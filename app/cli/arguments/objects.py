@@ -23,7 +23,8 @@ _CURE = "write it as KIND/NAME, as in pod/web"
 WordsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[HISTORY] [KIND/NAME]", help="Name of the history; an object to see alone."
+        metavar="[HISTORY] [KIND/NAME]",
+        help="The history, or HISTORY@MOMENT; an object to see alone.",
     ),
 ]
 

@@ -8,6 +8,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
+from app.cli.connecting import sources as inputs
 from app.cli.console import ForceOption, Progress
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
@@ -109,7 +110,7 @@ def export(
     history: Annotated[
         str,
         typer.Argument(
-            metavar="HISTORY|FILE", help="A history; with --as also @MOMENT, or a recording."
+            metavar="HISTORY[@MOMENT]|FILE", help="A history; with --as also a recording."
         ),
     ],
     file: Annotated[
@@ -184,21 +185,23 @@ def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str
 def _bundle(history: str, file: Path, settings: "Settings", *, with_secrets: bool) -> None:
     from app.bootstrap import recordings, stores
 
+    name, moment = moments.split(history)
+
     async def run() -> int:
         async with stores.open_store(settings) as store:
             with Progress(f"exporting {history}") as progress:
                 return await recordings.export_history(
-                    store, settings, history, file, progress.to, with_secrets=with_secrets
+                    store, settings, name, moment, file, progress.to, with_secrets=with_secrets
                 )
 
     events = console.run(run)
-    console.say(f"{file}: {counts.of(events, 'event')} of history {history}")
+    console.say(f"{file}: {counts.of(events, 'event')} of history {name}")
 
 
 def _for_tools(history: str, file: Path, settings: "Settings", form: Form) -> None:
     from app.bootstrap import recordings, stores
 
-    name, _, moment = history.partition("@")
+    name, moment = moments.split(history)
     wanted = recordings.ToolForm(form.value)
 
     async def run() -> "JsonObject":
@@ -225,16 +228,16 @@ def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted")
     from app.bootstrap.minimising import sources
 
     garbage_collection.expect_large_heap()
-    is_file = Path(history).exists()
+    paths = inputs.files((history,), settings)
 
     async def read() -> "Source":
-        if is_file:
-            return await sources.read_files(settings, (Path(history),), None)
+        if paths:
+            return await sources.read_files(settings, paths, None)
         name, moment = moments.split(history)
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, None)
 
-    name = Path(history).stem if is_file else history.partition("@")[0]
+    name = Path(history).stem if paths else history.partition("@")[0]
     done = exporting.export(console.run(read), wanted, file, "redacted" if wanted.redact else name)
     console.say(
         f"{file}: {counts.of(done.inputs, 'write')} from outside, "

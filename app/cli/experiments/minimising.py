@@ -7,6 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments
+from app.cli.connecting import sources as inputs
 from app.cli.console import ForceOption, LongOutputOption, Output
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
@@ -91,11 +92,11 @@ def minimise(
     console.check_free(file, force=force)
     garbage_collection.expect_large_heap()
 
-    is_file = Path(source).exists()
+    paths = inputs.files((source,), settings)
 
     async def read() -> "Source":
-        if is_file:
-            return await sources.read_files(settings, (Path(source),), profile)
+        if paths:
+            return await sources.read_files(settings, paths, profile)
         name, moment = moments.split(source, at)
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, profile)

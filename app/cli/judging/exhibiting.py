@@ -122,7 +122,7 @@ def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
 
 
 def scan(
-    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
     history: Annotated[str, typer.Option(help="The same as an option.")] = "",
     at: Annotated[str, moments.option(help="The moment up to which the history counts.")] = "",
     data: DataOption = None,
@@ -135,7 +135,8 @@ def scan(
     """
     from app.bootstrap.gallery import exhibits
 
-    body = AnswerSource(data).ask("scan", history=console.named_history(named, history), at=at)
+    place, at = moments.placed(named, history, at)
+    body = AnswerSource(data).ask("scan", history=place, at=at)
     rows = [
         sighting | {"repair": incident.repair, "fixed": incident.fixed, "title": incident.title}
         for sighting in msgspec.json.decode(body)["items"]

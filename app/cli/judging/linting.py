@@ -71,6 +71,7 @@ def lint(
 
     if bool(sources) == bool(history):
         raise InputError("nothing, or too much, is named", cure="give SOURCE… or --history NAME")
+    history, at = moments.split(history, at)
     settings = process_settings.settings(data=data, profile=profile)
     if sources:
         report = linting.lint_files(settings, sources, ignore or [])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli import console
-from app.cli.arguments import objects
+from app.cli.arguments import moments, objects
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -76,7 +76,7 @@ def fit(
         raise InputError("-f, --class and --template cannot be combined", cure="give one of them")
     if count > 1 and not class_name:
         raise InputError("--count goes with --class", cure="name a class, or leave --count out")
-    place = console.named_history(named, history)
+    place, at = moments.placed(named, history, at)
 
     parameters = {"class": class_name, "template": template, "namespace": namespace}
     if count > 1:
@@ -111,7 +111,7 @@ def capacity(
     from app.analysis.capacity import text
     from app.analysis.capacity.answers import CapacityCourse
 
-    place = console.named_history(named, history)
+    place, at = moments.placed(named, history, at)
     source = AnswerSource(data)
     course = _course(source, place, at)
     missing = course["missing"] + 1

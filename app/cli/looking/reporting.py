@@ -28,7 +28,7 @@ def register(root: typer.Typer) -> None:
 
 
 def report(
-    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")] = "",
+    named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
     file: Annotated[
         Path | None,
         console.file_option(
@@ -56,7 +56,8 @@ def report(
 
     from app.adapters import whole_files
 
-    source, named = AnswerSource(data), console.named_history(named, history)
+    named, at = moments.placed(named, history, at)
+    source = AnswerSource(data)
     place = source.history(named)
     suffix = "html" if format is Format.HTML else "json"
     target = file or Path(f"{place}.{suffix}")

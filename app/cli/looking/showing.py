@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.analysis.findings.report import Finding, Findings
     from app.analysis.mapped import DeviceMap, MappedPool
 
-HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help="Name of the history.")]
+HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)]
 HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
 AtOption = Annotated[str, moments.option(help=moments.AT)]
 
@@ -56,7 +56,7 @@ def findings(
 
     from app.analysis.findings.report import Findings
 
-    place = console.named_history(named, history)
+    place, at = moments.placed(named, history, at)
     source = AnswerSource(data)
     answer, scanned = source.ask_both(("findings", "scan"), history=place, at=at)
     shown = msgspec.json.decode(answer, type=Findings)
@@ -80,7 +80,7 @@ def device_map(
             help="Just pools whose name holds this; node/NAME, pool/DRIVER/POOL, device/….",
         ),
     ] = None,
-    history: Annotated[str, typer.Option(help="Name of the history [default: default].")] = "",
+    history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     driver: Annotated[str, typer.Option(help="Just pools of this driver.")] = "",
     node: Annotated[str, typer.Option(help="Just pools of this node.")] = "",
     at: AtOption = "",
@@ -97,6 +97,7 @@ def device_map(
 
     from app.analysis.mapped import DeviceMap
 
+    history, at = moments.split(history, at)
     pool, driver, node = _shown_part(words or (), driver, node)
     source = AnswerSource(data)
 

@@ -17,7 +17,7 @@ def register(root: typer.Typer) -> None:
 
 
 def serve_replay(
-    history: Annotated[str, typer.Argument(help="Name of the history to play.")],
+    history: Annotated[str, typer.Argument(help=moments.HISTORY)],
     speed: Annotated[
         str,
         typer.Option(help="1x, 10x, any number, max, or step to stand still until a key or order."),
@@ -55,6 +55,7 @@ def serve_replay(
     from app.bootstrap.pacing.wanted import ReplayWanted
     from app.service.pacing import pace, stage
 
+    history, end = moments.split(history, end)
     wanted = ReplayWanted(
         history=history,
         speed=pace.parse_speed(speed),

@@ -20,7 +20,7 @@ def register(root: typer.Typer) -> None:
 
 
 def watch_over(
-    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    history: Annotated[str, typer.Argument(help=moments.HISTORY)],
     until: Annotated[
         str,
         moments.option("--until", "--to", help="Where to end [default: goes on until stopped]."),
@@ -43,6 +43,7 @@ def watch_over(
     from app.bootstrap.pacing import overseeing
 
     settings = process_settings.settings(data=data)
+    history, until = moments.split(history, until)
 
     def tell(observations: Sequence["Observation"]) -> None:
         for each in observations:

@@ -1,0 +1,56 @@
+"""Sources that are a history or files, for every command that takes both.
+
+A history is preferred: `prod` is the history of that name where there is one, `./prod` the folder.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.cli import console
+from app.domain.errors import InputError, LogError
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+
+def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
+    """The sources as files; none when one history is named. Raises InputError for a mixture."""
+    there = tuple(Path(source) for source in sources if Path(source).exists())
+    if not there:
+        if len(sources) > 1:
+            raise InputError(
+                "one history is read at a time, and there are no such files",
+                place=", ".join(sources),
+            )
+        return ()
+    if len(there) < len(sources):
+        missing = next(source for source in sources if not Path(source).exists())
+        raise InputError("there is no such file", place=missing)
+    if len(sources) > 1 or "/" in sources[0]:
+        return there
+    (name,) = sources
+    noun = "folder" if there[0].is_dir() else "file"
+    if _is_history(name.partition("@")[0], settings):
+        console.note(f"{name} is read as the history; the {noun} of that name is ./{name}")
+        return ()
+    if there[0].is_dir():
+        console.note(f"{name} is read as the folder ./{name}, as there is no such history")
+    return there
+
+
+def _is_history(name: str, settings: "Settings") -> bool:
+    """Whether there is a history of that name, as far as the data can be asked."""
+    from app.bootstrap import stores
+
+    if not settings.database_url and not (settings.data / "postgres").exists():
+        return False
+
+    async def find() -> bool:
+        async with stores.open_store(settings) as store:
+            return await store.log.find_history(name) is not None
+
+    with suppress(InputError, LogError):
+        return console.run(find)
+    return False
