@@ -16,7 +16,7 @@ from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
 
@@ -150,7 +150,8 @@ def log(
 ) -> None:
     """Print the events of a history as JSON lines: all of them, or those of one object.
 
-    With an object, events are those that created, changed and deleted it; -n is its namespace.
+    With an object, events are those that created, changed and deleted it; -n is its namespace. A
+    name that does not occur is refused, with the nearest.
     """
     named, about = objects.after_history(words or ())
     name, until = moments.placed(named, history, until)
@@ -159,25 +160,55 @@ def log(
     source = AnswerSource(data)
     wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace)
     page = LogPart(after=after, until=until, limit=limit, is_followed=follow)
-    lines = source.lines(
-        "events",
-        history=name,
-        at=until,
-        parameters={
-            "form": "bundle",
-            "after": after,
-            "limit": str(limit) if limit and wanted.takes_all else "",
-            **({"follow": "true"} if follow else {}),
-        },
-    )
+    printed = _print_served(source, name, page, wanted)
+    if printed is None:
+        printed = _print_stored(source, source.history(name), page, wanted)
+    if not printed and not wanted.takes_all and not follow:
+        # A name that occurs, though not in the part that is wanted, has an empty answer.
+        wanted.check_known(_keys(source, name))
+
+
+def _print_served(
+    source: AnswerSource, name: str, page: "LogPart", wanted: objects.ObjectFilter
+) -> int | None:
+    """Print the events that a server has; how many, None where none is asked."""
+    parameters = {
+        "form": "bundle",
+        "after": page.after,
+        "limit": str(page.limit) if page.limit and wanted.takes_all else "",
+        **({"follow": "true"} if page.is_followed else {}),
+    }
+    lines = source.lines("events", history=name, at=page.until, parameters=parameters)
     if lines is None:
-        _print_log(source, source.history(name), page, wanted)
-        return
+        return None
+    printed = 0
     shown = (line for line in lines if wanted.takes_all or wanted.takes(_key_of(line)))
-    for line in islice(shown, limit or None):
+    for line in islice(shown, page.limit or None):
         console.say_encoded(line)
-        if follow:
+        printed += 1
+        if page.is_followed:
             console.flush()
+    return printed
+
+
+def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
+    """Every object that occurs in a log."""
+    lines = source.lines("events", history=name, parameters={"form": "bundle"})
+    if lines is not None:
+        return {_key_of(line) for line in lines}
+    from app.bootstrap import stores
+
+    async def read() -> set[ObjectKey]:
+        keys: set[ObjectKey] = set()
+        async with stores.open_store(source.settings) as store:
+            info = await stores.find_history(store, source.history(name))
+            position = Revision(0)
+            while page := await store.log.read(info.id, after=position, limit=_PAGE):
+                keys |= {event.key for event in page}
+                position = page[-1].revision
+        return keys
+
+    return console.run(read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,13 +230,13 @@ def _key_of(line: bytes) -> ObjectKey:
     return ObjectKey(*(payload[part] for part in ("group", "resource", "namespace", "name")))
 
 
-def _print_log(
+def _print_stored(
     source: AnswerSource, name: str, page: LogPart, wanted: objects.ObjectFilter
-) -> None:
-    """Print the events that the data folder has."""
+) -> int:
+    """Print the events that the data folder has; returns how many."""
     from app.bootstrap import stores
 
-    async def read() -> None:
+    async def read() -> int:
         printed = 0
 
         def show(events: list[Event]) -> bool:
@@ -233,11 +264,11 @@ def _print_log(
                     if events:
                         position = events[-1].revision
                         if not show(events):
-                            return
+                            return printed
                     elif not page.is_followed:
-                        return
+                        return printed
                     else:
                         console.flush()
                         await listener.wait(source.settings.poll_seconds)
 
-    console.run(read)
+    return console.run(read)

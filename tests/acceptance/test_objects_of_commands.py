@@ -229,3 +229,29 @@ def test_questions_in_sql_may_be_of_one_history(data: Path) -> None:
         assert (code, "there is no history 'nowhere'" in error) == (2, True)
     finally:
         redra("histories", "delete", "other", "--yes", data=data)
+
+
+@pytest.mark.database
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pod/n-33", "-n", "taints"), "pod 'n-33' does not occur in the history; do you mean n-3"),
+        (("pod/n-3", "-n", "default"), "in namespace default; there is one in namespace taints"),
+        (("-n", "taint"), "namespace 'taint' does not occur in the history; do you mean taints"),
+        (("node/worker-9",), "node 'worker-9' does not occur in the history; do you mean worker-"),
+        (("pood/n-3",), "there is no kind 'pood'; do you mean pod or pods"),
+        (("node/worker-9", "--after", "300"), "do you mean worker-"),
+    ],
+)
+def test_log_of_what_does_not_occur_is_refused_with_the_nearest(
+    data: Path, words: tuple[str, ...], said: str
+) -> None:
+    code, out, error = redra("log", "prod", *words, data=data)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert said in error
+
+
+@pytest.mark.database
+def test_log_of_a_part_without_the_object_is_empty(data: Path) -> None:
+    for words in (("node/worker-1", "--until", "1"), ("pod/n-3", "-n", "taints", "--after", "532")):
+        assert redra("log", "prod", *words, data=data) == (0, "", "")

@@ -6,7 +6,7 @@ case, with its group or without.
 Which kinds there are knows whoever reads the history.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,11 +38,13 @@ class ObjectFilter:
     def __init__(self, text: str, namespace: str) -> None:
         self._namespace = namespace
         self._name = ""
+        self._word = ""
         self._kinds: set[tuple[str, str]] = set()
         if text:
             from app.domain.objects import registry
 
             kind, _, name = text.partition("/")
+            self._word = kind
             front, slash, rest = name.partition("/")
             self._name = rest if slash else name
             self._namespace = front if slash else namespace
@@ -60,10 +62,47 @@ class ObjectFilter:
         """Whether an object is wanted; one of the cluster that is named is so in any namespace."""
         is_placed = self._namespace in ("", key.namespace)
         return (
-            (not self._kinds or (key.group, key.resource) in self._kinds)
+            (not self._kinds or self._is_of_kind(key))
             and (is_placed or bool(self._kinds and not key.namespace))
             and self._name in ("", key.name)
         )
+
+    def check_known(self, keys: "Collection[ObjectKey]") -> None:
+        """Raise InputError where a whole history has none of these objects, with the nearest."""
+        if any(map(self.takes, keys)):
+            return
+        from app.analysis import scope
+        from app.domain.objects import registry
+
+        of_kind = [key for key in keys if not self._kinds or self._is_of_kind(key)]
+        if self._word and not of_kind and not registry.spoken(self._word):
+            raise scope.no_kind(self._word)
+        places = {key.namespace for key in keys if key.namespace}
+        if self._namespace and self._namespace not in places:
+            raise _unknown("namespace", self._namespace, sorted(places))
+        if not self._name:
+            # The namespace is known, and has nothing of this kind.
+            return
+        elsewhere = sorted({key.namespace for key in of_kind if key.name == self._name})
+        if elsewhere:
+            raise InputError(
+                f"{self._word} {self._name!r} does not occur in namespace {self._namespace}",
+                cure=f"there is one in namespace {' and '.join(elsewhere)}",
+            )
+        raise _unknown(self._word, self._name, sorted({key.name for key in of_kind}))
+
+    def _is_of_kind(self, key: "ObjectKey") -> bool:
+        return (key.group, key.resource) in self._kinds
+
+
+def _unknown(noun: str, name: str, known: Sequence[str]) -> InputError:
+    """The refusal of a name that does not occur, with those that are like it."""
+    from app.analysis import scope
+
+    return InputError(
+        f"{noun} {name!r} does not occur in the history",
+        cure=scope.nearest(name, known) or "leave it out to see all",
+    )
 
 
 def names(texts: Sequence[str], kind: str) -> list[str]:
