@@ -151,6 +151,28 @@ def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
     assert of_other == (0, "no pool fits\n", "")
 
 
+@pytest.mark.database
+def test_map_takes_history_and_pool_as_other_commands_do(data: Path) -> None:
+    whole = redra("map", "--history", "maintenance", data=data)
+    assert whole[0] == 0
+    early = redra("map", "--history", "maintenance", "--at", "20", data=data)
+    pool = redra("map", "worker-1", "--history", "maintenance", data=data)
+    assert len({whole, early, pool}) == 3
+    assert redra("map", "maintenance", data=data) == whole
+    assert redra("map", "maintenance@20", data=data) == early
+    for words in (
+        ("maintenance", "worker-1"),
+        ("gpu.example.com/worker-1", "--history", "maintenance"),
+        ("maintenance", "gpu.example.com/worker-1"),
+        ("maintenance", "pool/gpu.example.com/worker-1"),
+        ("maintenance", "pool", "gpu.example.com/worker-1"),
+    ):
+        assert redra("map", *words, data=data) == pool, words
+    code, out, error = redra("map", "maintenence", data=data)
+    assert (code, out) == (2, "")
+    assert error == "redra: there is no history 'maintenence'; do you mean maintenance?\n"
+
+
 @pytest.mark.parametrize(
     ("kind", "is_certain", "severity"),
     [("defect", True, "error"), ("trap", True, "warning"), ("defect", False, "notice")],

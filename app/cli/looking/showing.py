@@ -76,8 +76,8 @@ def device_map(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[POOL|KIND/NAME]",
-            help="Just pools whose name holds this; node/NAME, pool/DRIVER/POOL, device/….",
+            metavar="[HISTORY] [POOL|KIND/NAME]",
+            help="The history; just pools whose name holds this, DRIVER/POOL, node/NAME, device/….",
         ),
     ] = None,
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
@@ -97,19 +97,37 @@ def device_map(
 
     from app.analysis.mapped import DeviceMap
 
+    history, shown_words = _after_history(words or (), history)
     history, at = moments.split(history, at)
-    pool, driver, node = _shown_part(words or (), driver, node)
+    pool, driver, node = _shown_part(shown_words, driver, node)
     source = AnswerSource(data)
 
-    def ask(**wanted: str) -> bytes:
-        return source.ask("map", history=history, at=at, parameters=wanted)
+    def ask(place: str = history, **wanted: str) -> bytes:
+        return source.ask("map", history=place, at=at, parameters=wanted)
 
-    answer = ask(driver=driver, pool=pool, node=node)
+    def of_history(place: str) -> bytes | None:
+        """The map where the one word is the history, as in other commands."""
+        if history or len(shown_words) != 1 or "/" in place:
+            return None
+        return ask(place, driver=driver, node=node)
+
+    try:
+        answer = ask(driver=driver, pool=pool, node=node)
+    except InputError:
+        # There is no default history, say.
+        if not pool or (whole := of_history(pool)) is None:
+            raise
+        answer, pool = whole, ""
     shown = msgspec.json.decode(answer, type=DeviceMap)
-    if pool and not shown.pools:
-        is_elsewhere = bool((driver or node) and _pools_of(ask(pool=pool)))
-        if not is_elsewhere:
-            _refuse_pool(pool, shown.revision, _pools_of(ask()))
+    if pool and not shown.pools and not ((driver or node) and _pools_of(ask(pool=pool))):
+        cure = ""
+        try:
+            whole_map = of_history(pool)
+        except InputError as problem:
+            whole_map, cure = None, problem.cure
+        if whole_map is None:
+            _refuse_pool(pool, shown.revision, _pools_of(ask()), cure)
+        answer, shown = whole_map, msgspec.json.decode(whole_map, type=DeviceMap)
     if output is Output.JSON:
         console.say_json(msgspec.json.decode(answer))
         return
@@ -117,22 +135,39 @@ def device_map(
         console.say(line)
 
 
+_NODES = ("no", "node", "nodes")
+_POOLS = ("pool", "pools")
+_DEVICES = ("dev", "device", "devices")
+
+
+def _after_history(words: Sequence[str], history: str) -> tuple[str, list[str]]:
+    """The history and the part of `[HISTORY] [POOL|KIND/NAME]`.
+
+    One word is a pool before it is a history, unless a moment stands behind it.
+    """
+    first, *rest = words or [""]
+    is_kind = first.lower() in (*_NODES, *_POOLS, *_DEVICES)
+    is_first = bool(rest) and not is_kind and "/" not in first
+    if is_first or (len(words) == 1 and "@" in first and "/" not in first):
+        return moments.placed(first, history)[0] if "@" not in first else first, rest
+    return history, [*words]
+
+
 def _shown_part(words: Sequence[str], driver: str, node: str) -> tuple[str, str, str]:
     """Pool, driver and node that are meant. Raises InputError for what is no part of a map."""
     if not words or (len(words) == 1 and "/" not in words[0]):
         return "".join(words), driver, node
     kind, _, name = objects.joined(words).partition("/")
-    match kind.lower():
-        case "no" | "node" | "nodes":
-            return "", driver, name
-        case "pool" | "pools" | "device" | "devices" | "dev":
-            first, slash, rest = name.partition("/")
-            pool = rest.rpartition("/")[0] if kind.lower().startswith("dev") else rest
-            return pool if slash and pool else name, first if slash and pool else driver, node
-        case _:
-            raise InputError(
-                f"a map has no {kind}", cure=f"redra why {kind}/{name} tells what it has"
-            )
+    if kind.lower() in _NODES:
+        return "", driver, name
+    if kind.lower() in (*_POOLS, *_DEVICES):
+        first, slash, rest = name.partition("/")
+        pool = rest.rpartition("/")[0] if kind.lower() in _DEVICES else rest
+        return pool if slash and pool else name, first if slash and pool else driver, node
+    if "." in kind and len(words) == 1:
+        # The name of a pool with its driver, as maps and devices have it.
+        return name, kind, node
+    raise InputError(f"a map has no {kind}", cure=f"redra why {kind}/{name} tells what it has")
 
 
 def _pools_of(answer: bytes) -> set[str]:
@@ -144,13 +179,16 @@ def _pools_of(answer: bytes) -> set[str]:
     return {one.pool for one in msgspec.json.decode(answer, type=DeviceMap).pools}
 
 
-def _refuse_pool(pool: str, revision: int, known: set[str]) -> NoReturn:
-    """Raise InputError for a pool that nobody has published, with the nearest."""
+def _refuse_pool(pool: str, revision: int, known: set[str], history_cure: str) -> NoReturn:
+    """Raise InputError for a pool that nobody has published, with the nearest, or histories."""
     from app.analysis import scope
 
+    nearest = scope.nearest(pool, sorted(known))
+    if not nearest and history_cure.startswith("do you mean"):
+        raise InputError(f"there is no pool and no history {pool!r}", cure=history_cure)
     raise InputError(
         f"there is no pool {pool!r} at revision {revision}",
-        cure=scope.nearest(pool, sorted(known)) or "leave it out to see all",
+        cure=nearest or "leave it out to see all",
     )
 
 
