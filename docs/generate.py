@@ -10,6 +10,7 @@ from app.adapters.history import catalogue
 from app.analysis import profiles
 from app.analysis.lint.linting import FAMILIES as LINT_FAMILIES
 from app.analysis.metrics import FAMILIES
+from app.cli import exit_codes
 from app.cli.application import root
 from app.domain.objects.profile import FIXED
 from app.settings import Settings
@@ -54,6 +55,35 @@ def commands_page() -> str:
         context = typer.Context(command, info_name=name, terminal_width=98)
         lines += [f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
     return "\n".join(lines)
+
+
+def exit_codes_page() -> str:
+    """Every exit code, and when each command that judges ends with 1."""
+    lines = [
+        "# Exit codes",
+        "",
+        "Every command ends with one of these, also when its reader stops early (`| head -1`).",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+    ]
+    lines += [f"| {code} | {text} |" for code, text in exit_codes.table()]
+    lines += [
+        "",
+        "A script that asks a question tells the answers apart by 0, 1 and 3; 2 and 4 are none.",
+        "A process that Ctrl-C reaches while it loads ends by the signal itself, which shells",
+        "show as 130 too.",
+        "",
+        "## Commands that judge",
+        "",
+        "These end with 1 when",
+        "",
+        "| command | |",
+        "|---|---|",
+    ]
+    lines += [f"| `redra {name}` | {text} |" for name, text in exit_codes.NEGATIVE.items()]
+    lines += ["", "No other command ends with 1."]
+    return "\n".join(lines) + "\n"
 
 
 def views_page() -> str:
@@ -230,6 +260,7 @@ def pages() -> dict[str, str]:
     return {
         "settings.md": settings_page(),
         "commands.md": commands_page(),
+        "exit-codes.md": exit_codes_page(),
         "views.md": views_page(),
         "metrics.md": metrics_page(),
         "profiles.md": profiles_page(),

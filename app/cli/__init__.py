@@ -3,14 +3,11 @@
 Belongs here: arguments, texts, tables, exit codes. Does not belong here: logic. Heavy imports
 happen inside the commands, so that `redra --help` is quick. Nobody imports this package.
 
-Exit codes: 0 done and as expected; 1 done, and the answer is no (a difference, a violation, a
-refusal by the server), or the work failed; 2 the input cannot be used.
+What the exit codes mean stands in `exit_codes.py`.
 """
 
+import signal
 import sys
-
-from app.cli import console
-from app.cli.application import application
 
 
 def kubectl_plugin() -> None:
@@ -18,6 +15,7 @@ def kubectl_plugin() -> None:
 
     The data folder is the one whose kubeconfig kubectl uses, unless REDRA_DATA names another.
     """
+    _end_silently_on_interrupts()
     from app import settings
 
     settings.follow_kubeconfig()
@@ -26,8 +24,30 @@ def kubectl_plugin() -> None:
 
 def main() -> None:
     """The console script `redra`."""
+    _end_silently_on_interrupts()
+    from app.cli import console
+    from app.cli.application import application
+    from app.cli.exit_codes import ExitCode
+
     console.prepare()
-    sys.exit(application(sys.argv[1:]))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code = application(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    except Exception:
+        # Python itself would end with 1, which says that the answer is no.
+        sys.excepthook(*sys.exc_info())
+        code = ExitCode.DEFECT
+    _end_silently_on_interrupts()
+    sys.exit(code)
+
+
+def _end_silently_on_interrupts() -> None:
+    """Let Ctrl-C end the process at once, and without a word, while it loads and when it ends."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 __all__ = ["kubectl_plugin", "main"]

@@ -11,9 +11,10 @@ from typing import IO, Annotated, Any
 import msgspec
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
 from app.cli.console import Output, Progress
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -101,7 +102,7 @@ def allocate(
     _each_line(scenarios, results, answer)
     if broken:
         console.complain(f"{counts.of(broken, 'finding')} that no known quirk explains")
-        raise typer.Exit(1)
+        exit_codes.conclude(ExitCode.NO)
 
 
 def cel(
@@ -147,8 +148,10 @@ def cel(
         program = language.compile_expression(expression, environment=language.STORED)
     except language.CompileError as problem:
         console.complain(str(problem))
-        raise typer.Exit(1) from problem
+        exit_codes.conclude(ExitCode.NO)
+        return
     rows = [_trace_row(program, name, device, judge) for name, device in devices]
+    _end_disagreeing(judge)
     if output == Output.JSON:
         console.say_json({"maxCost": program.max_cost, "devices": rows})
     else:
@@ -159,7 +162,6 @@ def cel(
             columns.append("second opinion")
             keys.append("secondOpinion")
         console.table(columns, [tuple(row.get(key) for key in keys) for row in rows])
-    _end_disagreeing(judge)
 
 
 class _Judge:
@@ -186,10 +188,10 @@ class _Judge:
 
 
 def _end_disagreeing(judge: _Judge | None) -> None:
-    """Raises typer.Exit when a second opinion disagreed."""
+    """Say that a second opinion disagreed, where one did."""
     if judge is not None and judge.disagreed:
         console.complain(f"{judge.disagreed} answers with which cel-python disagrees")
-        raise typer.Exit(3)
+        exit_codes.conclude(ExitCode.IN_PART)
 
 
 def _cel_case(case: dict[str, Any], judge: _Judge | None) -> dict[str, Any]:

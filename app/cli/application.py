@@ -17,6 +17,7 @@ from app.cli import (
     controlling,
     demonstrating,
     diffing,
+    exit_codes,
     explaining,
     fleet,
     forking,
@@ -32,11 +33,12 @@ from app.cli import (
 )
 from app.cli.arguments import completing
 from app.cli.connecting import paging
+from app.cli.exit_codes import ExitCode
 from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import exhibiting, linting
 from app.cli.looking import fitting, reporting, showing
 from app.cli.pacing import playing, watching
-from app.domain.errors import InputError, LogError, Rejected, ServerUnreachable
+from app.domain.errors import RedraError
 
 
 def _say_version(is_wanted: bool) -> None:
@@ -212,6 +214,7 @@ for _module in (
 def application(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
     console.forget_form()
+    exit_codes.begin()
     with paging.paged(arguments):
         code = _run(arguments)
         try:
@@ -219,6 +222,9 @@ def application(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
         except BrokenPipeError:
             console.silence()
+        except OSError as problem:
+            console.silence()
+            code = _report(console.Unwritten(problem))
     return code
 
 
@@ -226,11 +232,14 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         root(args=list(arguments), prog_name="redra")
     except SystemExit as done:
+        # Typer has met these and ends with 1.
         if isinstance(done.__context__, BrokenPipeError):
-            # Typer has met it and ends with 1.
             return _end_broken()
-        return done.code if isinstance(done.code, int) else 1
-    except (InputError, LogError, Rejected, ServerUnreachable) as problem:
+        if isinstance(done.__context__, typer.Abort):
+            return ExitCode.INTERRUPTED
+        code = done.code if isinstance(done.code, int) else ExitCode.UNUSABLE
+        return code or exit_codes.concluded()
+    except RedraError as problem:
         return _report(problem)
     except BaseExceptionGroup as group:
         known = _first_known(group)
@@ -240,22 +249,22 @@ def _run(arguments: Sequence[str]) -> int:
             return _end_broken()
         return _report(known)
     except KeyboardInterrupt:
-        return 130
-    return 0
+        return ExitCode.INTERRUPTED
+    return exit_codes.concluded()
 
 
 def _end_broken() -> int:
-    """The exit code after a broken pipe: 0 where the reader of our output has what it wants."""
+    """The exit code after a broken pipe: the command's own where its reader has what it wants."""
     if not console.is_unread():
         console.complain("a connection broke while it was written to")
-        return 1
+        return ExitCode.NO_ANSWER
     console.silence()
-    return 0
+    return exit_codes.concluded()
 
 
 def _report(problem: BaseException) -> int:
     console.complain(str(problem))
-    return 2 if isinstance(problem, InputError) else 1
+    return exit_codes.of(problem)
 
 
 def _first_known(group: BaseExceptionGroup) -> BaseException | None:
@@ -264,6 +273,6 @@ def _first_known(group: BaseExceptionGroup) -> BaseException | None:
             known = _first_known(problem)
             if known is not None:
                 return known
-        elif isinstance(problem, (InputError, LogError, Rejected, BrokenPipeError)):
+        elif isinstance(problem, (RedraError, BrokenPipeError)):
             return problem
     return None

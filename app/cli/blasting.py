@@ -7,6 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -74,8 +75,9 @@ def blast(
     except Rejected as problem:
         raise InputError(problem.message) from problem
     radius = msgspec.json.decode(answer, type=BlastRadius)
-    if output is Output.JSON:
-        console.say_json(radius)
-        return
-    for line in text.lines(radius, source.settings.blast_examples_max):
-        console.say(line)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(radius)
+            return
+        for line in text.lines(radius, source.settings.blast_examples_max):
+            console.say(line)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TextIO, TypeVar
 import msgspec
 import typer
 
-from app.domain.errors import InputError
+from app.domain.errors import InputError, RedraError
 
 
 class Output(StrEnum):
@@ -116,7 +116,25 @@ def visible(text: str) -> str:
 def say(text: str = "", style: str = "") -> None:
     """One line of the answer, its control characters spelt out; `style` is one of terminals."""
     line = visible(text)
-    sys.stdout.write((styled(line, style) if style else line) + "\n")
+    _put((styled(line, style) if style else line) + "\n")
+
+
+class Unwritten(RedraError):
+    """Standard output takes no more, as on a full disk."""
+
+    def __init__(self, problem: OSError) -> None:
+        super().__init__(f"the answer cannot be written: {problem.strerror}")
+
+
+def _put(text: str) -> None:
+    """Write a part of the answer. Raises BrokenPipeError, Unwritten."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        silence()
+        raise Unwritten(problem) from problem
 
 
 def flush() -> None:
@@ -165,7 +183,7 @@ def _say_otherwise(text: bytes, mark: str = "") -> bool:
 def say_encoded(document: bytes) -> None:
     """A JSON document as it is; controls that JSON allows in strings are escaped as JSON has it."""
     text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", document.decode())
-    sys.stdout.write(text + "\n")
+    _put(text + "\n")
 
 
 def note(text: str) -> None:

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from app.bootstrap import child_processes
-from app.cli import console
+from app.cli import console, exit_codes
+from app.cli.exit_codes import ExitCode
 from app.domain.errors import InputError
 from app.domain.values import condition_types
 from app.domain.values.fields import core, meta
@@ -91,7 +92,8 @@ def demo(
             _run(Path(folder), examples)
     except DemoFailed as failure:
         console.complain(f"the demo failed: {failure}")
-        raise typer.Exit(1) from failure
+        exit_codes.conclude(ExitCode.NO)
+        return
     console.say(f"\nAll steps agree ({time.monotonic() - started:.0f} s).")
 
 

@@ -7,11 +7,13 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption, Progress
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
@@ -94,15 +96,18 @@ def diff(
         body = _again(data, (a, at), (by, within), changes, as_page=is_text)
     else:
         body = _compared(source, (a, b, at), (by, within), as_page=is_text)
-    if is_text:
-        from app.analysis.explain import pages
+    from app.analysis.explain import pages
 
-        for line in pages.of_json(body, console.width(), lines_max=pages.COMPARED_LINES_MAX):
-            console.say(line)
-    else:
-        console.say_json(body)
+    if is_text:
+        pages.check_json(body)
     if body["outcome"] != "same":
-        raise typer.Exit(1)
+        exit_codes.conclude(ExitCode.NO)
+    with reading.rendering():
+        if is_text:
+            for line in pages.of_json(body, console.width(), lines_max=pages.COMPARED_LINES_MAX):
+                console.say(line)
+        else:
+            console.say_json(body)
 
 
 def _compared(

@@ -7,6 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -57,11 +58,13 @@ def why(
     history, at = moments.split(history, at)
     body = AnswerSource(data).ask("why", history=history, at=at, parameters=parameters)
     answer = msgspec.json.decode(body)
-    if output is Output.JSON:
-        console.say_json(answer)
-        return
-    for number, line in enumerate(page(*parts(answer), console.width())):
-        console.say(line, console.HEAD if number == 0 else "")
+    shown = parts(answer)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(answer)
+            return
+        for number, line in enumerate(page(*shown, console.width())):
+            console.say(line, console.HEAD if number == 0 else "")
 
 
 def parts(answer: JsonObject) -> "tuple[str, tuple[Doubt, ...], tuple[Reason, ...]]":

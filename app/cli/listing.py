@@ -11,6 +11,7 @@ import typer
 from app.cli import console, managing
 from app.cli.arguments import moments, objects
 from app.cli.arguments.objects import WordsArgument
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
@@ -61,13 +62,14 @@ def histories(
         return
     source = AnswerSource(data)
     rows = source.answer(_rows_of_server, lambda: _rows(source))
-    if output is Output.JSON:
-        console.say_json(rows)
-        return
-    titles = ["name", "revision", "time", "profile", *(["head"] if console.is_wide() else [])]
-    if any(row["broken"] for row in rows):
-        titles.append("broken")
-    console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(rows)
+            return
+        titles = ["name", "revision", "time", "profile", *(["head"] if console.is_wide() else [])]
+        if any(row["broken"] for row in rows):
+            titles.append("broken")
+        console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
 
 
 def _rows_of_server(server: "Server") -> list[dict[str, object]]:
@@ -184,10 +186,11 @@ def _print_served(
     printed = 0
     shown = (line for line in lines if wanted.takes_all or wanted.takes(_key_of(line)))
     for line in islice(shown, page.limit or None):
-        console.say_encoded(line)
-        printed += 1
-        if page.is_followed:
-            console.flush()
+        with reading.rendering():
+            console.say_encoded(line)
+            printed += 1
+            if page.is_followed:
+                console.flush()
     return printed
 
 

@@ -8,6 +8,7 @@ import typer
 
 from app.cli import console, replaying
 from app.cli.arguments import moments
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import ForceOption, Output, OutputOption
@@ -67,7 +68,8 @@ def head(
     name, moment = moments.placed(named, history, to)
     signed = _signed(source, name, moment)
     if file is None:
-        console.say_json(signed.to_json())
+        with reading.rendering():
+            console.say_json(signed.to_json())
         return
     try:
         whole_files.write(file, signed.covered_and_signed())

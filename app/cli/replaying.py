@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
 from app.cli.connecting import sources as inputs
 from app.cli.console import Output, OutputOption, Progress
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -20,16 +21,15 @@ SHOWN_MAX = 10
 """Differences and violations that are printed; all are counted."""
 
 STATUSES = {
-    "verified": 0,
-    "verified in part": 3,
-    "failed": 1,
-    "agrees": 0,
-    "agrees apart from proved classes": 3,
-    "agrees in part": 3,
-    "unexplained differences": 1,
+    "verified": ExitCode.DONE,
+    "verified in part": ExitCode.IN_PART,
+    "failed": ExitCode.NO,
+    "agrees": ExitCode.DONE,
+    "agrees apart from proved classes": ExitCode.IN_PART,
+    "agrees in part": ExitCode.IN_PART,
+    "unexplained differences": ExitCode.NO,
 }
-"""Exit statuses by the outcome of a verification, and of a decide replay; 2 is that of a wrong
-command line."""
+"""Exit codes by the outcome of a verification, and of a decide replay."""
 
 
 class Mode(StrEnum):
@@ -186,9 +186,7 @@ def replay(
                     )
 
         report = console.run(lambda: _with_history(work, settings, name, files))
-    status = _print(mode, report, output)
-    if status:
-        raise typer.Exit(status)
+    _print(mode, report, output)
 
 
 async def _with_history(
@@ -245,19 +243,18 @@ def _pace(pace: Pace | None, mode: Mode) -> str:
     return (pace or Pace.RECORDED).value
 
 
-def _print(mode: Mode, report: Any, output: Output) -> int:
-    """Print a report; the exit status that it means."""
+def _print(mode: Mode, report: Any, output: Output) -> None:
+    """Print a report, and conclude what it means."""
     tree = report.to_json()
+    if mode is not Mode.FOLD:
+        exit_codes.conclude(STATUSES[tree["outcome"]])
     match mode:
         case Mode.FOLD:
             _print_fold(tree, output)
-            return 0
         case Mode.VERIFY:
             _print_verify(tree, output)
-            return STATUSES[tree["outcome"]]
         case Mode.DECIDE:
             _print_decide(tree, output)
-            return STATUSES[tree["outcome"]]
 
 
 def _print_fold(report: Mapping[str, Any], output: Output) -> None:

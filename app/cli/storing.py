@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from app.cli import console, managing
+from app.cli import console, exit_codes, managing
 from app.cli.console import Output, OutputOption, Progress
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 
 NAMES_MAX = 10
@@ -70,6 +71,8 @@ def rebuild(
                 return await recordings.rebuild(store, settings, history, progress.to)
 
     rows = console.run(run)
+    if not all(row["same"] for row in rows):
+        exit_codes.conclude(ExitCode.NO)
     if output is Output.JSON:
         console.say_json(rows)
     else:
@@ -87,8 +90,6 @@ def rebuild(
                 for row in rows
             ],
         )
-    if not all(row["same"] for row in rows):
-        raise typer.Exit(1)
 
 
 def _short(state_hash: object) -> str:

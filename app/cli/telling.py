@@ -9,6 +9,7 @@ import typer
 from app.cli import console
 from app.cli.arguments import moments, objects
 from app.cli.arguments.objects import WordsArgument
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
@@ -33,6 +34,7 @@ FollowOption = Annotated[
         "--follow", "-f", "--watch", "-w", help="Go on with what happens next; JSON as lines."
     ),
 ]
+_COLUMNS = ("revision", "time", "resource", "namespace", "name", "actor", "text", "doubt")
 _FINDING = "Finding"
 """Kind of the rows that stand for findings; what knows more of them is heavy."""
 
@@ -149,16 +151,28 @@ def _tell(
     head = first[0]
     telling.begin(msgspec.convert(head["doubts"], tuple[Doubt, ...]))
     rows: list[dict[str, Any]] = []
-    for row in map(msgspec.json.decode, lines):
+    for row in map(_row, lines):
         if "kind" not in row:
             break
         rows.append(row)
     else:
         raise ServerUnreachable("the server's answer breaks off")
-    telling.tell(rows)
+    with reading.rendering():
+        telling.tell(rows)
     for line in lines:
-        telling.tell([msgspec.json.decode(line)])
-    telling.end()
+        row = _row(line)
+        with reading.rendering():
+            telling.tell([row])
+    with reading.rendering():
+        telling.end()
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    """A row of a server's answer. Raises LookupError where a column is missing."""
+    row: dict[str, Any] = msgspec.json.decode(line)
+    if "kind" in row:
+        _ = [row[name] for name in _COLUMNS]
+    return row
 
 
 def _tell_here(

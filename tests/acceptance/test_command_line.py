@@ -127,7 +127,7 @@ def test_unknown_format_of_a_recording_is_refused(tmp_path: Path) -> None:
 
 def test_address_of_no_database_is_told_as_that() -> None:
     code, _, error = redra("histories", REDRA_DATABASE_URL="nonsense")
-    assert code == 1
+    assert code == 4
     assert error.startswith("redra: the address of the database cannot be used (")
 
 
@@ -207,7 +207,7 @@ def test_address_beyond_loopback_is_refused(tmp_path: Path) -> None:
 def test_database_that_does_not_answer_is_one_sentence() -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
     code, _, error = redra("histories", REDRA_DATABASE_URL=url)
-    assert code == 1
+    assert code == 4
     assert len(error.strip().splitlines()) == 1
     assert error.startswith("redra: ")
 

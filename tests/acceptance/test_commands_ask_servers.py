@@ -159,7 +159,7 @@ def test_server_that_is_gone_is_not_asked(tmp_path: Path) -> None:
 
 def test_server_that_is_named_must_answer(tmp_path: Path) -> None:
     code, out, error = redra("histories", "--server", "http://127.0.0.1:1", data=tmp_path)
-    assert (code, out) == (1, "")
+    assert (code, out) == (4, "")
     assert error == "redra: http://127.0.0.1:1: Connection refused\n"
     code, _, error = redra("histories", "--server", "ftp://nowhere", data=tmp_path)
     assert code == 2
@@ -175,13 +175,13 @@ def test_server_with_tls_and_roles_lets_in_whom_its_kubeconfig_names(tmp_path: P
         assert "default" in out
         # Another folder has no certificate for it, and the authority is unknown there.
         code, _, error = redra("histories", "--server", server.url, data=tmp_path / "other")
-        assert code == 1
+        assert code == 4
         assert "not trusted" in error
         authority = server.data / "pki" / "ca.crt"
         trusting = {"REDRA_SERVER_AUTHORITY_FILE": str(authority)}
         words = ("histories", "--server", server.url)
         code, _, error = redra(*words, data=tmp_path / "other", **trusting)
-        assert code == 1
+        assert code == 4
         assert "Unauthorized" in error or "unauthorized" in error.lower()
         tree = yaml.safe_load(server.kubeconfig.read_text())
         assert tree["users"][0]["user"].keys() >= {"client-certificate-data", "client-key-data"}

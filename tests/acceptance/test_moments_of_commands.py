@@ -318,3 +318,13 @@ def test_bundle_of_a_moment_ends_there(data: Path, tmp_path: Path) -> None:
     assert json.loads(out)["revision"] == 300
     whole = redra("replay", "prod", "--to", "300", "-o", "json", data=data)[1]
     assert json.loads(whole)["stateHashes"] == json.loads(out)["stateHashes"]
+
+
+def test_every_command_of_a_history_says_what_a_moment_behind_it_means() -> None:
+    from tests.acceptance.test_exit_codes import OF_HISTORIES
+
+    by_others = {
+        "diff", "diff again", "diff with", "export audit", "export pytest", "minimise",
+        "serve-replay",
+    }  # fmt: skip
+    assert {*OF_HISTORIES} - by_others <= {*BEHIND, *WHOLE}

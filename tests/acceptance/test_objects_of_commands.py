@@ -175,7 +175,7 @@ def test_what_is_not_there_is_told_where_it_is(
     data: Path, words: tuple[str, ...], said: str
 ) -> None:
     code, out, error = redra("why", *words, "--history", "prod", data=data)
-    assert (code, out, error.count("\n")) == (1, "", 1)
+    assert (code, out, error.count("\n")) == (2, "", 1)
     assert said in error
 
 
@@ -185,7 +185,7 @@ def test_object_of_another_history_is_told_with_its_namespace(data: Path) -> Non
     try:
         for words, place in ((("pod/n-3",), " (in namespace taints)"), (("pod/taints/n-3",), "")):
             code, _, error = redra("why", *words, "--history", "empty", data=data)
-            assert code == 1
+            assert code == 2
             assert error.endswith(f"; history prod{place} has it\n")
     finally:
         redra("histories", "delete", "empty", "--yes", data=data)

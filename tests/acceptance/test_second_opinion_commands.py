@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from app.bootstrap import opinions
-from app.cli.application import root
 from app.ports import Match, Opinion
+from tests.command_line import redra
 from tests.shared_data import shared_path
 
 SLICES = Path(__file__).resolve().parents[2] / "examples" / "cluster" / "03-gpu-slices.yaml"
@@ -24,15 +23,10 @@ class Contrary:
         return Opinion(answer=Match.MATCH)
 
 
-def redra(*arguments, env=None):
-    done = CliRunner().invoke(root, [str(argument) for argument in arguments], env=env)
-    return done.exit_code, done.stdout, done.exception
-
-
 def verify(*options, env=None):
     path = shared_path("histories", "a-quickstart", "audit.jsonl.gz")
     options = ("--processes", 1, *options)
-    return redra("replay", path, "--mode", "verify", "--second-opinion", *options, env=env)
+    return redra("replay", path, "--mode", "verify", "--second-opinion", *options, **(env or {}))
 
 
 def test_selector_is_shown_with_its_second_opinion():

@@ -6,7 +6,7 @@ from docs import generate
 
 
 @pytest.mark.parametrize(
-    "page", ["settings.md", "commands.md", "views.md", "metrics.md", "lint.md"]
+    "page", ["settings.md", "commands.md", "exit-codes.md", "views.md", "metrics.md", "lint.md"]
 )
 def test_reference_page_is_up_to_date(page: str) -> None:
     assert (generate.FOLDER / page).read_text() == generate.pages()[page], "run `make docs`"

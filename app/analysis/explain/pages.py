@@ -58,6 +58,16 @@ def of_json(body: JsonObject, width: int, *, lines_max: int = LINES_MAX) -> list
     return page(body["head"], reasons, notes=body["notes"], width=width, lines_max=lines_max)
 
 
+def check_json(body: JsonObject) -> None:
+    """Raise what reading another shape raises, where a page cannot be made of it."""
+    if not all(isinstance(line, str) for line in body.get("lines", ())):
+        raise TypeError("lines are no texts")
+    if "lines" not in body:
+        for each in body["reasons"]:
+            Reason.from_json(each)
+        _ = body["head"], body["notes"]
+
+
 def shortened(text: str, length: int) -> str:
     """The text up to a blank before `length`, with an ellipsis when something is cut."""
     if len(text) <= length:

@@ -162,6 +162,18 @@ def note_asked(url: str) -> None:
     _asked.set(url)
 
 
+@contextmanager
+def rendering() -> Iterator[None]:
+    """What goes wrong while an answer is shown, whose shape is known to be right, is our mistake.
+
+    After an error it goes on: whoever meets that asks whose it is.
+    """
+    url = _asked.get()
+    _asked.set("")
+    yield
+    _asked.set(url)
+
+
 def chosen() -> dict[str, str]:
     """What was said of the server in the command line that runs."""
     return _chosen.get({})

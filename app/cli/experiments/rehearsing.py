@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption, Progress
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 
 
@@ -53,12 +54,12 @@ def rehearse(
 
     with Progress("rehearsing") as progress:
         report = console.run(run)
+    if not report.is_quiet:
+        exit_codes.conclude(ExitCode.NO)
+    elif report.is_blind:
+        exit_codes.conclude(ExitCode.UNUSABLE)
     if output is Output.JSON:
         console.say_json(report.to_json())
     else:
         for line in text.page(report, console.width()):
             console.say(line)
-    if not report.is_quiet:
-        raise typer.Exit(1)
-    if report.is_blind:
-        raise typer.Exit(2)

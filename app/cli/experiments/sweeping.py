@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.console import ForceOption, LongOutputOption, Output, Progress
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -78,4 +79,4 @@ def sweep(
         )
     if swept.failed:
         console.note(f"{counts.of(swept.failed, 'run')} failed; the same command tries them again")
-        raise typer.Exit(1)
+        exit_codes.conclude(ExitCode.NO)

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 
 if TYPE_CHECKING:
@@ -100,6 +102,8 @@ def run(
         for variant in Variant:
             verdicts = playing.judge(exhibit.incident, variant)
             rows += [_row(name, variant.value, verdict) for verdict in verdicts]
+    if not all(row["holds"] for row in rows):
+        exit_codes.conclude(ExitCode.NO)
     if output is Output.JSON:
         console.say_json(rows)
     else:
@@ -107,8 +111,6 @@ def run(
             mark = "ok  " if row["holds"] else "FAIL"
             seen = "" if row["holds"] else f" ({row['seen']})"
             console.say(f"{mark}  {row['incident']}  {row['variant']}: {row['fact']}{seen}")
-    if not all(row["holds"] for row in rows):
-        raise typer.Exit(1)
 
 
 def _row(name: str, variant: str, verdict: "FactCheck") -> dict[str, object]:
@@ -142,16 +144,17 @@ def scan(
         for sighting in msgspec.json.decode(body)["items"]
         for incident in (exhibits.read(sighting["incident"]).incident,)
     ]
-    if output is Output.JSON:
-        console.say_json(rows)
-    else:
-        for row in rows:
-            times = "once" if row["times"] == 1 else f"{row['times']} times"
-            console.say(f"{row['incident']} ({row['certainty']}), {times}: {row['title']}")
-            console.say(f"  from revision {row['revision']}: {row['message']}")
-            console.say(f"  objects: {', '.join(row['objects'])}")
-            console.say(f"  repaired in: {row['fixed']}; what to do: {row['repair']}")
-        if not rows:
-            console.say("none of the incidents that are looked for shows")
     if rows:
-        raise typer.Exit(1)
+        exit_codes.conclude(ExitCode.NO)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(rows)
+        else:
+            for row in rows:
+                times = "once" if row["times"] == 1 else f"{row['times']} times"
+                console.say(f"{row['incident']} ({row['certainty']}), {times}: {row['title']}")
+                console.say(f"  from revision {row['revision']}: {row['message']}")
+                console.say(f"  objects: {', '.join(row['objects'])}")
+                console.say(f"  repaired in: {row['fixed']}; what to do: {row['repair']}")
+            if not rows:
+                console.say("none of the incidents that are looked for shows")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -82,6 +83,8 @@ def lint(
                 return await linting.lint_history(store, settings, history, at, ignore or [])
 
         report = console.run(read)
+    if report.fails_on(Severity(fail_on.value)):
+        exit_codes.conclude(ExitCode.NO)
     if output is LintOutput.JSON:
         console.say_json(report.to_json())
     elif output is LintOutput.SARIF:
@@ -89,5 +92,3 @@ def lint(
     else:
         for line in texts.lines(report):
             console.say(line)
-    if report.fails_on(Severity(fail_on.value)):
-        raise typer.Exit(1)

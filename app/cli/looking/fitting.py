@@ -1,21 +1,19 @@
 """`redra fit`, `redra capacity`: how much more fits, now and over time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.looking.showing import AtOption, HistoryArgument, HistoryOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 def register(root: typer.Typer) -> None:
@@ -87,11 +85,13 @@ def fit(
         answer = _of_files(source, file, place, at, namespace)
     else:
         answer = source.ask("fit", history=place, at=at, parameters=parameters)
-    if output is Output.JSON:
-        console.say_json(msgspec.json.decode(answer))
-        return
-    for line in text.fit_lines(msgspec.json.decode(answer, type=FitAnswer)):
-        console.say(line)
+    shown = msgspec.json.decode(answer, type=FitAnswer)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(msgspec.json.decode(answer))
+            return
+        for line in text.fit_lines(shown):
+            console.say(line)
 
 
 def capacity(
@@ -119,11 +119,13 @@ def capacity(
         # A server works out some moments for each question.
         missing = course["missing"]
         course = _course(source, place, at)
-    if output is Output.JSON:
-        console.say_json(course)
-        return
-    for line in text.capacity_lines(msgspec.convert(course, CapacityCourse)):
-        console.say(line)
+    shown = msgspec.convert(course, CapacityCourse)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(course)
+            return
+        for line in text.capacity_lines(shown):
+            console.say(line)
 
 
 def _course(source: AnswerSource, history: str, at: str) -> dict[str, Any]:

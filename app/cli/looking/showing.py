@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments, objects
+from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
@@ -61,15 +63,16 @@ def findings(
     answer, scanned = source.ask_both(("findings", "scan"), history=place, at=at)
     shown = msgspec.json.decode(answer, type=Findings)
     defects = _ranked(msgspec.json.decode(scanned)["items"] if scanned else [])
-    if output is Output.JSON:
-        console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
-    else:
+    if shown.items or defects:
+        exit_codes.conclude(ExitCode.NO)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
+            return
         for line in findings_lines(shown, defects, source.history(place)):
             console.say(line)
         if not scanned:
             console.note("known defects were not looked for here: redra scan looks for them")
-    if shown.items or defects:
-        raise typer.Exit(1)
 
 
 def device_map(
@@ -128,11 +131,12 @@ def device_map(
         if whole_map is None:
             _refuse_pool(pool, shown.revision, _pools_of(ask()), cure)
         answer, shown = whole_map, msgspec.json.decode(whole_map, type=DeviceMap)
-    if output is Output.JSON:
-        console.say_json(msgspec.json.decode(answer))
-        return
-    for line in map_lines(shown, with_devices=devices):
-        console.say(line)
+    with reading.rendering():
+        if output is Output.JSON:
+            console.say_json(msgspec.json.decode(answer))
+            return
+        for line in map_lines(shown, with_devices=devices):
+            console.say(line)
 
 
 _NODES = ("no", "node", "nodes")

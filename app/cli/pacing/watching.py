@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
 from app.cli.console import Output, OutputOption
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def watch_over(
 
     def tell(observations: Sequence["Observation"]) -> None:
         for each in observations:
+            if each.is_failure:
+                exit_codes.conclude(ExitCode.NO)
             if output is Output.JSON:
                 console.say_json_line(each.to_json())
             else:
@@ -65,4 +68,4 @@ def watch_over(
         f"findings, {watched.others} that are known, unsure or from outside"
     )
     if watched.failures:
-        raise typer.Exit(1)
+        exit_codes.conclude(ExitCode.NO)

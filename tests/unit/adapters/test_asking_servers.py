@@ -198,7 +198,7 @@ def test_kubeconfig_elsewhere_or_of_another_server_is_not_believed(tmp_path: Pat
 def test_log_that_breaks_off_is_an_error(tmp_path: Path, parts: tuple[bytes, ...]) -> None:
     with answering(*parts, is_whole=False) as fake:
         code, out, error = redra("log", "prod", "--server", fake.url, data=tmp_path)
-    assert code == 1
+    assert code == 4
     assert out == EVENT.decode() * (len(parts) // 2 * 2)
     assert error.startswith(f"redra: {fake.url}: ")
     assert error.count("\n") == 1
@@ -228,7 +228,7 @@ def test_timeline_that_breaks_off_is_an_error(tmp_path: Path, is_whole: bool) ->
     for parts in ((), (b'{"doubts": []}\n',), (b'{"doubts": []}\n', ENTRY)):
         with answering(*parts, is_whole=is_whole) as fake:
             code, out, error = redra("timeline", "prod", "--server", fake.url, data=tmp_path)
-        assert (code, out, error.count("\n")) == (1, "", 1)
+        assert (code, out, error.count("\n")) == (4, "", 1)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_answer_that_is_not_redras_is_refused_in_a_sentence(
         return
     with answering(*([body] if body else []), status=status, kind=kind) as fake:
         code, out, error = redra(*words, "--server", fake.url, data=tmp_path)
-    assert (code, out, error.count("\n")) == (1, "", 1), error
+    assert (code, out, error.count("\n")) == (4, "", 1), error
     assert "not as redra does" in error or "empty" in error
 
 

@@ -1,0 +1,98 @@
+"""What the exit codes of all commands mean, and the code that the running command ends with.
+
+A command that gives a verdict says so by `conclude` before it prints: whoever stops reading early,
+as `head -1` does, still learns it.
+"""
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from enum import IntEnum
+
+from app.domain.errors import (
+    Forbidden,
+    InputError,
+    NotStorable,
+    Rejected,
+    RevisionTooLarge,
+    TooManyRequests,
+    Unauthorized,
+)
+
+_concluded: ContextVar[int] = ContextVar("concluded", default=0)
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command; `MEANINGS` says them in words."""
+
+    DONE = 0
+    NO = 1
+    UNUSABLE = 2
+    IN_PART = 3
+    NO_ANSWER = 4
+    DEFECT = 5
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    ExitCode.DONE: "Done; where something is judged, nothing is wrong and nothing differs.",
+    ExitCode.NO: "Answered, and the answer is no: something differs, is violated or wrong, a known "
+    "defect shows, a run failed.",
+    ExitCode.UNUSABLE: "Not answered, because of what was given: an option, a file, a moment, a "
+    "history or an object that is not there. Asked the same way it is refused again.",
+    ExitCode.IN_PART: "Answered in part: what could be compared agrees, and something could not be "
+    "compared, or a second opinion disagrees.",
+    ExitCode.NO_ANSWER: "Not answered, because of something else: a database or a server does not "
+    "answer or lets nobody in, a disk is full. It may work when the cause is gone.",
+    ExitCode.DEFECT: "Not answered, because of a mistake in redra, which the traceback tells.",
+    ExitCode.INTERRUPTED: "Interrupted (Ctrl-C).",
+}
+
+NEGATIVE = {
+    "allocate": "with --check: an allocation breaks a rule that no known quirk explains",
+    "cel": "the expression does not compile (3: a second opinion disagrees)",
+    "demo": "a step disagrees",
+    "diff": "something differs",
+    "findings": "something is wrong, or a known defect shows",
+    "incidents run": "a fact does not come out",
+    "lint": "a finding is as grave as --fail-on",
+    "rebuild": "a view differs from what was there",
+    "rehearse": "something changes (2: nothing could be compared)",
+    "replay": "verify: it failed; decide: a difference is unexplained (3: in part)",
+    "scan": "a known defect or trap shows",
+    "sweep": "a run failed",
+    "verify": "it failed (3: verified in part)",
+    "watch-over": "something is not as it must be, or a known defect shows",
+}
+"""When each command that judges ends with 1; all others do so never."""
+
+_NOT_AS_GIVEN = (Unauthorized, Forbidden, TooManyRequests)
+"""Refusals that may not come again, although the same is asked."""
+
+
+def begin() -> None:
+    """Begin a command that has concluded nothing yet."""
+    _concluded.set(ExitCode.DONE)
+
+
+def conclude(code: int) -> None:
+    """Let the command end with a code, when it ends by itself or nobody reads on."""
+    _concluded.set(code)
+
+
+def concluded() -> int:
+    """The code that the command has concluded with so far."""
+    return _concluded.get()
+
+
+def of(problem: BaseException) -> ExitCode:
+    """The code that a problem in words ends with."""
+    if isinstance(problem, (InputError, NotStorable, RevisionTooLarge)):
+        return ExitCode.UNUSABLE
+    if isinstance(problem, Rejected) and not isinstance(problem, _NOT_AS_GIVEN):
+        return ExitCode.UNUSABLE if problem.code < 500 else ExitCode.NO_ANSWER
+    return ExitCode.NO_ANSWER
+
+
+def table() -> Iterable[tuple[int, str]]:
+    """The codes with their meanings."""
+    return ((code.value, text) for code, text in MEANINGS.items())
