@@ -185,6 +185,28 @@ def finished_jobs_use_up_the_quota(new):
     )  # fmt: skip
 
 
+def extended_resource_uses_up_the_quota(new):
+    """Devices of claims count under the name of the extended resource that their class has."""
+    driver, limit, left, name = f"{new('d')}.test", new("quota"), new("left"), f"x.test/{new('g')}"
+    tree = class_of("c", driver)
+    tree["spec"]["extendedResourceName"] = name
+    return Invented(
+        about="next",
+        told=(f"exceeded quota: {limit}", rf"lab/{left}\b.{{0,120}}nobody uses",
+              rf"1 claim uses 1 of requests\.{name}"),
+        steps=(
+            {"apply": [space("lab"), tree, node("n"),
+                       slice_of("s", driver, "n", [{"name": "x"}, {"name": "y"}], nodeName="n"),
+                       quota(limit, "lab", **{f"requests.{name}": "1"})]},
+            {"wait": 5},
+            {"apply": [claim(left, "lab", ask("c"))]},
+            {"wait": 20},
+            {"apply": [template("one", "lab", ask("c")), pod("next", "lab", template="one")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
 MORE = (
     node_was_labelled_anew,
     device_shrank_below_its_use,
@@ -193,4 +215,5 @@ MORE = (
     shared_claim_keeps_pods_on_a_full_node,
     extended_resource_has_another_name,
     finished_jobs_use_up_the_quota,
+    extended_resource_uses_up_the_quota,
 )

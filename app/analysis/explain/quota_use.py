@@ -1,13 +1,14 @@
 """What uses up the quota that refused a claim, and why the claim counts for as much as it does."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import stuck
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
-from app.domain.objects.quota import usage
+from app.domain.objects.quota import limits, usage
 from app.domain.objects.quota.usage import DEVICES_SUFFIX
 from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import dra
@@ -56,8 +57,10 @@ def _largest(name: str, spec: JsonView) -> Iterator[Reason]:
         asks = [ask for ask in request.first_available if ask.device_class_name == class_name]
         if len(request.first_available) < 2 or not asks:
             continue
-        largest = max(asks, key=lambda ask: ask.count or usage.ALL_DEVICES)
-        number = usage.ALL_DEVICES if largest.allocation_mode == "All" else largest.count or 0
+        number, largest = max(
+            ((usage.devices_of(ask.allocation_mode, ask.count), ask) for ask in asks),
+            key=lambda counted: counted[0],
+        )
         text = f"request {request.name} counts like its alternative {largest.name}, which asks for "
         text += f"{counts.of(number, 'device')} of class {class_name}: "
         yield Reason(
@@ -67,15 +70,21 @@ def _largest(name: str, spec: JsonView) -> Iterator[Reason]:
 
 
 def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reason]:
-    """The claims that use a name of the quota up."""
+    """The claims that use a name of the quota up, and the pods where it counts both.
+
+    Devices count under the names of extended resources, too. Parity: objects.md 15.3.
+    """
     used: list[tuple[str, ObjectKey, int]] = []
-    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace):
-        tree = views.objects.get(key)
-        if tree is None:
-            continue
-        amount = usage.of_object(key.group, key.resource, tree).get(name)
-        if amount is not None and amount.nanos:
-            used.append((_idle(views, key, tree), key, amount.nanos))
+    for place in sorted(limits.places_of(name)):
+        for key in views.objects.keys(*place, namespace):
+            tree = views.objects.get(key)
+            if tree is None:
+                continue
+            amount = limits.amounts_of(views.objects, place, tree).get(name)
+            if amount is not None and amount.nanos:
+                is_claim = place == api_resources.RESOURCE_CLAIMS
+                idle = _idle(views, key, tree) if is_claim else ""
+                used.append((idle, key, amount.nanos))
     if not used:
         return
     used.sort(key=lambda one: (not one[0], -one[2], one[1]))
@@ -85,9 +94,19 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
         left = used[NAMES_MAX:]
         unused = sum(bool(idle) for idle, _, _ in left)
         more = f", of which {unused} {counts.plural(unused, 'is')} of no use" if unused else ""
-        children += (Reason(text=f"{counts.of(len(left), 'more claim')}{more}", count=len(left)),)
-    text = f"{counts.of(len(used), 'claim')} {'uses' if len(used) == 1 else 'use'} {total} of "
+        children += (Reason(text=f"{_counted(left, 'more ')}{more}", count=len(left)),)
+    text = f"{_counted(used)} {'uses' if len(used) == 1 else 'use'} {total} of "
     yield Reason(text=f"{text}{name} of quota {quota}", children=children, count=len(used))
+
+
+def _counted(used: Sequence[tuple[str, ObjectKey, int]], before: str = "") -> str:
+    """How many claims and pods there are; `before` stands before each noun."""
+    numbers = Counter(_noun(key) for _, key, _ in used)
+    return " and ".join(counts.of(number, before + noun) for noun, number in numbers.items())
+
+
+def _noun(key: ObjectKey) -> str:
+    return "claim" if (key.group, key.resource) == api_resources.RESOURCE_CLAIMS else "pod"
 
 
 def _idle(views: Views, key: ObjectKey, tree: JsonObject) -> str:
@@ -100,6 +119,6 @@ def _idle(views: Views, key: ObjectKey, tree: JsonObject) -> str:
 
 def _user(idle: str, key: ObjectKey, nanos: int) -> Reason:
     amount = quantity.from_nanos(nanos, quantity.Format.DECIMAL_SI)
-    text = f"claim {key.namespace}/{key.name} counts for {amount}"
+    text = f"{_noun(key)} {key.namespace}/{key.name} counts for {amount}"
     text += f", and nobody uses it: {idle}" if idle else ""
     return Reason(text=text, about=key, is_kept=bool(idle))

@@ -55,7 +55,7 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
             text = f"failed quota: {place.name}: must specify {missing}"
             raise rejections.forbidden(kind, key.name, text)
         if amounts is None:
-            amounts = _amounts_of(reader, kind, tree)
+            amounts = amounts_of(reader, (kind.group, kind.plural), tree)
         relevant = {
             name: amounts[name] for name in limits if name in amounts and amounts[name].nanos
         }
@@ -134,13 +134,16 @@ def places_of(name: str) -> frozenset[Place]:
     return frozenset((api_resources.PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
 
 
-def _amounts_of(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:
-    """What the object counts for, its devices also under the names of extended resources."""
-    amounts = usage.of_object(kind.group, kind.plural, tree)
-    if (kind.group, kind.plural) != api_resources.RESOURCE_CLAIMS:
+def amounts_of(reader: ObjectsReader, place: Place, tree: JsonView) -> dict[str, Quantity]:
+    """What an object counts for, its devices also under the names of extended resources.
+
+    `place` is its group and plural.
+    """
+    amounts = usage.of_object(*place, tree)
+    if place != api_resources.RESOURCE_CLAIMS:
         return amounts
     alone = Tally()
-    alone.add(kind.group, kind.plural, tree)
+    alone.add(*place, tree)
     names: set[str] = set()
     for name in amounts:
         class_name = name.removeprefix(usage.ORDINARY)

@@ -205,7 +205,10 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
         exactly = request.get("exactly")
         for ask in alternatives or ([exactly] if isinstance(exactly, dict) else []):
             name = json_tree.text(ask, "deviceClassName")
-            worst[name] = max(worst.get(name, 0), _number(ask))
+            worst[name] = max(
+                worst.get(name, 0),
+                devices_of(json_tree.text(ask, "allocationMode"), json_tree.integer(ask, "count")),
+            )
         for name, amount in worst.items():
             total[name] = total.get(name, 0) + amount
     annotations = json_tree.mapping(claim, "metadata", "annotations")
@@ -218,12 +221,13 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
     return amounts
 
 
-def _number(ask: JsonView) -> int:
-    match ask.get("allocationMode"):
+def devices_of(mode: str, count: int | None) -> int:
+    """How many devices a request, or one of its alternatives, counts for."""
+    match mode:
         case "All":
             return ALL_DEVICES
         case "ExactCount":
-            return json_tree.integer(ask, "count") or 0
+            return count or 0
         case _:
             return 0
 
