@@ -60,6 +60,9 @@ _NOT_OURS: dict[str, str] = {
     "XX002": "the database says that an index is damaged; reindex it",
 }
 
+_RESTORED = frozenset({"3D000", "3F000", "42P01", "42703", "42501"})
+"""What is missing, or not granted yet, while a dump is loaded or a schema is migrated."""
+
 _NOT_STORABLE: dict[str, str] = {
     "22021": "a text holds a character that the database cannot",
     "22P05": "a text holds a character that the database cannot",
@@ -72,8 +75,9 @@ _NOT_STORABLE: dict[str, str] = {
 def translated(*, was_ours: bool = False) -> Iterator[None]:
     """Turn what the driver raises inside into LogUnavailable, WrongDatabase or NotStorable.
 
-    A database that `was_ours` and is missing, or lacks tables, is being restored or migrated: it is
-    waited for as for one that is away.
+    A database that `was_ours` and is missing, or lacks tables or rights, is being restored or
+    migrated: it is waited for as for one that is away. Damaged files and a refused login are not
+    waited for.
     """
     try:
         yield
@@ -89,7 +93,7 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
     if isinstance(problem, asyncpg.PostgresError):
         state = problem.sqlstate or ""
         if state in _NOT_OURS:
-            kind = LogUnavailable if was_ours else WrongDatabase
+            kind = LogUnavailable if was_ours and state in _RESTORED else WrongDatabase
             return kind(f"{_NOT_OURS[state]} ({problem})")
         if state in _NOT_STORABLE:
             return NotStorable(f"{_NOT_STORABLE[state]} ({problem})")

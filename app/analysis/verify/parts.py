@@ -232,7 +232,10 @@ class PartVerifier:
             self.take(event)
         except Exception as mistake:
             cause = " ".join(f"{type(mistake).__name__}: {mistake}".split())
-            self._unfoldable = f"revision {event.revision}: it cannot be folded ({cause})"
+            self._unfoldable = (
+                f"revision {event.revision}: it cannot be folded ({cause}); the log was altered, "
+                "or this is a mistake of redra"
+            )
 
     def found(self) -> PartFound:
         """Everything that was found."""

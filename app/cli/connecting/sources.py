@@ -4,7 +4,6 @@ A history is preferred: `prod` is the history of that name where there is one, `
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,12 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
         return there
     (name,) = sources
     noun = "folder" if there[0].is_dir() else "file"
-    if _is_history(name.partition("@")[0], settings):
+    try:
+        is_history = _is_history(name.partition("@")[0], settings)
+    except (InputError, LogError) as problem:
+        console.note(f"{name} is read as the {noun} ./{name}; for histories: {problem}")
+        return there
+    if is_history:
         console.note(f"{name} is read as the history; the {noun} of that name is ./{name}")
         return ()
     if there[0].is_dir():
@@ -41,7 +45,7 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
 
 
 def _is_history(name: str, settings: "Settings") -> bool:
-    """Whether there is a history of that name, as far as the data can be asked."""
+    """Whether there is a history of that name. Raises LogError, InputError."""
     from app.bootstrap import stores
 
     if not settings.database_url and not (settings.data / "postgres").exists():
@@ -51,6 +55,4 @@ def _is_history(name: str, settings: "Settings") -> bool:
         async with stores.open_store(settings) as store:
             return await store.log.find_history(name) is not None
 
-    with suppress(InputError, LogError):
-        return console.run(find)
-    return False
+    return console.run(find)

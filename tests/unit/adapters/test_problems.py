@@ -46,6 +46,25 @@ def test_sentence(problem: Exception, kind: type[Exception], text: str):
         raise found
 
 
+@pytest.mark.parametrize(
+    ("problem", "kind"),
+    [
+        (asyncpg.InvalidCatalogNameError("redra"), LogUnavailable),
+        (asyncpg.InvalidSchemaNameError("public"), LogUnavailable),
+        (asyncpg.UndefinedTableError("log_heads"), LogUnavailable),
+        (asyncpg.UndefinedColumnError("clock"), LogUnavailable),
+        (asyncpg.InsufficientPrivilegeError("denied"), LogUnavailable),
+        (asyncpg.InvalidPasswordError("no"), WrongDatabase),
+        (asyncpg.InvalidAuthorizationSpecificationError("no"), WrongDatabase),
+        (asyncpg.DataCorruptedError("page"), WrongDatabase),
+        (asyncpg.IndexCorruptedError("index"), WrongDatabase),
+    ],
+)
+def test_database_that_was_ours_is_waited_for_while_it_is_restored(problem, kind):
+    assert type(problems.translate(problem, was_ours=True)) is kind
+    assert type(problems.translate(problem)) is WrongDatabase
+
+
 def test_what_is_ours_passes_untouched():
     with pytest.raises(KeyError), problems.translated():
         raise KeyError("ours")
