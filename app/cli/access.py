@@ -8,6 +8,7 @@ import typer
 from app.cli import console
 from app.cli.arguments import moments
 from app.cli.serving import DataOption
+from app.domain.errors import InputError
 
 
 def register(root: typer.Typer) -> None:
@@ -35,7 +36,13 @@ def kubeconfig(
     from app.bootstrap import kubeconfigs, process_settings
 
     settings = process_settings.settings(data=data)
-    if history and len(history) == 1 and not at:
+    if history and any("@" in name for name in history):
+        if len(history) > 1 or at:
+            raise InputError(
+                "a moment stands behind a history that is named alone",
+                place="--history",
+                cure="name the moments by --at, or one history at a time",
+            )
         name, moment = moments.split(history[0])
         history, at = [name], [moment] if moment else None
     known = console.run(partial(kubeconfigs.absolute, settings, history or (), at or ()))

@@ -214,6 +214,23 @@ def test_kubeconfig_of_a_moment_before_the_end_names_the_instant(data: Path) -> 
     assert _revision(data, name[1]) == _revision(data, "30s")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--history", "prod@3", "--at", "3"),
+        ("--history", "prod@3", "--history", "prod"),
+        ("--history", "prod", "--history", "prod@3"),
+    ],
+)
+def test_kubeconfig_takes_a_moment_behind_one_history_alone(tmp_path: Path, words) -> None:
+    code, out, error = redra("kubeconfig", *words, data=tmp_path)
+    assert (code, out) == (2, "")
+    assert error == (
+        "redra: --history: a moment stands behind a history that is named alone; name the moments "
+        "by --at, or one history at a time\n"
+    )
+
+
 @pytest.mark.database
 def test_dump_has_no_revisions(data: Path, tmp_path: Path) -> None:
     dump = tmp_path / "pods.yaml"
