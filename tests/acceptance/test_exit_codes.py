@@ -210,6 +210,9 @@ def test_answer_that_cannot_be_written_is_told(line: list[str]) -> None:
 INTERRUPTED = """
 import os, signal, sys
 
+# Programs that are started in the background may ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == {loaded!r}:

@@ -7,7 +7,7 @@ from the format of the lines alone and shares no code with what judges it.
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -274,6 +274,3 @@ def move_pod(lines: Lines, pod: tuple[str, str], node: str) -> None:
                 tree["target"]["name"] = node
             if tree.get("spec", {}).get("nodeName"):
                 tree["spec"]["nodeName"] = node
-
-
-Alter = Callable[[Lines, random.Random], str]
