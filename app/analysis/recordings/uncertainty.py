@@ -59,8 +59,10 @@ def of_report(report: JsonView) -> tuple[Doubt, ...]:
     """The doubts that follow from a fidelity report as it is stored."""
     kinds = json_tree.objects(report, "kinds")
     judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
+    # A gap of no kind is one of all.
+    doubted = [*judged, *(kind for kind in kinds if not _text(kind, "resource"))]
     contradictions = _contradictions(report)
-    recorded = [doubt for kind in judged for doubt in _of_kind(kind, contradictions)]
+    recorded = [doubt for kind in doubted for doubt in _of_kind(kind, contradictions)]
     recorded += _never_seen(judged, json_tree.texts(report, "listed"))
     if refused := json_tree.integer(report, "refused") or 0:
         recorded.append(

@@ -1,41 +1,78 @@
 """Recorded allocations that no order of events allows: a device given twice, a counter overdrawn.
 
 Each is looked at when its write is folded. Such a write is never a race: whatever came first, one
-of the two should not have been made; so all claims that hold the device are named.
+of the two should not have been made; so all claims that hold the device are named. Where one of
+them may have given it back in a write that nobody recorded, nobody is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
-from app.domain.log import Event, EventType
+from app.domain.devices.pools import Pool
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Overuse:
+    """What is used too much, since when, and by which claims; the `accused` are named by uid."""
+
+    problem: str
+    at: Instant
+    holders: tuple[ObjectKey, ...]
+    accused: tuple[str, ...]
 
 
 class OveruseAudit:
-    """Looks at each allocation of a recording; `found` names them by the claim's uid."""
+    """Looks at each allocation of a recording that follows events; `lacks` is fed before."""
 
-    def __init__(self, views: LiveViews) -> None:
+    def __init__(self, views: LiveViews, lacks: Lacks) -> None:
         self._views = views
-        self.found: dict[str, str] = {}
+        self._lacks = lacks
+        self._seen: list[_Overuse] = []
 
-    def after(self, event: Event, before: JsonView | None) -> None:
-        """Check an event that the views show by now; `before` is the object before it."""
+    def found(self) -> Mapping[str, str]:
+        """What is used too much, by the uids of the claims that it is about.
+
+        A write that nobody recorded may show in a later one only, so ask at the end.
+        """
+        found: dict[str, str] = {}
+        for each in self._seen:
+            if not any(self._lacks.was_unseen(key, each.at) for key in each.holders):
+                for uid in each.accused:
+                    found.setdefault(uid, each.problem)
+        return found
+
+    def after(self, event: Event, before: JsonView | None, known: Instant) -> None:
+        """Check an event that the views show by now; `before` is the object before it.
+
+        Others could see it from instant `known` on.
+        """
         if event.key.resource != "resourceclaims" or event.type is EventType.OBJECT_DELETED:
             return
         given = dra.result_trees(event.object)
         if not given or (before is not None and given == dra.result_trees(before)):
             return
-        results = dra.results(event.object)
-        for problem, others in self._problems(results):
-            self.found.setdefault(event.uid, problem)
-            for claim in others:
-                self.found.setdefault(self._uid_of(claim), problem)
+        for problem, holders, is_named in self._problems(dra.results(event.object)):
+            keys = tuple(_key_of(claim) for claim in holders)
+            if any(self._lacks.was_unseen(key, known) for key in keys if key != event.key):
+                continue
+            named = tuple(self._uid_of(key) for key in keys) if is_named else ()
+            self._seen.append(
+                _Overuse(problem=problem, at=known, holders=keys, accused=(event.uid, *named))
+            )
 
-    def _problems(self, results: Sequence[DeviceResult]) -> Iterator[tuple[str, Sequence[str]]]:
+    def _problems(
+        self, results: Sequence[DeviceResult]
+    ) -> Iterator[tuple[str, Sequence[str], bool]]:
+        """What is used too much, by which claims, and whether each of these is to be named."""
         allocated = self._views.allocated
         pools: set[tuple[str, str]] = set()
         for result in results:
@@ -44,7 +81,11 @@ class OveruseAudit:
             holders = allocated.holders(result.id)
             if len(holders) > 1 and allocated.is_dedicated(result.id):
                 others = " and to ".join(sorted(holders))
-                yield f"device {result.pool}/{result.device} is allocated to {others}", holders
+                yield (
+                    f"device {result.pool}/{result.device} is allocated to {others}",
+                    holders,
+                    True,
+                )
             pools.add((result.driver, result.pool))
         for place in sorted(pools):
             pool = self._views.inventory.pool(place)
@@ -52,9 +93,20 @@ class OveruseAudit:
                 continue
             for (counters, counter), left in available_of(pool, allocated).items():
                 if left < 0:
-                    yield f"counter {counter} of set {counters} in pool {place[1]} is overdrawn", ()
+                    problem = f"counter {counter} of set {counters} in pool {place[1]} is overdrawn"
+                    yield problem, self._holders_in(pool), False
 
-    def _uid_of(self, claim: str) -> str:
-        namespace, _, name = claim.partition("/")
-        tree = self._views.objects.get(claim_key(namespace, name)) or {}
-        return meta.uid(tree)
+    def _holders_in(self, pool: Pool) -> list[str]:
+        """The claims that hold a device of a pool."""
+        held = self._views.allocated.holders
+        slices = (*pool.slices, *pool.others)
+        devices = (device.id for slice_ in slices for device in slice_.devices)
+        return sorted({claim for device in devices for claim in held(device)})
+
+    def _uid_of(self, key: ObjectKey) -> str:
+        return meta.uid(self._views.objects.get(key) or {})
+
+
+def _key_of(claim: str) -> ObjectKey:
+    namespace, _, name = claim.partition("/")
+    return claim_key(namespace, name)

@@ -59,7 +59,7 @@ class Recording:
         self._authors = Authors(acting)
         self._views = views
         self._audit = TaintAudit(views)
-        self._overuse = OveruseAudit(views)
+        self._overuse = OveruseAudit(views, lacks)
         self._objects: dict[ObjectKey, JsonObject] = {}
         self.inputs: list[Input] = []
         self.decided: list[Input] = []
@@ -115,13 +115,13 @@ class Recording:
                 self._forbidden[event.uid] = self._rule_of(self._audit.found[-1][1])
             self._views.fold(event)
             if event.is_about_object:
-                self._overuse.after(event, self._objects.get(event.key))
+                self._overuse.after(event, self._objects.get(event.key), known)
         self._sort(event, known)
 
     @property
     def overused(self) -> Mapping[str, str]:
         """Uids of claims whose allocation no order of events allows, and why."""
-        return self._overuse.found
+        return self._overuse.found()
 
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
         """Uids of the claims that were allocated against a taint, and whether by a rule that had

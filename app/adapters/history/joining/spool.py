@@ -133,34 +133,40 @@ class Spool:
                 place=record.place,
                 cure="split the import or raise records_max",
             )
-        epoch, version, sub, source, position = record.order_key
-        bare = msgspec.structs.replace(record, object=None) if tree is not None else record
-        if body is not None and secret_values.is_secret(record.key):
-            body = self._hidden(body)
-        self._waiting.append(
-            (
-                epoch,
-                version,
-                sub,
-                source,
-                position,
-                "\0".join(record.key),
-                record.uid,
-                comparable_version(record.resource_version) if sub == 0 else "",
-                record.op.value,
-                record.actor is not None,
-                record.observed_at,
-                record.time_quality is TimeQuality.EXACT,
-                "" if record.actor is None else record.actor.user,
-                record.asked_at,
-                times.creation(tree or {}) if record.op is Op.ADDED else None,
-                self.column_of(bare),
-                body,
-            )
-        )
+        self._waiting.append(self._columns(record, body))
         if len(self._waiting) >= _BATCH:
             self.flush()
         return True
+
+    def put(self, record: Record) -> None:
+        """Store what was concluded from other records: it is none that was read."""
+        self.database.execute(_INSERT, self._columns(record, None))
+
+    def _columns(self, record: Record, body: bytes | None) -> tuple[object, ...]:
+        epoch, version, sub, source, position = record.order_key
+        tree = record.object
+        bare = msgspec.structs.replace(record, object=None) if tree is not None else record
+        if body is not None and secret_values.is_secret(record.key):
+            body = self._hidden(body)
+        return (
+            epoch,
+            version,
+            sub,
+            source,
+            position,
+            "\0".join(record.key),
+            record.uid,
+            comparable_version(record.resource_version) if sub == 0 else "",
+            record.op.value,
+            record.actor is not None,
+            record.observed_at,
+            record.time_quality is TimeQuality.EXACT,
+            "" if record.actor is None else record.actor.user,
+            record.asked_at,
+            times.creation(tree or {}) if record.op is Op.ADDED else None,
+            self.column_of(bare),
+            body,
+        )
 
     def _is_repeated(self, record: Record, body: bytes | None) -> bool:
         """Whether the same was told of the same request before, wherever it stood."""

@@ -39,7 +39,8 @@ class Doubting:
         if self.impossibility(sides, again):
             return ""
         related = self.races.related(sides.uid, again)
-        return self.lacks.of(related, self._keys(related, again))
+        first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
+        return self.lacks.of(related, self._keys(related, again), first, last)
 
     def times(self, sides: Sides, again: Trace) -> str:
         """Times that may be wrong: what a run proves all the same is proved."""

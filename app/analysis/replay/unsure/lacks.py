@@ -2,11 +2,13 @@
 
 A decision that rests on what was not recorded may come out otherwise here, and nobody can tell
 why. Such a difference is not comparable: neither explained nor unexplained. It concerns all
-decisions when a kind that they need was never seen; those at a time when some object was not known
-as it was; and whatever is about such an object at any time.
+decisions when a kind that they need was never seen, and those at a time when some object was not
+known as it was; for what is about such an object the answer names the lack. A lack excuses nothing
+that came about before it or after the object was known again.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
@@ -31,6 +33,21 @@ _NEEDED = (
 _FOREVER = Instant(2**62)
 
 
+@dataclass(slots=True)
+class _Stretch:
+    """From when to when a key, of an object or of a kind, was not known as it was, and why."""
+
+    key: ObjectKey
+    uid: str
+    why: str
+    since: Instant
+    until: Instant = _FOREVER
+
+    def meets(self, first: Instant, last: Instant) -> bool:
+        """Whether it has an instant in common with the time between two."""
+        return self.since <= last and first <= self.until
+
+
 class Lacks:
     """Follows a recording event by event; `recorded` are the doubts of its fidelity report."""
 
@@ -38,9 +55,8 @@ class Lacks:
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
         self._times = any(each.code == Loss.TIMES_CONTRADICT for each in recorded)
         self._written: dict[ObjectKey, Instant] = {}
-        self._unseen: dict[ObjectKey, Instant] = {}
-        self._stretches: list[tuple[Instant, Instant]] = []
-        self._why: dict[str | ObjectKey, str] = {}
+        self._unseen: dict[ObjectKey, _Stretch] = {}
+        self._stretches: list[_Stretch] = []
 
     def note(self, event: Event, known: Instant) -> None:
         """Take an event in that others could see from instant `known` on."""
@@ -53,23 +69,28 @@ class Lacks:
         if is_gap and not key.resource:
             # Any kind may have changed unseen; each is known again when a report names it.
             for kind in _NEEDED:
-                self._unseen.setdefault(ObjectKey(*kind, "", ""), known)
+                self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
             since = self._written.get(key, known) if _is_undated(event) else known
-            self._unseen.setdefault(key, since)
-            self._why.setdefault(key, _text(doubts.of_event(event)))
+            self._note_unseen(key, "", since, _text(doubts.of_event(event)))
         elif event.is_about_object:
             self._note_object(event, known)
+
+    def _note_unseen(self, key: ObjectKey, uid: str, since: Instant, why: str) -> None:
+        """From an instant on something is not known as it is."""
+        if key not in self._unseen:
+            stretch = self._unseen[key] = _Stretch(key, uid, why, since)
+            self._stretches.append(stretch)
 
     def _note_whole(self, key: ObjectKey, known: Instant) -> None:
         """Something is known as it is again."""
         if key in self._unseen:
-            self._stretches.append((self._unseen.pop(key), known))
+            self._unseen.pop(key).until = known
 
     @property
     def is_any(self) -> bool:
         """Whether there is anything for which a difference may not be judged."""
-        return bool(self._kinds or self._times or self._stretches or self._unseen or self._why)
+        return bool(self._kinds or self._times or self._stretches)
 
     @property
     def times(self) -> str:
@@ -87,28 +108,53 @@ class Lacks:
         """Why what differs about these objects between two instants cannot be judged, or empty."""
         if self._kinds:
             return f"the recording has no {self._kinds}"
-        if lack := self.of(uids, keys):
+        if lack := self.of(uids, keys, first, last):
             return lack
-        open_ones = [(since, _FOREVER) for since in self._unseen.values()]
-        if any(since <= last and first <= until for since, until in self._stretches + open_ones):
+        if any(each.meets(first, last) for each in self._stretches):
             return "an object that it may depend on is not recorded whole"
         return ""
 
-    def of(self, uids: Collection[str], keys: Collection[ObjectKey]) -> str:
-        """What was not recorded of these objects themselves, or empty."""
-        about = next((each for each in (*sorted(uids), *sorted(keys)) if each in self._why), None)
-        return "" if about is None else f"of it or of what it is about: {self._why[about]}"
+    def of(
+        self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
+    ) -> str:
+        """What was not recorded of these objects themselves between two instants, or empty."""
+        about = (
+            each.why
+            for each in self._stretches
+            if each.meets(first, last) and (each.key in keys or each.uid in uids)
+        )
+        why = next(about, "")
+        return f"of it or of what it is about: {why}" if why else ""
+
+    def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
+        """Whether an object may have been otherwise at an instant than what is known of it.
+
+        Where its kind, or everything, was not recorded for a while that is so until it is written;
+        ask about the present then.
+        """
+        return any(
+            each.key == key or self._written.get(key, Instant(-1)) < each.since
+            for each in self._of_kind(key)
+            if each.meets(instant, instant)
+        )
+
+    def _of_kind(self, key: ObjectKey) -> Iterator[_Stretch]:
+        """The stretches of an object and of its kind, in its namespace or in all."""
+        for each in self._stretches:
+            group, resource, namespace, name = each.key
+            is_of_kind = (group, resource) == key[:2] and namespace in ("", key.namespace)
+            if is_of_kind and name in ("", key.name):
+                yield each
 
     def _note_object(self, event: Event, known: Instant) -> None:
         codes = doubts.of_event(event)
         self._written[event.key] = known
         if event.stamp.verb == BASELINE_VERB and codes:
             # It was there before, in states that nobody knows.
-            self._stretches.append((Instant(0), known))
-            self._why.setdefault(event.uid, _text(codes))
+            stretch = _Stretch(event.key, event.uid, _text(codes), Instant(0), known)
+            self._stretches.append(stretch)
         elif codes:
-            self._unseen.setdefault(event.key, known)
-            self._why.setdefault(event.uid, _text(codes))
+            self._note_unseen(event.key, event.uid, known, _text(codes))
         else:
             self._note_whole(event.key, known)
 

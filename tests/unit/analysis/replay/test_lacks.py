@@ -51,20 +51,24 @@ def test_object_is_unknown_from_a_write_without_its_body_to_the_next_with_it():
         True,
         False,
     ]
-    assert "without their body" in between(lacks, 21, 30, keys=(SLICE,))
+    told = [between(lacks, *span, keys=(SLICE,)) for span in ((1, 9), (9, 11), (19, 30), (21, 30))]
+    assert ["without their body" in text for text in told] == [False, True, True, False]
 
 
 def test_object_that_is_never_seen_whole_again_stays_unknown():
     lacks = lacks_after((10, event(SLICE, losses=[Loss.TRUNCATED_BODY])))
     assert between(lacks, 1000, 1001)
-    assert "cut" in between(lacks, 1, 2, uids=("uid of s",))
+    spans = ((1, 2), (1, 10), (1000, 1001))
+    told = [between(lacks, *span, uids=("uid of s",)) for span in spans]
+    assert ["cut" in text for text in told] == [False, True, True]
 
 
 def test_object_that_was_first_seen_late_was_unknown_until_then():
     first = event(POD, EventType.OBJECT_CREATED, losses=[Loss.SYNTHETIC_CREATE], verb="baseline")
     lacks = lacks_after((10, first), (11, event(POD)))
     assert [bool(between(lacks, *span)) for span in ((1, 2), (11, 12))] == [True, False]
-    assert "first seen" in between(lacks, 11, 12, uids=("uid of p",))
+    told = [between(lacks, *span, uids=("uid of p",)) for span in ((1, 10), (11, 12))]
+    assert ["first seen" in text for text in told] == [True, False]
 
 
 def test_what_no_decision_rests_on_lacks_nobody():
@@ -128,3 +132,23 @@ def test_gap_of_a_kind_in_one_namespace_ends_with_the_report_of_the_kind():
     lacks = lacks_after((10, event(claims, EventType.GAP_OBSERVED, losses=[Loss.GAP])))
     lacks.note(reported("resourceclaims.resource.k8s.io"), at(20))
     assert [bool(between(lacks, *span)) for span in ((11, 12), (21, 22))] == [True, False]
+
+
+def unseen_at(lacks, *seconds, key=SLICE):
+    return [lacks.was_unseen(key, at(each)) for each in seconds]
+
+
+def test_object_may_have_been_otherwise_while_it_was_not_recorded():
+    gap = event(SLICE, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lacks = lacks_after((10, event(SLICE)), (30, gap), (31, event(SLICE)))
+    assert unseen_at(lacks, 9, 11, 30, 32) == [False, True, True, False]
+    assert unseen_at(lacks, 11, key=POD) == [False]
+
+
+def test_object_may_be_otherwise_after_a_gap_of_everything_until_it_is_written():
+    everything = event(ObjectKey("", "", "", ""), EventType.GAP_OBSERVED, losses=[Loss.GAP])
+    lacks = lacks_after((5, event(SLICE)), (10, everything))
+    assert unseen_at(lacks, 9, 11) == [False, True]
+    lacks.note(event(SLICE), at(20))
+    assert unseen_at(lacks, 21) == [False]
+    assert unseen_at(lacks, 21, key=POD) == [True]

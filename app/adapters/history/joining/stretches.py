@@ -1,0 +1,226 @@
+"""Stretches of an audit log that are missing: what later lines tell of writes that no line shows.
+
+A request names the version that it changes, an object the second in which it was made, and a pod
+that has a node or a time of deletion was bound or deleted before. Each tells of one write that is
+not in the log, between two versions. One alone is a lost line. Where such writes of several objects
+lie between the same versions, a stretch is missing, and anything may have been written in it, also
+what no later line tells of.
+
+Example: a claim is changed upon version 40, which no line shows; the lines beside it gave 31 and
+55. A pod that was made in that second is first seen at version 60. What was written between 31 and
+55 is not known, of no object. Parity: history-formats.md 4.5.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from app.adapters.history import times
+from app.adapters.history.joining.spool import Spool
+from app.adapters.history.reading import Notes
+from app.domain.log.records import (
+    Bound,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    Terminating,
+    TimeQuality,
+    comparable_version,
+)
+from app.domain.values import api_groups, timestamps
+from app.domain.values.fields import core, meta
+
+_JUDGED = (f"{api_groups.RESOURCE}\0", "\0pods\0", "\0nodes\0")
+"""How the keys of kinds begin of which a write is missed: no policy leaves out who makes them."""
+
+_VERSIONED = f"{api_groups.RESOURCE}\0"
+_PODS = "\0pods\0"
+
+
+class _Missing(NamedTuple):
+    """A write that no line shows: it came after one version and before another, which it is not."""
+
+    before: str
+    after: str
+    key: str
+    row: int
+
+
+@dataclass(slots=True)
+class _Epoch:
+    """The answered writes between two restores: their versions and times, in order of versions."""
+
+    versions: list[str] = field(default_factory=list)
+    answered: list[tuple[int, str]] = field(default_factory=list)
+    begun: int | None = None
+
+    def version_by(self, time: int) -> str:
+        """The highest version that had been answered by a time; call `settle` before."""
+        index = bisect_left(self.answered, (time, ""))
+        return self.answered[index - 1][1] if index else ""
+
+    def settle(self) -> None:
+        """Sort the answers, each with the highest version answered by then."""
+        self.answered.sort()
+        highest = ""
+        for index, (time, version) in enumerate(self.answered):
+            highest = max(highest, version)
+            self.answered[index] = time, highest
+
+
+def note(spool: Spool, notes: Notes) -> None:
+    """Put a gap of all kinds where a stretch of the log is missing."""
+    epochs = _epochs(spool)
+    missing: dict[int, list[_Missing]] = {}
+    for epoch, one in _changed_upon_unseen(spool, epochs):
+        missing.setdefault(epoch, []).append(one)
+    for epoch, one in _made_unseen(spool, epochs):
+        missing.setdefault(epoch, []).append(one)
+    if not missing:
+        return
+    for epoch, one in _done_to_pods_unseen(spool):
+        if epoch in missing:
+            missing[epoch].append(one)
+    for epoch, found in missing.items():
+        for stretch in _stretches(found):
+            _put(spool, epoch, epochs[epoch], stretch, notes)
+
+
+def _epochs(spool: Spool) -> dict[int, _Epoch]:
+    epochs: dict[int, _Epoch] = {}
+    rows = spool.database.execute(
+        "SELECT epoch, own, asked, time FROM record WHERE own <> '' AND actor AND exact "
+        "AND time IS NOT NULL AND op IN ('ADDED', 'MODIFIED', 'DELETED') ORDER BY epoch, own"
+    )
+    for number, own, asked, time in rows:
+        epoch = epochs.setdefault(number, _Epoch())
+        epoch.versions.append(own)
+        epoch.answered.append((time, own))
+        came = time if asked is None else asked
+        epoch.begun = came if epoch.begun is None else min(epoch.begun, came)
+    for epoch in epochs.values():
+        epoch.settle()
+    return epochs
+
+
+def _changed_upon_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int, _Missing]]:
+    """Writes of versions that a later request names: each lies where its version belongs."""
+    rows = spool.database.execute(
+        "SELECT row, epoch, key, own, actor, head FROM record WHERE own <> '' "
+        "AND op IN ('ADDED', 'MODIFIED', 'DELETED', 'BASELINE') "
+        "AND key >= ? AND key < ? ORDER BY epoch, key, own",
+        _range(_VERSIONED),
+    )
+    last: tuple[int, str, str] = (-1, "", "")
+    for row, number, key, own, actor, head in rows:
+        known = last[2] if last[:2] == (number, key) else ""
+        last = number, key, own
+        epoch = epochs.get(number)
+        if not actor or epoch is None:
+            continue
+        upon = comparable_version(spool.record_in(head).upon)
+        if known < upon < own:
+            place = bisect_right(epoch.versions, upon)
+            if 0 < place < len(epoch.versions):
+                after, before = epoch.versions[place - 1], epoch.versions[place]
+                yield number, _Missing(before, after, key, row)
+
+
+def _made_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int, _Missing]]:
+    """Creations, since the log began, of objects that are first seen when they change or go."""
+    rows = spool.database.execute(
+        "SELECT row, epoch, key, version, op, actor, body, min(version || ' ' || sub) FROM record "
+        "WHERE op IN ('ADDED', 'MODIFIED', 'DELETED', 'BASELINE') GROUP BY epoch, key, uid "
+        "ORDER BY epoch, version"
+    )
+    for row, number, key, version, op, actor, body, _ in rows:
+        epoch = epochs.get(number)
+        is_judged = key.startswith(_JUDGED)
+        if epoch is None or not (actor and is_judged) or op not in ("MODIFIED", "DELETED"):
+            continue
+        made = times.creation(spool.tree_in(body) or {})
+        if made is None or epoch.begun is None or made <= epoch.begun + times.CLOCK_SKEW:
+            continue
+        after = epoch.version_by(made)
+        if after and after < version:
+            yield number, _Missing(_before(epoch, made, version), after, key, row)
+
+
+def _before(epoch: _Epoch, made: int, seen: str) -> str:
+    """A version that was surely given after an object was made, in a whole second."""
+    latest = made + timestamps.SECOND + times.CLOCK_SKEW
+    place = bisect_left(epoch.answered, (latest, ""))
+    return min([seen, *(version for _, version in epoch.answered[place : place + 1])])
+
+
+def _done_to_pods_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
+    """Bindings and deletions of pods that only the states after them show."""
+    rows = spool.database.execute(
+        "SELECT row, epoch, key, uid, own, head, body FROM record WHERE key >= ? AND key < ? "
+        "AND actor AND op IN ('ADDED', 'MODIFIED') ORDER BY epoch, key, version, sub",
+        _range(_PODS),
+    )
+    of = (-1, "", "")
+    last, is_bound, is_ending = "", False, False
+    for row, epoch, key, uid, own, head, body in rows:
+        record = spool.record_in(head)
+        # Requests do not always name the uid.
+        pod = epoch, key, uid or (of[2] if of[:2] == (epoch, key) else "")
+        if pod != of:
+            of, last, is_bound, is_ending = pod, "", False, False
+        is_bound |= isinstance(record.effect, Bound)
+        is_ending |= isinstance(record.effect, Terminating) or record.verb.startswith("delete")
+        tree = spool.tree_in(body) if own and record.effect is None else None
+        if tree is None:
+            continue
+        has_node, has_end = bool(core.node_name(tree)), bool(meta.deletion_timestamp(tree))
+        if last and ((has_node and not is_bound) or (has_end and not is_ending)):
+            yield epoch, _Missing(own, last, key, row)
+        last, is_bound, is_ending = own, is_bound or has_node, is_ending or has_end
+
+
+def _range(prefix: str) -> tuple[str, str]:
+    """From which key on, and before which one, keys begin with a prefix."""
+    return prefix, prefix[:-1] + "\1"
+
+
+def _stretches(missing: Sequence[_Missing]) -> Iterator[list[_Missing]]:
+    """Writes of several objects that may have been made between the same two versions."""
+    left = sorted(missing)
+    while left:
+        first = left[0]
+        together = [one for one in left if one.after < first.before]
+        left = [one for one in left if one.after >= first.before]
+        if len({one.key for one in together}) > 1:
+            yield together
+
+
+def _put(spool: Spool, number: int, epoch: _Epoch, stretch: list[_Missing], notes: Notes) -> None:
+    """Say that anything may have been written between the versions of a stretch.
+
+    What is recorded between them may have come before what is missing: so it is said at both ends.
+    """
+    after = max(one.after for one in stretch)
+    before = min(one.before for one in stretch)
+    told = spool.row(min(stretch).row).record
+    keys = {one.key for one in stretch}
+    message = (
+        f"a stretch of the log is missing: later lines tell of writes of {len(keys)} objects "
+        "that no line shows, so others may have been written, too"
+    )
+    notes.count("stretches that are missing in the log, in which any object may have changed")
+    last = epoch.versions[bisect_left(epoch.versions, before) - 1]
+    for version in dict.fromkeys((after, last)):
+        record = Record(
+            source=told.source,
+            position=told.position,
+            op=Op.GAP,
+            object_quality=Quality.IDENTITY,
+            time_quality=TimeQuality.NONE,
+            order_key=(number, version, 1, *told.order_key[3:]),
+            losses=(Loss.GAP,),
+            message=message,
+        )
+        spool.put(record)
