@@ -15,7 +15,7 @@ from app.analysis.verify.invariants import InvariantWatch
 from app.domain.log.pages import Page
 from app.service import folding
 from bench import figures
-from bench.folding import TURN, pages
+from bench.folding import TURN, hash_changed, pages
 from projections import all_projections
 
 
@@ -31,10 +31,7 @@ def measure(count: int) -> tuple[float, float, float, int]:
                 folding.fold(view, part)
         folded = time.process_time()
         for view in views:
-            for table, keys in view.take_changed().items():
-                for key in keys:
-                    view.row(table, key)
-            view.state_hash()
+            hash_changed(view)
         made = time.process_time()
         for part in parts:
             watch.follow_page(part)

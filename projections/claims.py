@@ -5,13 +5,18 @@ pods that use it, so pod events touch the rows of the claims they name, and only
 phase or the names changed.
 """
 
-import msgspec
+from collections.abc import Sequence
+from functools import lru_cache
 
-from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+import msgspec
+from msgspec import Raw
+
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts, raw_parts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, meta, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
@@ -37,6 +42,47 @@ class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     phase: str
     deleting: bool
     claims: tuple[str, ...]
+
+
+_Asked = tuple[str, list[JsonObject]]
+"""The name of a request, and each of what it asks for as it is shown."""
+
+
+class _ShownMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Of a claim."""
+
+    uid: str = ""
+    deletion_timestamp: str = ""
+    owner_references: Raw = raw_parts.ABSENT
+
+
+class _ShownStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Of a claim."""
+
+    allocation: Raw = raw_parts.ABSENT
+    reserved_for: Raw = raw_parts.ABSENT
+    devices: Raw = raw_parts.ABSENT
+
+
+class _Shown(msgspec.Struct, frozen=True, gc=False):
+    """The parts that rows show of a claim; the rest, such as managed fields, is not decoded."""
+
+    metadata: _ShownMetadata = _ShownMetadata()
+    spec: Raw = raw_parts.ABSENT
+    status: _ShownStatus = _ShownStatus()
+
+
+class _Results(Record, frozen=True):
+    """The devices of an allocation."""
+
+    results: tuple[dra.DeviceResult, ...] = ()
+
+
+class _Allocation(Record, frozen=True):
+    """An allocation."""
+
+    devices: _Results = _Results()
+    node_selector: JsonObject = msgspec.field(default_factory=dict)
 
 
 class ClaimsProjection(LateRows, PagedView):
@@ -160,17 +206,19 @@ class ClaimsProjection(LateRows, PagedView):
         claim = self._claims.get((namespace, name))
         if claim is None or (table == CLAIM_DEVICES.name and not int(key[2]) < claim.devices):
             return None
-        tree: JsonObject = _decoder.decode(claim.body)
+        shown = _shown(claim.body)
         if table == CLAIM_DEVICES.name:
-            return _device_row(namespace, name, int(key[2]), tree)
-        return self._claim_row(namespace, name, claim, tree)
+            return _device_row(namespace, name, int(key[2]), shown.status)
+        return self._claim_row((namespace, name), claim, shown)
 
-    def _claim_row(self, namespace: str, name: str, claim: _Claim, tree: JsonObject) -> Row:
-        results = dra.results(tree)
-        consumers = dra.consumers(tree)
+    def _claim_row(self, key: tuple[str, str], claim: _Claim, shown: _Shown) -> Row:
+        (namespace, name), metadata, status = key, shown.metadata, shown.status
+        allocation = _allocation(status.allocation) if status.allocation else _NOTHING
+        results = allocation.devices.results
+        consumers = _consumers(status.reserved_for) if status.reserved_for else ()
         state = "pending" if claim.allocated is None else "reserved" if consumers else "allocated"
         pods = []
-        for pod_name in sorted(self._users.get((namespace, name), ())):
+        for pod_name in sorted(self._users.get(key, ())):
             pod = self._pods[(namespace, pod_name)]
             pods.append(
                 {
@@ -184,14 +232,14 @@ class ClaimsProjection(LateRows, PagedView):
         return {
             "namespace": namespace,
             "name": name,
-            "uid": meta.uid(tree),
+            "uid": metadata.uid,
             "state": state,
-            "deleting": meta.deletion_timestamp(tree) != "",
+            "deleting": metadata.deletion_timestamp != "",
             "created": claim.created,
-            "owner": _owner(tree),
-            "requests": _requests(tree, results),
+            "owner": _owner(metadata.owner_references),
+            "requests": _requests(_asked_in(bytes(shown.spec)), results),
             "devices": [result.text for result in results],
-            "node": dra.selected_node(dra.allocation(tree)),
+            "node": dra.selected_node({"nodeSelector": allocation.node_selector}),
             "allocated": claim.allocated,
             "allocated_revision": claim.allocated_revision,
             "reserved_for": [
@@ -203,13 +251,16 @@ class ClaimsProjection(LateRows, PagedView):
         }
 
 
-def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> Row | None:
-    results = dra.results(tree)
+def _device_row(namespace: str, claim: str, position: int, status: _ShownStatus) -> Row | None:
+    results = _allocation(status.allocation).devices.results if status.allocation else ()
     if not 0 <= position < len(results):
         return None
     result = results[position]
-    reports = zip(dra.device_statuses(tree), dra.device_status_trees(tree), strict=True)
-    reported = next((report for status, report in reports if status.key == result.key), {})
+    reported: JsonObject = {}
+    if status.devices:
+        tree = {"status": {"devices": _decoder.decode(status.devices)}}
+        reports = zip(dra.device_statuses(tree), dra.device_status_trees(tree), strict=True)
+        reported = next((report for known, report in reports if known.key == result.key), {})
     return {
         "namespace": namespace,
         "claim": claim,
@@ -226,19 +277,30 @@ def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> 
     }
 
 
-def _requests(tree: JsonObject, results: list[dra.DeviceResult]) -> list[JsonObject]:
-    """Each request with the devices it got; `chosen` is the alternative that was taken."""
-    rows: list[JsonObject] = []
-    for request in dra.requests(tree):
+@lru_cache(maxsize=outlines.PARTS_MAX)
+def _asked_in(spec: bytes) -> tuple[_Asked, ...]:
+    """Each request of a spec with what it asks for; many claims have the spec of one template."""
+    if not spec:
+        return ()
+    asked: list[_Asked] = []
+    for request in dra.requests({"spec": _decoder.decode(spec)}):
         named_asks = [(ask.name, ask) for ask in request.first_available] or [
             ("", request.exactly or dra.Ask())
         ]
-        given = [result for result in results if result.request.split("/")[0] == request.name]
+        asked.append((request.name, [_ask(sub, ask) for sub, ask in named_asks]))
+    return tuple(asked)
+
+
+def _requests(asked: Sequence[_Asked], results: Sequence[dra.DeviceResult]) -> list[JsonObject]:
+    """Each request with the devices it got; `chosen` is the alternative that was taken."""
+    rows: list[JsonObject] = []
+    for name, asks in asked:
+        given = [result for result in results if result.request.split("/")[0] == name]
         chosen = {result.request.partition("/")[2] for result in given}
         rows.append(
             {
-                "name": request.name,
-                "asks": [_ask(sub, ask) for sub, ask in named_asks],
+                "name": name,
+                "asks": asks,
                 "chosen": max(chosen, default=""),
                 "devices": [result.text for result in given],
             }
@@ -256,15 +318,22 @@ def _ask(name: str, ask: dra.Ask) -> JsonObject:
     }
 
 
-def _owner(tree: JsonObject) -> str:
+def _owner(references: Raw) -> str:
     """The name of the pod that controls the claim, empty when there is none."""
-    owners = (owner for owner in meta.owners(tree) if owner.controller and owner.kind == "Pod")
-    return next((owner.name for owner in owners), "")
+    for owner in _owners(references) if references else ():
+        if owner.controller and owner.kind == "Pod":
+            return owner.name
+    return ""
 
 
 _ClaimPlace = tuple[str, str]
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.json.Decoder()
+_shown = raw_parts.splitter(_Shown)
+_allocation = records.of_bytes(_Allocation)
+_consumers = records.of_list_bytes(dra.Consumer)
+_owners = records.of_list_bytes(meta.Owner)
+_NOTHING = _Allocation()
 _snapshot = msgspec.msgpack.Decoder(
     tuple[Revision, list[tuple[_ClaimPlace, _Claim]], list[tuple[_ClaimPlace, _Pod]]]
 )

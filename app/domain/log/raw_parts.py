@@ -72,8 +72,8 @@ class RawClaim(_Parts, frozen=True, gc=False, rename="camel"):
     status: RawClaimStatus = RawClaimStatus()
 
 
-def _splitter(form: type[_T]) -> Callable[[bytes], _T]:
-    """What splits the bytes of an object of one kind."""
+def splitter(form: type[_T]) -> Callable[[bytes], _T]:
+    """What splits the bytes of an object; the fields of the form are texts, bytes and forms."""
     decode = msgspec.json.Decoder(form).decode
 
     def split(body: bytes) -> _T:
@@ -110,8 +110,8 @@ def _split_odd(form: Any, part: Raw) -> Any:
 _mapping = msgspec.json.Decoder(dict[str, Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 
-of_pod = _splitter(RawPod)
-of_claim = _splitter(RawClaim)
+of_pod = splitter(RawPod)
+of_claim = splitter(RawClaim)
 
 SPLITTERS: Mapping[tuple[str, str], Callable[[bytes], Any]] = {
     api_resources.PODS: of_pod,
