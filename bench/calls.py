@@ -1,0 +1,68 @@
+"""What a pod with a claim costs one process without database: `python -m bench.calls`.
+
+Counted are calls of functions, in C too, from the create of a pod until it runs: the writer of a
+server and all controllers, without HTTP, log and projector. Neighbours do not change that figure,
+the lengths of batches change it by a hundredth. It stands for processor time, which is printed as
+well, of pods made before the counting begins.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+
+import anyio
+
+from bench import cluster, shapes
+from bench.cluster import DEVICES
+
+
+class Counter:
+    """Counts calls between `start` and `stop`."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def start(self) -> None:
+        """Count from now on."""
+        sys.setprofile(self._note)
+
+    def stop(self) -> None:
+        """Count no longer."""
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, argument: object) -> None:
+        if event in ("call", "c_call"):
+            self.calls += 1
+
+
+async def measure(pods: int, nodes: int) -> None:
+    """Print processor time and calls a pod, of as many pods each."""
+    counter = Counter()
+    async with cluster.history_in_memory() as made:
+        await cluster.prepare(made, nodes)
+        await shapes.arrive(made, shapes.template_pods("first", pods), "")
+        before = time.process_time()
+        await shapes.arrive(made, shapes.template_pods("second", pods), "")
+        spent = time.process_time() - before
+        counted = shapes.template_pods("third", pods)
+        counter.start()
+        await shapes.arrive(made, counted, "")
+        counter.stop()
+    print(f"{spent / pods * 1e3:.2f} ms CPU a pod, {counter.calls / pods:.0f} calls a pod")
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run the measurement."""
+    parser = argparse.ArgumentParser(prog="bench.calls", description=__doc__)
+    parser.add_argument("--pods", type=int, default=500, help="pods of each round")
+    parser.add_argument("--nodes", type=int, default=200, help=f"nodes of {DEVICES} devices")
+    options = parser.parse_args(arguments)
+    if 3 * options.pods > options.nodes * DEVICES:
+        parser.error(f"{options.nodes} nodes have too few devices for 3 x {options.pods} pods")
+    anyio.run(measure, options.pods, options.nodes, backend_options={"use_uvloop": True})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
