@@ -232,7 +232,7 @@ class ObjectsProjection:
         yield b"\x92" + _encoder.encode(revision) + b"\xdd" + len(events).to_bytes(4, "big")
         for first in range(0, len(events), DUMPED_AT_ONCE):
             yield b"".join(
-                _encoder.encode((created[event.key], msgspec.structs.replace(event, tree=None)))
+                _encoder.encode((created[event.key], event.undecoded()))
                 for event in events[first : first + DUMPED_AT_ONCE]
             )
 
@@ -322,7 +322,7 @@ class ObjectsProjection:
         """Let the trees go that were decoded first, if there are too many."""
         decoded = self._decoded
         for _ in range(len(decoded) - self._decoded_max):
-            decoded.popleft().tree = None
+            decoded.popleft().forget_tree()
 
 
 def _shown(event: Event) -> msgspec.Raw | JsonObject:

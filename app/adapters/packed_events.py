@@ -34,7 +34,8 @@ class PackedEvents:
     def add(self, events: Sequence[Event]) -> None:
         """Add events that follow the ones before."""
         for first in range(0, len(events), FRAME_MAX):
-            frame = self._compress(_encode(events[first : first + FRAME_MAX]))
+            part = [event.undecoded() for event in events[first : first + FRAME_MAX]]
+            frame = self._compress(_encode(part))
             self._frames += [len(frame).to_bytes(_LENGTH, "big"), frame]
             self.size += _LENGTH + len(frame)
 

@@ -76,7 +76,7 @@ class Sealer:
         event = chain.seal(draft, self._revision, self._hash)
         self._hash = event.hash
         # The tree would live as long as the event; readers decode it again when they need it.
-        event.tree = None
+        event.forget_tree()
         return event
 
 

@@ -155,7 +155,7 @@ def _lacking(world: World, namespace: str) -> list[tuple[ObjectKey, JsonView]]:
     lacking = []
     for key in list(world.objects.keys(*api_resources.PODS, namespace)):
         event = world.objects.event(key)
-        pod = None if event is None else pods.facts(event.object)
+        pod = None if event is None else pods.facts_of(event)
         if event is None or pod is None or pod.is_done or pod.is_deleting or pod.node:
             continue
         if any(entry.template and pods.entry_claim(pod, entry).problem for entry in pod.entries):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from app.domain.log import Event
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -80,23 +81,36 @@ def facts(tree: JsonView) -> PodFacts:
     metadata = meta.metadata(tree)
     spec = meta.spec(tree)
     status = meta.status(tree)
-    extended = ""
+    extended = group = ""
     if "extendedResourceClaimStatus" in status:
         extended = json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName")
+    if "schedulingGroup" in spec:
+        group = json_tree.text(spec, "schedulingGroup", "podGroupName")
     return PodFacts(
-        namespace=_text(metadata.get("namespace")),
-        name=_text(metadata.get("name")),
-        uid=_text(metadata.get("uid")),
-        node=_text(spec.get("nodeName")),
-        phase=_text(status.get("phase")),
+        namespace=meta.namespace(tree),
+        name=meta.name(tree),
+        uid=meta.uid(tree),
+        node=core.node_name(tree),
+        phase=meta.phase(tree),
         is_deleting="deletionTimestamp" in metadata,
         entries=_entries(spec) if "resourceClaims" in spec else (),
         generated=_generated(status) if "resourceClaimStatuses" in status else (),
         extended_claim=extended,
-        group=json_tree.text(spec, "schedulingGroup", "podGroupName")
-        if "schedulingGroup" in spec
-        else "",
+        group=group,
     )
+
+
+def facts_of(event: Event) -> PodFacts:
+    """The same of the pod of an event, read once for all controllers that fold it."""
+    tree = event.object
+    reading = event.reading
+    if reading is not None and reading[0] is tree:
+        known = reading[1]
+        if known.__class__ is PodFacts:
+            return known
+    fresh = facts(tree)
+    event.reading = (tree, fresh)
+    return fresh
 
 
 def _text(value: object) -> str:
@@ -178,7 +192,12 @@ def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = Fals
 
 def consumer_of(pod: PodFacts) -> JsonObject:
     """The entry in `status.reservedFor` that stands for the pod."""
-    return {"resource": "pods", "name": pod.name, "uid": pod.uid}
+    return consumer(pod.name, pod.uid)
+
+
+def consumer(name: str, uid: str) -> JsonObject:
+    """The entry that stands for the pod with this name and uid."""
+    return {"resource": "pods", "name": name, "uid": uid}
 
 
 def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:

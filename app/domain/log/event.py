@@ -142,7 +142,11 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 class Event(msgspec.Struct, kw_only=True, gc=False):
-    """One entry of the log. Treated as immutable; the decoded tree is filled in on first use."""
+    """One entry of the log. Treated as immutable; the decoded tree is filled in on first use.
+
+    `reading` is what somebody has read of the tree for all who fold the event, with the tree that
+    it was read from: of another one it says nothing. Both go together (`forget_tree`).
+    """
 
     revision: Revision
     type: EventType
@@ -153,6 +157,17 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     hash: bytes = b""
     format: int = FORMAT_VERSION
     tree: JsonObject | None = None
+    reading: tuple[JsonObject, object] | None = None
+
+    def forget_tree(self) -> None:
+        """Let go of what was decoded; it is decoded again when somebody asks."""
+        self.tree = self.reading = None
+
+    def undecoded(self) -> "Event":
+        """The event without what was decoded, as it is stored and sent."""
+        if self.tree is None and self.reading is None:
+            return self
+        return msgspec.structs.replace(self, tree=None, reading=None)
 
     @property
     def object(self) -> JsonObject:

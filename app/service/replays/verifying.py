@@ -369,7 +369,7 @@ class _Ahead:
             written = len(self.index.written)
             self.index.add(event, parts)
             self.cost += self.division.allocate * (len(self.index.written) - written)
-        event.tree = None
+        event.forget_tree()
 
     async def ask(
         self,

@@ -349,7 +349,7 @@ class BundleReader:
             if self._schemas is not None:
                 intake.check_event(event, self._schemas, place)
                 # The tree would live as long as the event, which nobody may need again.
-                event.tree = None
+                event.forget_tree()
             batch.append(event)
             if len(batch) >= PAGE:
                 yield batch

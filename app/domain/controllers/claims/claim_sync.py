@@ -195,8 +195,7 @@ def _owner_is_done(objects: ObjectsReader, claim: JsonView, gone: Collection[str
     if tree is None:
         # Left to garbage collection, when the cache knows that already.
         return owner.uid in gone
-    pod = pods.facts(tree)
-    return pod.uid != owner.uid or pod.is_done
+    return meta.uid(tree) != owner.uid or pods.is_done(tree)
 
 
 def _outcome(commands: list[Command], *, clears: bool, ends: bool) -> str:

@@ -215,7 +215,7 @@ class ClaimsReconciler:
     def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
         place = (event.key.namespace, event.key.name)
         old = self._pods.get(place)
-        pod = pods.facts(event.object)
+        pod = pods.facts_of(event)
         if not pod.uses_claims:
             if old is not None:
                 self._forget_pod(place, old)

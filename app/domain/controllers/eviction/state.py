@@ -228,7 +228,7 @@ class TaintState:
         if is_gone:
             self.pods.pop(place, None)
             return
-        pod = pods.facts(event.object)
+        pod = pods.facts_of(event)
         if not pod.uses_claims:
             self.pods.pop(place, None)
             return

@@ -109,7 +109,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
             held = None
         if event.type is EventType.OBJECT_DELETED:
             return
-        facts = pods.facts(tree)
+        facts = pods.facts_of(event)
         if not facts.node:
             return
         if held is None:
@@ -156,20 +156,20 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         return tuple(commands)
 
     def _pod(self, objects: ObjectsReader, key: ObjectKey, now: Instant) -> tuple[Command, ...]:
-        tree = objects.get(key)
+        event = objects.event(key)
         held = self._pods.get(key)
-        if tree is None or held is None:
+        if event is None or held is None:
             return ()
         node = objects.get(ObjectKey(*api_resources.NODES, "", held.node))
         if node is None or not annotations.is_emulated(objects, node):
             return ()
-        facts = pods.facts(tree)
+        tree, facts = event.object, pods.facts_of(event)
         if facts.is_deleting:
             return self._stop(key, tree, facts, now)
         if facts.phase in core.FINISHED:
             return ()
         if held.started is None:
-            return self._start(objects, key, tree, node, held, now)
+            return self._start(objects, key, tree, facts, node, held, now)
         return self._run(key, tree, held, held.started, now)
 
     def _start(
@@ -177,6 +177,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         objects: ObjectsReader,
         key: ObjectKey,
         tree: JsonObject,
+        facts: PodFacts,
         node: JsonView,
         held: _Held,
         now: Instant,
@@ -185,7 +186,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         if due > now:
             self.queue.add_at(key, due)
             return ()
-        problem = self._claim_problem(objects, key, pods.facts(tree))
+        problem = self._claim_problem(objects, key, facts)
         if not problem:
             return (pod_status.running(tree, node, now),)
         if self._told.get(key) == problem:

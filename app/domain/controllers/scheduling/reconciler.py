@@ -5,6 +5,7 @@ part (place to begin, number of the attempt); attempts that would repeat what is
 leave no trace, as upstream's do, and only count in memory.
 """
 
+from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher, touched_by
 from app.domain.controllers.plan import Decision, DeviceViews, MergingViews, Plan, Reads
 from app.domain.controllers.resources import claim_key, is_of, pod_key
@@ -262,7 +263,7 @@ class SchedulingReconciler:
         known = self.queue.get(place)
         if known is None or known.spec.facts.uid != event.uid:
             pod = QueuedPod(
-                spec=pod_spec.read(tree),
+                spec=pod_spec.read(tree, pods.facts_of(event)),
                 order=event.revision,
                 since=event.stamp.time,
                 cause=event.revision,
@@ -272,7 +273,7 @@ class SchedulingReconciler:
             self._admit(pod, objects, event.stamp.time)
             return
         before = known.spec
-        known.spec = pod_spec.read_again(tree, before)
+        known.spec = pod_spec.read_again(event, before)
         if known.spec.facts.generated != before.facts.generated:
             self._waker.note_pod(known)
         if known.where is Where.GATED:

@@ -373,7 +373,7 @@ async def _impossible(
         async for page in replaying.pages(log, history, until, bounds):
             for event in page:
                 look(event)
-                event.tree = None
+                event.forget_tree()
             await lowlevel.checkpoint()
     return judge.found()
 
@@ -433,7 +433,7 @@ def _sorted_out(
         recording.is_over = event.revision > until
         recording.take(event, known)
     for event in events:
-        event.tree = None
+        event.forget_tree()
     return recording
 
 

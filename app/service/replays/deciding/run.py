@@ -316,7 +316,7 @@ class Run:
             self._leave_out(found, f"a write from outside that is refused here: {refusal}")
         finally:
             self._is_outside = False
-        event.tree = None
+        event.forget_tree()
         self.timeline.settle()
 
     def _leave_out(self, given: Input, why: str) -> None:

@@ -205,7 +205,7 @@ def _reserve_claim(
     status["allocation"] = allocation
     status["reservedFor"] = [
         *json_tree.objects(status, "reservedFor"),
-        pods.consumer_of(pods.facts(pod)),
+        pods.consumer(meta.name(pod), meta.uid(pod)),
     ]
     tree["status"] = status
     yield UpdateObject(
@@ -216,7 +216,7 @@ def _reserve_claim(
 def _reserve_again(claim: PodClaim, pod: JsonObject) -> UpdateObject:
     metadata = dict(claim.tree["metadata"])
     metadata.pop("resourceVersion", None)
-    entry = pods.consumer_of(pods.facts(pod))
+    entry = pods.consumer(meta.name(pod), meta.uid(pod))
     reserved = dra.reserved_for(claim.tree)
     status = {**claim.tree["status"], "reservedFor": [*reserved, entry, entry]}
     tree = {**claim.tree, "metadata": metadata, "status": status}

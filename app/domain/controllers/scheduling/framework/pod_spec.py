@@ -9,6 +9,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.scheduling.framework import amounts
 from app.domain.controllers.scheduling.framework.amounts import PodAmounts
+from app.domain.log import Event
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, selectors
 from app.domain.values.fields import core, meta
@@ -123,13 +124,13 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     )
 
 
-def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
-    """Read a waiting pod after a change; what cannot have changed is taken over.
+def read_again(event: Event, before: PodSpec) -> PodSpec:
+    """Read a waiting pod after the change of an event; what cannot have changed is taken over.
 
     Labels, scheduling gates and tolerations can. While a pod has gates its node selector and
     affinity can too; they are read when the gates go.
     """
-    facts = pods.facts(tree)
+    tree, facts = event.object, pods.facts_of(event)
     spec = meta.spec(tree)
     changeable = (
         meta.labels(tree),
