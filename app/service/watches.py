@@ -228,20 +228,23 @@ class Watches:
         self._recent.extend(events)
         self.published = events[-1].revision
         by_place: dict[Place, list[Event]] = {}
-        has_for_all = False
-        for event in events:
-            by_place.setdefault((event.key.group, event.key.resource), []).append(event)
-            has_for_all = has_for_all or is_for_all(event)
+        placed = [(event.key[:2], event) for event in events]
+        for place, event in placed:
+            by_place.setdefault(place, []).append(event)
+        for_all = {event.revision for event in events if is_for_all(event)}
         for reads, followers in tuple(self._by_reads.items()):
             wanted: Sequence[Event] = events
             if reads is not None and not by_place.keys() <= reads:
-                if not has_for_all and reads.isdisjoint(by_place):
+                if not for_all and reads.isdisjoint(by_place):
                     continue
-                wanted = [
-                    event
-                    for event in events
-                    if (event.key.group, event.key.resource) in reads or is_for_all(event)
-                ]
+                if for_all:
+                    wanted = [
+                        event
+                        for place, event in placed
+                        if place in reads or event.revision in for_all
+                    ]
+                else:
+                    wanted = [event for place, event in placed if place in reads]
             for follower in tuple(followers):
                 follower.offer(wanted)
         for place, events_there in by_place.items():

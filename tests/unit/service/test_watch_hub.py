@@ -1,9 +1,12 @@
 """The hub of watches: who is offered what, who is cut off, who is counted."""
 
+import random
+
 import anyio
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.controllers.plan import DECISIONS
 from app.domain.errors import Expired
 from app.domain.log import Actor, Event, EventType, HistoryId, ObjectKey, Revision, Stamp
 from app.domain.values.timestamps import Instant
@@ -54,6 +57,37 @@ def test_every_reader_is_offered_what_it_reads_and_nothing_else():
     watches.publish([written(1, PODS)])
     watches.publish([written(2, PODS), written(3, NODES)])
     assert [revisions(each.take()) for each in followers] == [[1, 2], [], [1, 2, 3], [3]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_reader_gets_what_a_look_at_every_event_gives(seed):
+    """Batches of events about objects, decisions and restarts, some of which concern everybody."""
+    draw = random.Random(seed)
+    places = [PODS, NODES, ("", "x"), DECISIONS, ("redra", "controllers")]
+    types = [EventType.OBJECT_CREATED, EventType.DECISION_RECORDED, EventType.CONTROLLER_RESTARTED]
+    watches = hub(queue_max=1_000)
+    reads = [None, *(frozenset(draw.sample(places, draw.randint(1, 4))) for _ in range(6))]
+    followers = [watches.subscribe(after=Revision(0), reads=each) for each in reads]
+    clients = [watches.subscribe(after=Revision(0), place=place) for place in places]
+    events: list[Event] = []
+    for _ in range(draw.randint(1, 8)):
+        batch = []
+        for _ in range(draw.randint(1, 6)):
+            made = written(len(events) + len(batch) + 1, draw.choice(places))
+            made.type = draw.choice(types[: draw.choice((1, 3))])
+            batch.append(made)
+        watches.publish(batch)
+        events += batch
+    for each, follower in zip(reads, followers, strict=True):
+        wanted = [
+            event
+            for event in events
+            if each is None or event.key[:2] in each or event.type is EventType.CONTROLLER_RESTARTED
+        ]
+        assert revisions(follower.take()) == revisions(wanted), each
+    for place, client in zip(places, clients, strict=True):
+        there = [event for event in events if event.key[:2] == place]
+        assert revisions(client.take()) == revisions(there), place
 
 
 def test_event_that_was_seen_is_not_handed_on_again():
