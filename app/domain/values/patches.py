@@ -7,6 +7,7 @@ it asks a `StrategySchema`, which the schema tables of the objects provide.
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Protocol
 
 from app.domain.values import go_text
@@ -270,14 +271,19 @@ def _merge_object(tree: JsonView, patch: JsonView, schema: StrategySchema | None
         raise PatchError(f"unknown directive $patch: {directive!r}")
     merged = _retained(tree, patch)
     fields = schema.fields if schema is not None else {}
+    is_directed = False
     for key, value in patch.items():
-        if key.startswith(_DELETE_FROM):
-            name = key.removeprefix(_DELETE_FROM)
-            gone = _list(value, key)
-            merged[name] = [item for item in _list(merged.get(name), name) if item not in gone]
-        elif not key.startswith("$"):
+        if key[:1] == "$":
+            is_directed = True
+            if key.startswith(_DELETE_FROM):
+                name = key.removeprefix(_DELETE_FROM)
+                gone = _list(value, key)
+                merged[name] = [item for item in _list(merged.get(name), name) if item not in gone]
+        elif value.__class__ is str or value.__class__ is bool or value.__class__ is int:
+            merged[key] = value
+        else:
             _merge_field(merged, key, value, fields.get(key))
-    for key, order in patch.items():
+    for key, order in patch.items() if is_directed else ():
         if key.startswith(_ORDER):
             name = key.removeprefix(_ORDER)
             before = _list(tree.get(name), name)
@@ -355,6 +361,8 @@ def _merge_list(old: list[Any], patch: list[Any], schema: StrategySchema) -> lis
                 break
         else:
             kept.append(_merge_object({}, item, schema.items))
+    if not old and len(kept) == len(pending):
+        return kept  # one for each of the patch, in its order
     return _ordered(kept, pending, old, merge_key)
 
 
@@ -374,18 +382,22 @@ def _ordered(items: list[Any], wanted: list[Any], before: list[Any], merge_key: 
 
     order = [identity(item) for item in wanted]
     places = [identity(item) for item in before]
-    named = sorted(
-        (item for item in items if identity(item) in order),
-        key=lambda item: order.index(identity(item)),
-    )
-    others = [item for item in items if identity(item) not in order]
-    others.sort(key=lambda item: _place(places, identity(item)))
+    named: list[tuple[int, Any, Any]] = []
+    others: list[tuple[int, Any, Any]] = []
+    for item in items:
+        own = identity(item)
+        if own in order:
+            named.append((order.index(own), own, item))
+        else:
+            others.append((_place(places, own), own, item))
+    named.sort(key=itemgetter(0))
+    others.sort(key=itemgetter(0))
     ordered = []
     while named and others:
-        left, right = _place(places, identity(others[0])), _place(places, identity(named[0]))
+        left, right = others[0][0], _place(places, named[0][1])
         both = left < len(places) and right < len(places)
-        ordered.append(others.pop(0) if both and left < right else named.pop(0))
-    return ordered + named + others
+        ordered.append((others if both and left < right else named).pop(0))
+    return [item for _, _, item in (*ordered, *named, *others)]
 
 
 def _place(places: list[Any], identity: Any) -> int:
