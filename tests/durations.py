@@ -1,0 +1,167 @@
+"""`python -m tests.durations [PATH …]` runs tests, and says what they cost.
+
+Counted is CPU time, user and system, of the tests' process and of whatever it started: forks,
+databases, browsers, those that are detached, and those that have ended. It is what two busy cores
+share out, where time on a clock tells how busy they are. The tests run one after another in one
+process, so that all work belongs to the test that runs; a database that goes on working behind a
+test counts with the next. `make test` does the same work in several processes.
+
+Kernels count other processes in hundredths of a second, so that only sums say something.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+_ROOT = "REDRA_DURATIONS_ROOT"
+_KEEP = "REDRA_DURATIONS_KEEP"
+_PR_SET_CHILD_SUBREAPER = 36
+_TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
+_AFTER_COMM = 11
+"""The fields `utime`, `stime`, `cutime`, `cstime` of /proc/PID/stat, counted behind the name."""
+
+Row = tuple[str, str, float]
+"""A kind ("test", "fixture" or "rest"), a name, CPU seconds."""
+
+
+def tree_seconds(root: int) -> float:
+    """CPU seconds of a process, of all below it, and of those below it that have ended.
+
+    The part of this process is exact, that of others in ticks.
+    """
+    own, ticks, waiting = os.getpid(), 0, [root]
+    seconds = time.process_time()
+    while waiting:
+        number = waiting.pop()
+        with contextlib.suppress(OSError):
+            stat = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+            used = [int(field) for field in stat[_AFTER_COMM : _AFTER_COMM + 4]]
+            ticks += sum(used[2:]) if number == own else sum(used)
+            for thread in Path(f"/proc/{number}/task").iterdir():
+                children = (thread / "children").read_text()
+                waiting += map(int, children.split())
+    return seconds + ticks * _TICK_SECONDS
+
+
+class Meter:
+    """What tests and fixtures cost; a plug-in of pytest. Each figure is kept at once."""
+
+    def __init__(self, root: int, keep: Path) -> None:
+        self._root = root
+        self._keep = keep.open("w", encoding="utf-8", buffering=1)
+        self._tests = 0.0
+        self._nested = [0.0]
+
+    def _note(self, kind: str, name: str, seconds: float) -> None:
+        self._keep.write(f"{kind}\t{seconds:.4f}\t{name}\n")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """A test with all its fixtures."""
+        before = tree_seconds(self._root)
+        try:
+            return (yield)
+        finally:
+            seconds = tree_seconds(self._root) - before
+            self._tests += seconds
+            self._note("test", item.nodeid, seconds)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object]
+    ) -> Generator[None, object, object]:
+        """What makes a fixture, without the fixtures that it asks for on its way."""
+        self._nested.append(0.0)
+        before = tree_seconds(self._root)
+        try:
+            return (yield)
+        finally:
+            whole = tree_seconds(self._root) - before
+            name = f"{fixturedef.baseid}::{fixturedef.argname} ({fixturedef.scope})"
+            self._note("fixture", name, whole - self._nested.pop())
+            self._nested[-1] += whole
+
+    def pytest_unconfigure(self) -> None:
+        """Note what belongs to no test."""
+        rest = tree_seconds(self._root) - self._tests
+        self._note("rest", "collection, and the end of what all tests share", rest)
+        self._keep.close()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count, in a run that the command began."""
+    if _ROOT in os.environ:
+        config.pluginmanager.register(Meter(int(os.environ[_ROOT]), Path(os.environ[_KEEP])))
+
+
+def measure(arguments: list[str], keep: Path) -> int:
+    """Run pytest as a child; orphans become children of this process and are counted to the end.
+
+    Returns pytest's exit status.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    command = [sys.executable, "-m", "pytest", "-p", "tests.durations", "-p", "no:xdist", "-q"]
+    # As `make test` does: or each process would compile everything that it imports.
+    compiled = {"PYTHONDONTWRITEBYTECODE": ""}
+    variables = os.environ | compiled | {_ROOT: str(os.getpid()), _KEEP: str(keep)}
+    child = subprocess.Popen([*command, *arguments], env=variables)
+    while True:
+        number, status = os.waitpid(-1, 0)
+        if number == child.pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode
+
+
+def read(keep: Path) -> Iterator[Row]:
+    """The figures that were kept."""
+    for line in keep.read_text().splitlines():
+        kind, seconds, name = line.split("\t")
+        yield kind, name, float(seconds)
+
+
+def tables(rows: list[Row], top: int) -> Iterator[str]:
+    """What cost how much: folders, the dearest modules, tests and fixtures."""
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    counts: Counter[str] = Counter()
+    for kind, name, seconds in rows:
+        sums[kind][name] += seconds
+        if kind == "test":
+            module = PurePosixPath(name.partition("::")[0])
+            for part in ("folder", str(module.parent)), ("module", str(module)):
+                sums[part[0]][part[1]] += seconds
+                counts[part[1]] += 1
+    whole = sum(sums["test"].values()) + sum(sums["rest"].values())
+    yield f"{whole:.1f} CPU seconds for {sum(1 for row in rows if row[0] == 'test')} tests"
+    for kind in ("folder", "rest", "module", "fixture", "test"):
+        yield f"\n{kind}s, CPU seconds" if kind != "rest" else "\nthe rest, CPU seconds"
+        for name, seconds in sums[kind].most_common(None if kind == "folder" else top):
+            many = f"  ({counts[name]} tests)" if name in counts else ""
+            yield f"{seconds:9.2f}  {name}{many}"
+
+
+def main() -> int:
+    """Run and tell."""
+    parser = argparse.ArgumentParser(prog="tests.durations", description=__doc__)
+    parser.add_argument("--top", type=int, default=50, help="how many modules, fixtures and tests")
+    parser.add_argument("--keep", type=Path, help="a file for all figures, as tab-separated lines")
+    chosen, arguments = parser.parse_known_args()
+    with tempfile.TemporaryDirectory() as folder:
+        keep = chosen.keep or Path(folder) / "durations.tsv"
+        status = measure(arguments or ["tests"], keep)
+        for line in tables(list(read(keep)), chosen.top):
+            print(line)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
