@@ -124,8 +124,14 @@ def place_text(key: ObjectKey) -> str:
 _REVISION = re.compile(r"(revision \d+)")
 
 
-def linked(text: str, page: Frame) -> Markup:
-    """The text, with a link to the moment wherever it names a revision."""
+def linked(text: str, page: Frame, marked: str = "") -> Markup:
+    """The text, with a link to the moment wherever it names a revision.
+
+    The last place where the text has the part `marked` is marked.
+    """
+    before, part, after = text.rpartition(marked) if marked else ("", "", "")
+    if part:
+        return linked(before, page) + svg.element("mark", part) + linked(after, page)
     parts = [
         svg.element("a", part, href=page.here(part.partition(" ")[2]), class_="moment-link")
         if number % 2

@@ -13,7 +13,7 @@ from app.bootstrap.gallery import exhibits, playing
 from app.cli.explaining import page, parts
 from app.domain.log import Head
 from tests.api.serving import serving
-from tests.web import invented, more_incidents
+from tests.web import invented, later_incidents, more_incidents
 from tests.web.reading import read
 
 HOME = "/ui/h/default/"
@@ -101,7 +101,9 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
 
 
 @pytest.mark.parametrize(
-    "make", [*invented.INVENTED, *more_incidents.MORE], ids=lambda make: make.__name__
+    "make",
+    [*invented.INVENTED, *more_incidents.MORE, *later_incidents.LATER],
+    ids=lambda make: make.__name__,
 )
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make, seed):
@@ -116,7 +118,13 @@ async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make
     assert clicks <= CLICKS_MAX
 
 
-@pytest.mark.parametrize("make", more_incidents.MORE, ids=lambda make: make.__name__)
+TOLD_OF_PODS = [
+    *more_incidents.MORE,
+    *(make for make in later_incidents.LATER if make(invented.Names(3)).about),
+]
+
+
+@pytest.mark.parametrize("make", TOLD_OF_PODS, ids=lambda make: make.__name__)
 async def test_cause_of_an_incident_is_in_text_and_json(make):
     made = make(invented.Names(3))
     async with serving(store=await stored(made.incident())) as server:
@@ -127,6 +135,14 @@ async def test_cause_of_an_incident_is_in_text_and_json(make):
     for part in made.told:
         assert re.search(part, text), text
         assert re.search(part, said), said
+
+
+async def test_false_part_of_a_selector_is_marked():
+    made = later_incidents.selector_is_false_in_its_middle(invented.Names(1))
+    async with serving(store=await stored(made.incident())) as server:
+        answer = await server.raw("GET", f"{HOME}why?kind=pod&namespace=lab&name=job")
+    main = read(answer.text).one("main")
+    assert [mark.text for mark in main.all("mark")] == [made.told[0]]
 
 
 def texts(reason):

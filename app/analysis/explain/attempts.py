@@ -19,7 +19,7 @@ SHOWN_MAX = 5
 
 _DONE = {
     EventType.OBJECT_CREATED: "was created",
-    EventType.OBJECT_UPDATED: "changed",
+    EventType.OBJECT_UPDATED: "was changed",
     EventType.OBJECT_DELETED: "was deleted",
 }
 
@@ -39,7 +39,9 @@ def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -
     if not attempts:
         return
     last, first = attempts[0], attempts[-1]
-    lines = [_line(event, causes) for event in attempts[:SHOWN_MAX]]
+    # What the last one came to stands above all of this.
+    known = decision_body.summary_of(last.object).message
+    lines = [_line(event, causes, known) for event in attempts[:SHOWN_MAX]]
     count = len(attempts)
     text = "1 attempt is recorded" if count == 1 else f"{count} attempts are recorded"
     if count > 1:
@@ -48,16 +50,23 @@ def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -
     yield Reason(text=text, children=(*_next(last, now), *lines), count=count)
 
 
-def _line(event: Event, causes: Mapping[int, Event]) -> Reason:
+def _line(event: Event, causes: Mapping[int, Event], known: str) -> Reason:
+    """One attempt with what it came to, in words unless these are `known`, and what woke it."""
     decision = decision_body.read(event.object)
     number = decision.inputs.attempt or 1
     text = f"attempt {number} at {sources.when(event.stamp.time)}: {decision.outcome}"
+    message = decision_body.summary_of(event.object).message
+    text += f", {message}" if message and message != known else ""
     cause = causes.get(event.stamp.cause or decision.cause)
     woken = () if cause is None else (_woken(cause),)
     return Reason(text=text, children=woken, revision=event.revision)
 
 
 def _woken(cause: Event) -> Reason:
+    if cause.type is EventType.DECISION_RECORDED:
+        about = f"{cause.key.namespace}/{cause.key.name}".removeprefix("/")
+        text = f"woken by a decision about {about}, made {sources.by(cause)}"
+        return Reason(text=text, revision=cause.revision, about=cause.key)
     what = _DONE.get(cause.type, cause.type.value)
     text = f"woken by {sources.path_of(cause.key)}, which {what} {sources.by(cause)}"
     return Reason(text=text, revision=cause.revision, about=cause.key)

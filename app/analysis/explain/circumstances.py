@@ -16,14 +16,20 @@ from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import Alike
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
+from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
+from app.domain.objects.kinds import extended_resources as names_of_resources
+from app.domain.objects.kinds import pod_resources
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceId, PoolId
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
+
+POOLS_MAX = 20
+"""Pools that cannot be used of which slices are looked at."""
 
 HOLDERS_MAX = 200
 """Holders of devices that are looked at."""
@@ -36,6 +42,8 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     return (
         *_passed_over(views, nodes),
         *_useless_holders(views, nodes),
+        *_of_older_generations(views, nodes),
+        *_served_by(views, pod, nodes),
         *_of_one_name(views, nodes),
         *_near_tolerations(views, pod, nodes),
         *_for_no_node(views, nodes),
@@ -98,13 +106,18 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
         if len(names) >= HOLDERS_MAX:
             break
     groups: dict[str, list[ObjectKey]] = {}
+    ending: dict[ObjectKey, Reason] = {}
     for holder in list(names)[:HOLDERS_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
         tree = views.objects.get(key)
         way = "" if tree is None else stuck.cause(views, key, tree)
+        if tree is not None and meta.is_deleting(tree):
+            ending[key] = _ending(views, key, tree)
         if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
             groups.setdefault(way, []).append(key)
+    useless = {key for keys in groups.values() for key in keys}
+    yield from [line for key, line in ending.items() if key not in useless][:NAMES_MAX]
     for way, keys in groups.items():
         shown = [f"{key.namespace}/{key.name}" for key in keys]
         text = f"{counts.plural(len(keys), 'claim')} {listed(shown, len(shown))} "
@@ -115,14 +128,79 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
             count=len(keys),
             revision=0 if event is None or len(keys) > 1 else event.revision,
             about=keys[0] if len(keys) == 1 else None,
+            children=tuple(ending[key] for key in keys if key in ending)[:NAMES_MAX],
             is_kept=True,
         )
+
+
+def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
+    """What keeps a claim that was deleted, and its devices with it."""
+    finalizers, users = meta.finalizers(tree), [each.name for each in dra.consumers(tree)]
+    text = f"claim {key.namespace}/{key.name} was deleted and waits for "
+    text += f"{counts.plural(len(finalizers), 'finalizer')} {listed(finalizers, len(finalizers))}"
+    text += f"; it is reserved for {listed(users, len(users))}" if users else ""
+    event = views.objects.event(key)
+    return Reason(text=text, revision=0 if event is None else event.revision, about=key)
 
 
 def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:
     for resource_slice in views.inventory.slices_of(place):
         for device in resource_slice.devices:
             yield from views.allocated.holders(device.id)
+
+
+def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The slices that are passed over in pools which cannot be used: others are newer.
+
+    A driver that begins to count anew, after a reboot for instance, publishes such slices.
+    """
+    places = {
+        place: None for reason in nodes if reason.explained for place, _ in reason.explained.pools
+    }
+    for text in list(places)[:POOLS_MAX]:
+        driver, _, pool = text.partition("/")
+        everywhere = views.inventory.slices_of((driver, pool))
+        current = newest(everywhere)
+        pool_now = views.inventory.pool((driver, pool))
+        if pool_now is None:
+            continue
+        state = f"pool {text} of generation {pool_now.generation} is {pool_now.state.value}"
+        older = [one for one in everywhere if one not in current]
+        for one in older[:NAMES_MAX]:
+            key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
+            event = views.objects.event(key)
+            names = [other.name for other in current]
+            yield Reason(
+                text=f"slice {one.name} of generation {one.generation} is passed over, because it "
+                f"is older: {state}: {pool_now.problem} (slice {listed(names, len(names))})",
+                revision=0 if event is None else event.revision,
+                about=key,
+                is_kept=True,
+            )
+
+
+def _served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The classes through which devices serve the extended resources that the pod asks for."""
+    if not any(reason.explained is not None and reason.text for reason in nodes):
+        return
+    requests = pod_resources.effective(meta.spec(pod), "requests")
+    wanted = [name for name in requests if names_of_resources.is_extended(name)]
+    for resource, chosen in extended_resources.classes_of(views.objects, wanted).items():
+        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", chosen)
+        others = [
+            other.name
+            for other in views.objects.keys(*api_resources.DEVICE_CLASSES)
+            if other != key
+            and dra.extended_resource_name(views.objects.get(other) or {}) == resource
+        ]
+        text = f"{resource} stands for devices of class {chosen}"
+        if others:
+            noun = counts.plural(len(others), "class")
+            text += f" and not of {noun} {listed(others, len(others))}: of several classes with "
+            text += "that name the newest counts"
+        event = views.objects.event(key)
+        revision = 0 if event is None else event.revision
+        yield Reason(text=text, revision=revision, about=key, is_kept=bool(others))
 
 
 def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
@@ -188,11 +266,16 @@ def _near_tolerations(
 
 def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:
     """Where a node sees no device: the slices that are for nodes which there are not."""
-    return [one for one, _ in _nowhere_at_all(views)] if _is_empty_somewhere(nodes) else []
+    return [one for one, _ in _nowhere_at_all(views)] if without_devices(nodes) else []
 
 
-def _is_empty_somewhere(nodes: Sequence[NodeReason]) -> bool:
-    return any(not request.devices for reason in nodes for _, request in reason.requests())
+def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
+    """The nodes that see no device at all for some request."""
+    return [
+        reason.node
+        for reason in nodes
+        if any(not request.devices for _, request in reason.requests())
+    ]
 
 
 def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
@@ -210,7 +293,7 @@ def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
 
 
 def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    if not _is_empty_somewhere(nodes):
+    if not without_devices(nodes):
         return
     if not views.inventory.pool_ids():
         yield Reason(text="no driver has published a ResourceSlice", is_kept=True)

@@ -1,6 +1,6 @@
 """The reason: one sentence, what is behind it, and how many things it stands for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.log import ObjectKey
@@ -17,7 +17,9 @@ class Reason:
     `revision` is that of the event that made it so (0: not known, or many), `about` the object that
     it is about, `issues` are the known issues of Kubernetes that took part. A reason with
     `is_kept` is never cut from a page. `holds` tells of a state of `about` whether the reason is
-    true of it: whoever has the log finds the event since which it is.
+    true of it: whoever has the log finds the event since which it is. `marked` is the part of the
+    text by which alone it is so. `unselected` are a selector, as causes name it, and the devices
+    that it does not take.
     """
 
     text: str
@@ -28,6 +30,8 @@ class Reason:
     issues: tuple[str, ...] = ()
     is_kept: bool = False
     holds: Callable[[JsonView], bool] | None = field(default=None, compare=False, repr=False)
+    marked: str = ""
+    unselected: tuple[str, Collection[str]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def line(self) -> str:
@@ -57,13 +61,15 @@ class Reason:
             body["issues"] = list(self.issues)
         if self.is_kept:
             body["kept"] = True
+        if self.marked:
+            body["marked"] = self.marked
         if self.children:
             body["children"] = [child.to_json() for child in self.children]
         return body
 
     @classmethod
     def from_json(cls, body: JsonObject) -> "Reason":
-        """The branch that `to_json` wrote, but for `holds`."""
+        """The branch that `to_json` wrote, but for `holds` and `unselected`."""
         about = body.get("about")
         return cls(
             text=body["text"],
@@ -73,6 +79,7 @@ class Reason:
             about=None if about is None else ObjectKey(**about),
             issues=tuple(body.get("issues", ())),
             is_kept=body.get("kept", False),
+            marked=body.get("marked", ""),
         )
 
     def size(self) -> int:

@@ -67,7 +67,13 @@ class CauseTally:
             place = f"pool {pool} on {self.example}" if pool else self.example
             subject += f" of {self.example if pool == self.example else place}"
         is_kept = self.key[0] == _CHOSEN
-        return Reason(text=f"{subject}: {self._said()}", count=self.devices, is_kept=is_kept)
+        is_selector = self.key[0] == CauseKind.SELECTOR
+        return Reason(
+            text=f"{subject}: {self._said()}",
+            count=self.devices,
+            is_kept=is_kept,
+            unselected=(self.key[1], self.seen) if is_selector else None,
+        )
 
     def _said(self) -> str:
         texts = list(self.texts)

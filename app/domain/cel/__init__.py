@@ -19,7 +19,7 @@ from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
 from app.domain.cel.masks import DeviceTable, Mask, mask
 from app.domain.cel.program import Program, ProgramCache, SelectorOutcome, compile_expression
 from app.domain.cel.syntax.issues import CompileError
-from app.domain.cel.trace import Trace, TraceStep, trace
+from app.domain.cel.trace import Falsity, Trace, TraceStep, falsities, trace
 
 __all__ = [
     "COST_LIMIT",
@@ -30,6 +30,7 @@ __all__ = [
     "DeviceInput",
     "DeviceTable",
     "Environment",
+    "Falsity",
     "Mask",
     "Program",
     "ProgramCache",
@@ -38,6 +39,7 @@ __all__ = [
     "TraceStep",
     "check_admission",
     "compile_expression",
+    "falsities",
     "is_plain",
     "mask",
     "new_environment",

@@ -5,6 +5,7 @@ evaluated (after a deciding operand, in the branch not taken) do not appear. Cos
 plain evaluation.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from app.domain.cel.device import DeviceInput, DeviceValue
@@ -12,7 +13,19 @@ from app.domain.cel.evaluation.closures import Compiler
 from app.domain.cel.evaluation.state import Code, Evaluation
 from app.domain.cel.limits import COST_LIMIT
 from app.domain.cel.program import Program, SelectorOutcome
-from app.domain.cel.syntax.tree import Call, Literal, Node, Select
+from app.domain.cel.syntax.tree import (
+    CONDITIONAL,
+    INDEX,
+    LOGICAL_AND,
+    OPTIONAL_INDEX,
+    OPTIONAL_SELECT,
+    Call,
+    Ident,
+    Literal,
+    Node,
+    Select,
+    children,
+)
 from app.domain.cel.values.value import (
     Budget,
     CelError,
@@ -61,31 +74,63 @@ class Trace:
     origin: TraceStep | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Falsity:
+    """The smallest part that makes an expression false on a device, and what that part read.
+
+    Of `a && b` that is the operand that is false, of `a || b` the whole, as both are. `reads` are
+    paths into the device with their values, each once.
+    """
+
+    text: str
+    reads: tuple[tuple[str, str], ...]
+
+
 def trace(program: Program, device: DeviceInput, *, cost_limit: int = COST_LIMIT) -> Trace:
     """The trace of a program on a device."""
     outcome = program.evaluate(device, cost_limit=cost_limit)
-    value = device.value
-    if value.failure is not None:
+    if device.value.failure is not None:
         return Trace(outcome=outcome, steps=(), origin=None)
-    recorder = _Recorder(program)
-    compiler = Compiler(
-        checked=program.checked, environment=program.environment, wrap=recorder.wrap
-    )
-    recorder.compiler = compiler
-    code = compiler.compile(program.checked.root)
-    ctx = Evaluation(value, cost_limit, compiler.slots)
-    answer: Value = None
-    try:
-        answer = code(ctx)
-    except CostExceeded:
-        answer = None
-    steps = [recorder.step(node) for node in recorder.order]
+    tracer = _Tracer(program)
+    answer = tracer.evaluate(device, cost_limit)
+    recorder = tracer.recorder
     origin = recorder.origin_of(answer) if isinstance(answer, CelError) else None
     return Trace(
         outcome=outcome,
-        steps=tuple(steps),
+        steps=tuple(recorder.step(node) for node in recorder.order),
         origin=None if origin is None else recorder.step(origin),
     )
+
+
+def falsities(
+    program: Program, devices: Iterable[DeviceInput], *, cost_limit: int = COST_LIMIT
+) -> Iterator[Falsity | None]:
+    """Why a program is false on each of the devices; None where it is not false."""
+    tracer = _Tracer(program)
+    for device in devices:
+        is_false = device.value.failure is None and tracer.evaluate(device, cost_limit) is False
+        yield tracer.recorder.falsity() if is_false else None
+
+
+class _Tracer:
+    """The code of a program that notes every part, made once for many devices."""
+
+    def __init__(self, program: Program) -> None:
+        self.recorder = _Recorder(program)
+        self._compiler = Compiler(
+            checked=program.checked, environment=program.environment, wrap=self.recorder.wrap
+        )
+        self.recorder.compiler = self._compiler
+        self._code = self._compiler.compile(program.checked.root)
+
+    def evaluate(self, device: DeviceInput, cost_limit: int) -> Value:
+        """What comes of the program; None beyond the limit. Notes of devices before are gone."""
+        self.recorder.notes.clear()
+        self.recorder.order.clear()
+        try:
+            return self._code(Evaluation(device.value, cost_limit, self._compiler.slots))
+        except CostExceeded:
+            return None
 
 
 @dataclass(slots=True)
@@ -158,6 +203,42 @@ class _Recorder:
                 return node
         return None
 
+    def falsity(self) -> Falsity:
+        """The smallest part that made the noted expression false, and what it read."""
+        node = self._deciding(self.program.checked.root)
+        reads: dict[str, str] = {}
+        self._read_in(node, reads)
+        start, end = self.program.checked.parsed.spans[node.id]
+        return Falsity(
+            text=self.program.checked.parsed.source.text[start:end], reads=tuple(reads.items())
+        )
+
+    def _deciding(self, node: Node) -> Node:
+        """The smallest written part of a false node by which alone it is false."""
+        if isinstance(node, Call) and node.function == LOGICAL_AND:
+            false = [part for part in node.args if self._is(part, False)]
+            return self._deciding(false[0]) if false else node
+        if isinstance(node, Call) and node.function == CONDITIONAL:
+            condition, yes, no = node.args
+            branch = yes if self._is(condition, True) else no
+            return self._deciding(branch) if self._is(branch, False) else node
+        return node
+
+    def _is(self, node: Node, value: bool) -> bool:
+        """Whether a written node came to this value."""
+        note = self.notes.get(node.id)
+        return note is not None and note.value is value
+
+    def _read_in(self, node: Node, reads: dict[str, str]) -> None:
+        """Add the longest paths into the device below a node, with their values."""
+        note = self.notes.get(node.id)
+        if note is not None and _begins_at_device(node):
+            step = self.step(node)
+            reads.setdefault(step.text, step.value or f"an error ({step.error})")
+            return
+        for child in children(node):
+            self._read_in(child, reads)
+
     def step(self, node: Node) -> TraceStep:
         """What is noted of a node."""
         parsed = self.program.checked.parsed
@@ -185,13 +266,30 @@ def _path_operands(node: Node) -> list[Node]:
         if isinstance(node, Select):
             node = node.operand
         elif isinstance(node, Call) and node.target is None and node.function[:1] == "_":
-            if node.function not in ("_[_]", "_[?_]", "_?._"):
+            if node.function not in _STEPS:
                 return operands
             node = node.args[0]
         else:
             return operands
         if isinstance(node, Select | Call):
             operands.append(node)
+
+
+def _begins_at_device(node: Node) -> bool:
+    """Whether a node is a path into the device, and longer than its first step."""
+    operands = [node, *_path_operands(node)]
+    if len(operands) < 2 and not isinstance(node, Select):
+        return False
+    last = operands[-1]
+    first = last.operand if isinstance(last, Select) else None
+    if first is None and isinstance(last, Call) and last.function in _STEPS:
+        first = last.args[0]
+    return isinstance(first, Ident) and first.name == _DEVICE
+
+
+_STEPS = (INDEX, OPTIONAL_INDEX, OPTIONAL_SELECT)
+
+_DEVICE = "device"
 
 
 def shown(value: Value) -> str:

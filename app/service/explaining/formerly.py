@@ -5,6 +5,7 @@ it so is in the log of another object than the pod.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -12,16 +13,20 @@ from app.analysis.explain import circumstances, sources, waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
-from app.domain.devices.nodes import NodeSelectionError, node_of
+from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.values import api_resources, quantity
-from app.domain.values.fields import dra, meta, paths
+from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 from app.service.explaining.evidence import Evidence
+
+BEFORE_MAX = 100
+"""Events before the deletion of a slice in which pods of its node are looked for."""
 
 CAPACITY = "capacity "
 COUNTER = "counter "
@@ -36,6 +41,7 @@ async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason])
     """The changes of other objects that took from the pod what the nodes say it lacks."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
+        *await _withdrawn(evidence, nodes),
         *await _shrunk(evidence, nodes),
         *await _renamed(evidence, pod, nodes),
     ]
@@ -92,6 +98,58 @@ def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]
             yield f"{name}={old[name]} until that became {new[name]}"
         else:
             yield f"{name}={old[name]} until that was taken away"
+
+
+async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The slices that are gone from nodes that see no device, or from pools that lack slices."""
+    names = circumstances.without_devices(nodes)
+    lacking = {place for one in nodes if one.explained for place, _ in one.explained.pools}
+    if not names and not lacking:
+        return []
+    inventory, objects = evidence.views.inventory, evidence.views.objects
+    trees = [objects.get(ObjectKey(*api_resources.NODES, "", name)) for name in names]
+    asked = [node_of(tree) for tree in trees if tree is not None]
+    reasons: list[Reason] = []
+    for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names):
+        events = await evidence.changes(key)
+        if not events or events[0].type is not EventType.OBJECT_DELETED:
+            continue
+        deletion = events[0]
+        tree = (events[1] if len(events) > 1 else deletion).object
+        for one in Inventory.of_slices([tree]).slices():
+            current = newest(inventory.slices_of(one.pool))
+            pool = inventory.pool(one.pool)
+            is_missed = "/".join(one.pool) in lacking or (
+                pool is None and any(_is_seen_by(one, node) for node in asked)
+            )
+            is_replaced = bool(current) and current[0].generation > one.generation
+            if is_missed and not is_replaced and evidence.sight.sees(deletion):
+                text = f"slice {one.name} of pool {'/'.join(one.pool)}, for "
+                text += f"{circumstances.where_of(one)}, was deleted"
+                before = await _ended_before(evidence, deletion, one)
+                reasons.append(replace(_kept(deletion, text), children=tuple(before)))
+    return sorted(reasons, key=lambda reason: -reason.revision)[:NAMES_MAX]
+
+
+def _is_seen_by(one: Slice, node: Node) -> bool:
+    try:
+        return bool(one.devices) and one.node.matches(node)
+    except NodeSelectionError:
+        return False
+
+
+async def _ended_before(evidence: Evidence, deletion: Event, one: Slice) -> list[Reason]:
+    """The pods of the slice's node that were deleted shortly before the slice was."""
+    if not one.node.name:
+        return []
+    return [
+        sources.made(event, f"before that pod {event.key.namespace}/{event.key.name} was deleted")
+        for event in await evidence.before(deletion.revision, BEFORE_MAX)
+        if event.type is EventType.OBJECT_DELETED
+        and (event.key.group, event.key.resource) == api_resources.PODS
+        and core.node_name(event.object) == one.node.name
+        and evidence.sight.sees(event)
+    ][-NAMES_MAX:]
 
 
 async def _shrunk(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
@@ -199,12 +257,9 @@ async def _changed(evidence: Evidence, kind: tuple[str, str], name: str = "") ->
     Only so many as are followed for one question; of one name alone, unless it is empty.
     """
     bounds = evidence.bounds
-    known = await evidence.log.keys(
-        evidence.info.id, kind, until=evidence.views.revision, limit=bounds.names_max, name=name
-    )
     gone: list[ObjectKey] = []
     changed: list[tuple[int, ObjectKey]] = []
-    for key in filter(evidence.sight.sees_key, known):
+    for key in await _known(evidence, kind, name):
         event = evidence.views.objects.event(key)
         if event is None:
             gone.append(key)
@@ -212,6 +267,25 @@ async def _changed(evidence: Evidence, kind: tuple[str, str], name: str = "") ->
             changed.append((event.revision, key))
     newest_first = [key for _, key in sorted(changed, reverse=True)]
     return [*newest_first, *gone][: bounds.places_max]
+
+
+async def _gone(evidence: Evidence, kind: tuple[str, str], nodes: Sequence[str]) -> list[ObjectKey]:
+    """The objects of a kind that are gone, those first that are named after one of the nodes.
+
+    Only so many as are followed for one question.
+    """
+    known = [key for key in await _known(evidence, kind) if not evidence.views.objects.event(key)]
+    known.sort(key=lambda key: not any(name in key.name for name in nodes))
+    return known[: evidence.bounds.places_max]
+
+
+async def _known(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
+    """The keys of a kind that the reader may see, up to a bound; of one name unless it is empty."""
+    known = await evidence.log.keys(
+        evidence.info.id, kind, until=evidence.views.revision, limit=evidence.bounds.names_max,
+        name=name,
+    )  # fmt: skip
+    return list(filter(evidence.sight.sees_key, known))
 
 
 def _kept(event: Event, text: str) -> Reason:

@@ -60,6 +60,7 @@ def _entry(reason: Reason, children: list[JsonObject]) -> JsonObject:
     is_named = f"revision {reason.revision}" in reason.text
     return {
         "text": reason.text,
+        "marked": reason.marked,
         "count": reason.count,
         "issues": ", ".join(reason.issues),
         "revision": 0 if is_named else reason.revision,

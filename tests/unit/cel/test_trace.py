@@ -1,5 +1,7 @@
 """Traces name the part of an expression that failed, and the values around it."""
 
+import pytest
+
 from app.domain import cel
 from tests.unit.cel.rows import DEVICE, written
 
@@ -70,3 +72,36 @@ def test_device_that_cannot_be_converted_has_no_steps():
     found = _trace("true", cel.DeviceInput(driver="d", attributes={"a": {}}))
     assert found.outcome.error == "attribute a: unsupported attribute value"
     assert found.steps == ()
+
+
+@pytest.mark.parametrize(
+    ("expression", "part", "reads"),
+    [
+        ("@.x == 4 && @.b", "@.x == 4", {"@.x": "3"}),
+        ("@.b && @.x > 10", "@.x > 10", {"@.x": "3"}),
+        ("@.b && (@.x > 2 && @.s == 'a')", "@.s == 'a'", {"@.s": '"hello world twelve"'}),
+        ("@.x == 4 || @.zero == 1", "@.x == 4 || @.zero == 1", {"@.x": "3", "@.zero": "0"}),
+        ("@.b ? @.x == 1 : true", "@.x == 1", {"@.x": "3"}),
+        ("!@.b", "!@.b", {"@.b": "true"}),
+        ("device.driver == 'q'", "device.driver == 'q'", {"device.driver": '"d"'}),
+        ("[1, 2].exists(i, i == @.x)", "[1, 2].exists(i, i == @.x)", {"@.x": "3"}),
+        ("@.?y.orValue(3) == 4", "@.?y.orValue(3) == 4", {"@.?y": "optional.none()"}),
+        ("has(@.y)", "has(@.y)", {"has(@.y)": "false"}),
+        ("false", "false", {}),
+    ],
+)
+def test_part_that_makes_an_expression_false_is_told_with_what_it_read(expression, part, reads):
+    (found,) = cel.falsities(cel.compile_expression(written(expression)), [DEVICE])
+    assert found.text == written(part)
+    assert dict(found.reads) == {written(path): value for path, value in reads.items()}
+
+
+@pytest.mark.parametrize("expression", ["@.x == 3", "@.nope == 3"])
+def test_what_is_true_or_fails_has_no_part_that_is_false(expression):
+    assert [*cel.falsities(cel.compile_expression(written(expression)), [DEVICE])] == [None]
+
+
+def test_each_device_is_asked_by_itself():
+    other = cel.DeviceInput(driver="d", attributes={"x": {"int": 4}, "b": {"bool": False}})
+    found = cel.falsities(cel.compile_expression(written("@.x == 4 && @.b")), [DEVICE, other])
+    assert [one.reads[0][1] for one in found] == ["3", "false"]

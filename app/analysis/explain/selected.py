@@ -1,0 +1,133 @@
+"""What devices say to the selectors that do not take them: the part that is false, and its values.
+
+A selector excludes a device as a whole. Which of its conditions did it, and what the device has
+there, is asked of the expression once more, for people.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+from app.analysis.explain.reasons import Reason
+from app.analysis.explain.tallies import devices_text
+from app.analysis.views import LiveViews
+from app.domain.cel import (
+    STORED,
+    CompileError,
+    DeviceInput,
+    Falsity,
+    compile_expression,
+    falsities,
+)
+from app.domain.values.fields.dra import DeviceId, PoolId
+
+DEVICES_MAX = 256
+"""Devices of one line for which a selector is asked again."""
+
+LINES_MAX = 200
+"""Lines with a selector that are looked at."""
+
+VALUES_MAX = 4
+"""Different values that are told of one selector."""
+
+
+def told(views: LiveViews, reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """The tree, with the false part and the values of the devices under each selector."""
+    return _Telling(views).below(reasons)
+
+
+class _Telling:
+    """Selectors asked again; devices are looked up once."""
+
+    def __init__(self, views: LiveViews) -> None:
+        self._left = LINES_MAX
+        self._inputs_of = cache(self._inputs)
+        self._views = views
+
+    def below(self, reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+        """The reasons, each with what its selector says."""
+        return tuple(map(self._with_values, reasons))
+
+    def _with_values(self, reason: Reason) -> Reason:
+        if reason.unselected is None:
+            return replace(reason, children=self.below(reason.children))
+        if not self._left:
+            return reason
+        self._left -= 1
+        about, names = reason.unselected
+        expression = about.partition(": ")[2]
+        try:
+            program = compile_expression(expression, environment=STORED)
+        except CompileError:
+            return reason
+        asked = sorted(names)[:DEVICES_MAX]
+        inputs = [one for one in map(self._input, asked) if one is not None]
+        counted: dict[Falsity, int] = {}
+        for falsity in falsities(program, inputs):
+            if falsity is not None:
+                counted[falsity] = counted.get(falsity, 0) + 1
+        if not counted:
+            return reason
+        parts = {falsity.text for falsity in counted}
+        marked = parts.pop() if len(parts) == 1 else ""
+        lines = tuple(_lines(counted, expression, len(names) - len(inputs)))
+        return replace(reason, children=lines, marked=marked)
+
+    def _input(self, name: str) -> DeviceInput | None:
+        driver, _, rest = name.partition("/")
+        pool, _, device = rest.rpartition("/")
+        return self._inputs_of((driver, pool)).get((driver, pool, device))
+
+    def _inputs(self, pool: PoolId) -> dict[DeviceId, DeviceInput]:
+        return {
+            device.id: device.cel_input
+            for one in self._views.inventory.slices_of(pool)
+            for device in one.devices
+        }
+
+
+def _lines(counted: dict[Falsity, int], expression: str, unasked: int) -> Iterator[Reason]:
+    """A line for each false part, those of most devices first."""
+    by_part: dict[str, dict[str, int]] = {}
+    for falsity, count in counted.items():
+        said = " and ".join(_said(path, value) for path, value in falsity.reads if _is_told(value))
+        values = by_part.setdefault(falsity.text, {})
+        values[said] = values.get(said, 0) + count
+    for part, values in sorted(by_part.items(), key=lambda item: -sum(item[1].values())):
+        is_one = len(values) == 1 and len(by_part) == 1 and not unasked
+        where = "" if part == expression else f"{part} is false"
+        text = ": ".join(piece for piece in (where, _values(values, is_one)) if piece)
+        if text:
+            yield Reason(text=text, count=sum(values.values()))
+    if unasked > 0:
+        yield Reason(text=f"{devices_text(unasked)} more were not asked that", count=unasked)
+
+
+def _values(values: dict[str, int], is_one: bool) -> str:
+    """What devices have, the most frequent first; with how many, unless all have the same."""
+    said = sorted((one for one in values if one), key=lambda one: -values[one])
+    shown = [one if is_one else f"{one} ({devices_text(values[one])})" for one in said[:VALUES_MAX]]
+    # Of one path the name stands once: `memory is 20Gi (1 device), 40Gi (2 devices)`.
+    paths = {one.partition(" is ")[0] for one in said}
+    is_short = len(paths) == 1 and not any(" and " in one for one in said)
+    if is_short and all(" is " in one for one in said):
+        shown = [shown[0], *(one.partition(" is ")[2] for one in shown[1:])]
+    if (more := len(said) - VALUES_MAX) > 0:
+        shown.append(f"{more} more {'value' if more == 1 else 'values'}")
+    return (", " if is_short else "; ").join(shown)
+
+
+def _is_told(value: str) -> bool:
+    """Whether a value is short enough to say something: whole maps are not."""
+    return not value.startswith("{")
+
+
+def _said(path: str, value: str) -> str:
+    if path.startswith("has(") and value == "false":
+        return f"there is no {path.removeprefix('has(').removesuffix(')')}"
+    if value == "optional.none()":
+        return f"there is no {path}"
+    for kind in ("quantity", "semver", "optional"):
+        if value.startswith(f"{kind}("):
+            value = value.removeprefix(f"{kind}(").removesuffix(")").strip('"')
+    return f"{path} is {value}"
