@@ -13,8 +13,12 @@ from app.analysis.views import LiveViews
 from app.domain.devices.model import Device
 from app.domain.devices.pools import Pool
 from app.domain.devices.taints import BLOCKING_EFFECTS
-from app.domain.values import quantity
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources, quantity, selectors
+from app.domain.values.fields import meta
 from app.domain.values.quantity import Format
+from app.domain.values.selectors import LabelSelector, SelectorError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +30,34 @@ class MapBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMapRequest:
-    """Which pools are wanted: of a driver, whose name holds `pool`, on a node; empty: all."""
+    """Which pools are wanted: of a driver, whose name holds `pool`, on a node; empty: all.
+
+    `labels` are a selector of nodes by their labels.
+    """
 
     driver: str = ""
     pool: str = ""
     node: str = ""
+    labels: str = ""
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some pools may be left out."""
+        return bool(self.driver or self.pool or self.node or self.labels)
 
 
 def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBounds) -> DeviceMap:
-    """The map as of the views."""
+    """The map as of the views. Raises InputError for labels that cannot be read."""
+    try:
+        labels = selectors.parse_labels(wanted.labels)
+    except SelectorError as problem:
+        raise InputError(str(problem), place=f"label selector {wanted.labels!r}") from problem
     inventory = views.inventory
     places = []
     for place in inventory.pool_ids():
         nodes = sorted({one.node.name for one in inventory.slices_of(place)})
         node = nodes[0] if len(nodes) == 1 else ""
-        if _is_wanted(wanted, place, node):
+        if _is_wanted(wanted, place, node) and (not wanted.labels or _has(views, node, labels)):
             places.append((node == "", node, place))
     mapped: list[MappedPool] = []
     devices = omitted = 0
@@ -59,6 +76,12 @@ def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBoun
 def _is_wanted(wanted: DeviceMapRequest, place: tuple[str, str], node: str) -> bool:
     driver, pool = place
     return wanted.driver in ("", driver) and wanted.pool in pool and wanted.node in ("", node)
+
+
+def _has(views: LiveViews, node: str, labels: LabelSelector) -> bool:
+    """Whether a node is there and has the labels."""
+    tree = views.objects.get(ObjectKey(*api_resources.NODES, "", node))
+    return tree is not None and labels.matches(meta.labels(tree))
 
 
 def _mapped(views: LiveViews, pool: Pool, node: str, devices_max: int) -> MappedPool:

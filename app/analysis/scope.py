@@ -7,14 +7,15 @@ uses what is folded on the way, so that an event is judged by the state that it 
 
 import difflib
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, selectors
+from app.domain.values.fields import meta
 from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.timestamps import Instant
 from projections import outlines
@@ -33,6 +34,8 @@ class Scope:
 
     `resource`, `name` and `place` (its namespace) are those of the subject, `device` is
     `driver/pool/name` or the end of that, `kinds` are words of the timeline such as `PodScheduled`.
+    `labels` selects by the labels that the subject had when the event happened, or that the pod had
+    for which a claim was made, unless `claims_of_pods` is false.
     """
 
     since: Instant | None = None
@@ -47,6 +50,8 @@ class Scope:
     place: str = ""
     device: str = ""
     node: str = ""
+    labels: str = ""
+    claims_of_pods: bool = True
 
     @property
     def needs_uses(self) -> bool:
@@ -60,6 +65,51 @@ class Scope:
             and (self.until is None or time <= self.until)
             and revision >= self.first
             and (not self.final or revision <= self.final)
+        )
+
+
+class _Labelled:
+    """Which objects have, or had until the last event about them, the labels that are wanted.
+
+    A claim that was made for a pod counts as well as the pod: it carries the labels of its template
+    and not those of the pod. What is deleted counts by the labels that it had last.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.has_matched = False
+        self._labels = selectors.parse_labels(scope.labels)
+        self._claims_of_pods = scope.claims_of_pods
+        self._matching: set[ObjectKey] = set()
+        self._just_lost: ObjectKey | None = None
+        self._users: dict[ObjectKey, ObjectKey] = {}
+
+    def fold(self, event: Event) -> Mapping[str, str]:
+        """Take the event over; the labels of its object, none where it is about none."""
+        self._just_lost = None
+        if not event.is_about_object:
+            return {}
+        key, tree = event.key, event.object
+        labels = meta.labels(tree)
+        if self._labels.matches(labels):
+            self._matching.add(key)
+            self.has_matched = True
+        elif key in self._matching:
+            self._matching.remove(key)
+            if event.type is not EventType.OBJECT_CREATED:
+                self._just_lost = key
+        owner = meta.controller(tree)
+        if owner is not None and owner.kind == "Pod" and self._claims_of_pods:
+            self._users[key] = ObjectKey(*api_resources.PODS, key.namespace, owner.name)
+        return labels
+
+    def takes(self, event: Event, entry: Entry | None) -> bool:
+        """Whether the object of the folded event, or the subject of its entry, is wanted."""
+        keys = (event.key,) if entry is None else (event.key, entry.subject)
+        return any(
+            key in self._matching
+            or key == self._just_lost
+            or self._users.get(key) in self._matching
+            for key in keys
         )
 
 
@@ -81,6 +131,7 @@ class Selector:
         self._pools: dict[str, tuple[PoolId, frozenset[str], str]] = {}
         self._rules: dict[str, outlines.Selector | None] = {}
         self._known: dict[str, dict[str, None]] = {}
+        self._labelled = _Labelled(scope) if scope.labels else None
 
     def takes(self, event: Event, entry: Entry | None) -> bool:
         """Take the event over; whether the entry that it made is wanted."""
@@ -88,6 +139,10 @@ class Selector:
         touches = not scope.needs_uses
         if scope.needs_uses:
             touches = self._touches(event, entry)
+        if self._labelled is not None:
+            for name, value in self._labelled.fold(event).items():
+                self._note("label selector", f"{name}={value}")
+            touches &= self._labelled.takes(event, entry)
         if entry is None:
             return False
         subject = entry.subject
@@ -123,12 +178,15 @@ class Selector:
         wanted = [("kind", kind) for kind in sorted(scope.kinds)]
         wanted += [("namespace", scope.namespace or scope.place), ("name", scope.name)]
         wanted += [("node", scope.node), ("device", scope.device)]
+        wanted += [("label selector", scope.labels)]
         for noun, name in wanted:
             if name and not self._is_known(noun, name):
                 yield noun, name
 
     def _is_known(self, noun: str, name: str) -> bool:
         known = self._known.get(noun, {})
+        if self._labelled is not None and noun == "label selector":
+            return self._labelled.has_matched
         if noun != "device":
             return name in known
         return any(_is_device(name, each) for each in known)

@@ -34,7 +34,18 @@ FollowOption = Annotated[
         "--follow", "-f", "--watch", "-w", help="Go on with what happens next; JSON as lines."
     ),
 ]
+LabelsOption = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="LABELS",
+        help="Just objects with these labels (app=web,tier!=db), and claims made for such pods.",
+    ),
+]
+
 _COLUMNS = ("revision", "time", "resource", "namespace", "name", "actor", "text", "doubt")
+_KUBE_SYSTEM = "system:serviceaccount:kube-system:"
 _FINDING = "Finding"
 """Kind of the rows that stand for findings; what knows more of them is heavy."""
 
@@ -68,6 +79,7 @@ def timeline(
         str, typer.Option(metavar="DRIVER/POOL/NAME", help="Just what has to do with a device.")
     ] = "",
     node: Annotated[str, typer.Option(help="Just what has to do with a node.")] = "",
+    selector: LabelsOption = "",
     since: Annotated[str, moments.option(help="From this moment on.")] = "",
     until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
     follow: FollowOption = False,
@@ -97,6 +109,7 @@ def timeline(
         "kinds": ",".join(kind or ()),
         "device": device,
         "node": node,
+        "labels": selector,
         "since": since,
         "until": until,
         "decisions": "true" if decisions else "",
@@ -111,8 +124,10 @@ def timeline(
 
 def _check_findings(source: AnswerSource, wanted: dict[str, str], *, is_followed: bool) -> None:
     """Raise InputError for findings of a part of a history, of what goes on or of a server."""
-    if any(wanted[part] for part in ("namespace", "name", "object", "device", "node")):
-        raise InputError("--findings are of a whole history", cure="name no object, device or node")
+    if any(wanted[part] for part in ("namespace", "name", "object", "device", "node", "labels")):
+        raise InputError(
+            "--findings are of a whole history", cure="name no object, device, node or labels"
+        )
     if is_followed:
         raise InputError("findings are not followed", cure="redra watch-over follows them")
     source.refuse_server("a timeline with findings")
@@ -202,6 +217,7 @@ def _tell_here(
         kinds=frozenset(filter(None, wanted["kinds"].split(","))),
         device=wanted["device"],
         node=wanted["node"],
+        labels=wanted["labels"],
         since=wanted["since"],
         until=wanted["until"],
         decisions=bool(wanted["decisions"]),
@@ -277,6 +293,8 @@ class Telling:
             self._titles = ["revision", "time", "what", "object", "by", "text"]
             if any(row["doubt"] for row in rows) or (self.is_followed and self._doubts):
                 self._titles.append("unsure")
+            if console.is_wide():
+                self._titles.append("because")
         cells = [self._cells(row) for row in rows]
         shown = [[title.upper() for title in self._titles], *cells] if is_first else cells
         if is_first:
@@ -288,16 +306,18 @@ class Telling:
         text = row["time"].replace(".000000Z", "Z")
         date, _, hour = text.partition("T")
         is_same_day, self._day = date == self._day, date
-        cells = [
-            str(row["revision"]),
-            hour if is_same_day else text,
-            row["kind"],
-            _subject(row),
-            row["actor"].removeprefix("system:serviceaccount:kube-system:"),
-            row["text"],
-            row["doubt"],
-        ]
-        return cells[: len(self._titles)]
+        actor = row["actor"]
+        cells = {
+            "revision": str(row["revision"]),
+            "time": hour if is_same_day else text,
+            "what": row["kind"],
+            "object": _subject(row),
+            "by": actor if console.is_wide() else actor.removeprefix(_KUBE_SYSTEM),
+            "text": row["text"],
+            "unsure": row["doubt"],
+            "because": f"{row['because']} ({row['cause']})" if row.get("because") else "",
+        }
+        return [cells[title] for title in self._titles]
 
 
 def _subject(row: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.projection import Row
 from app.domain.objects import registry
-from app.domain.values import timestamps
+from app.domain.values import selectors, timestamps
+from app.domain.values.selectors import SelectorError
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
@@ -29,7 +30,8 @@ class TimelineRequest:
     """Which part of a timeline is wanted, as people write it; what is empty does not matter.
 
     `subject` is `KIND/NAME`, `since` and `until` are moments, `device` is `DRIVER/POOL/NAME` or the
-    end of that. Recorded decisions are left out unless `decisions` or their kind is wanted.
+    end of that, `labels` a label selector. Recorded decisions are left out unless `decisions` or
+    their kind is wanted.
     """
 
     namespace: str = ""
@@ -38,6 +40,7 @@ class TimelineRequest:
     kinds: frozenset[str] = frozenset()
     device: str = ""
     node: str = ""
+    labels: str = ""
     since: str = ""
     until: str = ""
     decisions: bool = False
@@ -53,7 +56,7 @@ async def check_until(log: EventLog, info: HistoryInfo, wanted: TimelineRequest)
 
 
 async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:
-    """What a request means. Raises InputError for a kind of object or a moment that is none."""
+    """What a request means. Raises InputError for a kind, a moment or a selector that is none."""
     group = resource = place = ""
     name = wanted.name
     if wanted.subject:
@@ -74,7 +77,12 @@ async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) ->
         namespace=wanted.namespace,
         device=wanted.device,
         node=wanted.node,
+        labels=wanted.labels.strip(),
     )
+    try:
+        selectors.parse_labels(scope.labels)
+    except SelectorError as problem:
+        raise InputError(str(problem), place=f"label selector {scope.labels!r}") from problem
     if since and until and await _is_upside_down(log, info, scope):
         raise InputError(
             f"nothing is both after {since} and before {until}", cure="give the earlier one first"

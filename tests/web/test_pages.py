@@ -78,7 +78,7 @@ async def test_nothing_is_known_before_the_first_event():
         root = await page(server, f"{UI}@0/")
         (item,) = root.all("li", "finding")
         assert item.one("h2").text == text
-        assert "over" not in item.one("p", "facts").text
+        assert "ended" not in item.one("p", "facts").text
         assert "Nothing is wrong" not in root.one("main").text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from app.analysis.explain import circumstances, node_answers, selected, unasked, waits
+from app.analysis.explain import circumstances, node_answers, unasked, waits
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
@@ -124,7 +124,7 @@ def waiting(
             refused.setdefault(said, []).append(answer)
     if node and not fitting:
         raise NotFound(f'node "{node}" not found', resource="nodes")
-    children = selected.told(views, merge_nodes(fitting))
+    children = merge_nodes(fitting)
     failures = waits.failures(views, tree, now, rules.binding_timeout)
     children = (*failures, *children)
     if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in fitting):

@@ -18,10 +18,10 @@ _SEVERITY = {
 }
 
 
-def stuck(views: LiveViews) -> Iterator[Finding]:
+def stuck(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     """One finding for each way in which claims are stuck."""
     groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
-    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
         if tree is None or event is None:
             continue
@@ -35,10 +35,10 @@ def stuck(views: LiveViews) -> Iterator[Finding]:
         )
 
 
-def unused(views: LiveViews) -> Iterator[Finding]:
+def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     """Claims that wait for nothing but a pod."""
     waiting: list[tuple[ObjectKey, Revision]] = []
-    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
         if tree is None or event is None or dra.allocation(tree) is not None:
             continue
@@ -57,10 +57,10 @@ def unused(views: LiveViews) -> Iterator[Finding]:
         yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
 
 
-def settled_for_less(views: LiveViews) -> Iterator[Finding]:
+def settled_for_less(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     """Claims with another alternative than the first of a request, by what they asked and got."""
     groups: dict[tuple[str, str, str], list[tuple[ObjectKey, Revision]]] = {}
-    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
         if tree is None or event is None:
             continue

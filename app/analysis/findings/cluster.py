@@ -91,10 +91,12 @@ def patches(views: LiveViews) -> Iterator[Finding]:
         )
 
 
-def invariants(chronicle: Chronicle, until: Revision) -> Iterator[Finding]:
+def invariants(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:
     """Rules that did not hold, one finding for each rule and gravity."""
     groups: dict[tuple[str, Gravity], list[Violation]] = {}
     for violation in chronicle.violations(until=until):
+        if namespace and all(key.namespace != namespace for key in violation.objects):
+            continue
         groups.setdefault((violation.rule, violation.kind), []).append(violation)
     for (rule, gravity), violations in groups.items():
         kind, severity = _OF_GRAVITY[gravity]
@@ -116,9 +118,11 @@ def invariants(chronicle: Chronicle, until: Revision) -> Iterator[Finding]:
         )
 
 
-def unreadable(views: LiveViews) -> Iterator[Finding]:
+def unreadable(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     """Objects that the views had to leave out."""
     for key, problem in sorted(views.unreadable.items()):
+        if namespace not in ("", key.namespace):
+            continue
         event = views.objects.event(key)
         revision = event.revision if event is not None else Revision(0)
         yield Finding(

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
+from app.analysis import scope
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import claims, cluster, pods, taints
 from app.analysis.findings.report import Findings, ranked
 from app.analysis.views import LiveViews
 from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.errors import NotFound
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -26,28 +29,33 @@ def of(
     quirks: ControllerQuirks,
     now: Instant,
     items_max: int = ITEMS_MAX,
+    namespace: str = "",
 ) -> Findings:
     """All findings as of the views; `unasked` says why no node is asked about a pod.
 
     `now` is the time of the views' revision, `quirks` are those of the eviction controller. Before
-    the first event nothing is known, which is the only finding.
+    the first event nothing is known, which is the only finding. With a namespace, findings are
+    about its objects, and about what the recording lacks. Raises NotFound for one that does not
+    occur.
     """
     until = views.revision
     if not until:
         only = (cluster.NOTHING_KNOWN,)
         return Findings(history=history, revision=until, examined=until, items=only)
+    if namespace:
+        _check_known(namespace, views, chronicle)
     everything = ranked(
         (
-            *cluster.invariants(chronicle, until),
-            *pods.waiting(chronicle, views, until, unasked),
-            *claims.stuck(views),
-            *pods.evicted(chronicle, views, until),
-            *cluster.pools(views),
-            *taints.in_use(views, quirks, now),
-            *cluster.patches(views),
-            *claims.settled_for_less(views),
-            *claims.unused(views),
-            *cluster.unreadable(views),
+            *cluster.invariants(chronicle, until, namespace),
+            *pods.waiting(chronicle, views, until, unasked, namespace),
+            *claims.stuck(views, namespace),
+            *pods.evicted(chronicle, views, until, namespace),
+            *(cluster.pools(views) if not namespace else ()),
+            *taints.in_use(views, quirks, now, namespace),
+            *(cluster.patches(views) if not namespace else ()),
+            *claims.settled_for_less(views, namespace),
+            *claims.unused(views, namespace),
+            *cluster.unreadable(views, namespace),
             *cluster.losses(recorded, until),
         )
     )
@@ -58,3 +66,16 @@ def of(
         items=tuple(everything[:items_max]),
         omitted=max(0, len(everything) - items_max),
     )
+
+
+def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:
+    """Raise NotFound for a namespace in which nothing has ever been, with the nearest."""
+    known = {key.name for key in views.objects.keys(*api_resources.NAMESPACES)}
+    if namespace in known:
+        return
+    known |= {entry.subject.namespace for entry in chronicle.entries} - {""}
+    if namespace not in known:
+        raise NotFound(
+            f"namespace {namespace!r} does not occur in the history"
+            + (f"; {near}" if (near := scope.nearest(namespace, sorted(known))) else "")
+        )

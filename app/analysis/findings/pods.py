@@ -34,19 +34,22 @@ def waiting(
     views: LiveViews,
     until: Revision,
     unasked: Callable[[JsonObject], str],
+    namespace: str = "",
 ) -> Iterator[Finding]:
-    """Pods that wait, and that waited, by first cause.
+    """Pods that wait, and that waited, by first cause; of one namespace unless it is empty.
 
     `unasked` says why no node is asked about a pod, or nothing.
     """
     groups: dict[str, _Group] = {}
     latest: dict[ObjectKey, str] = {}
     for entry in chronicle.of_kind("PodUnschedulable", until=until):
+        if namespace not in ("", entry.subject.namespace):
+            continue
         cause = first_cause(entry.text)
         _note(groups, cause, entry.subject, entry.revision)
         latest[entry.subject] = cause
     present: dict[str, int] = {}
-    for pod, tree in _waiting_now(views):
+    for pod, tree in _waiting_now(views, namespace):
         cause = unasked(tree) or latest.get(pod, "") or UNTOLD
         if pod not in groups.get(cause, _EMPTY).pods:
             _note(groups, cause, pod, views.objects.created(pod))
@@ -70,11 +73,14 @@ def waiting(
         )
 
 
-def evicted(chronicle: Chronicle, views: LiveViews, until: Revision) -> Iterator[Finding]:
+def evicted(
+    chronicle: Chronicle, views: LiveViews, until: Revision, namespace: str = ""
+) -> Iterator[Finding]:
     """Pods that were chosen to be disrupted, by the condition's reason."""
     groups: dict[str, _Group] = {}
     for entry in chronicle.of_kind("PodEvicted", until=until):
-        _note(groups, entry.text, entry.subject, entry.revision)
+        if namespace in ("", entry.subject.namespace):
+            _note(groups, entry.text, entry.subject, entry.revision)
     for text, group in groups.items():
         there = sum(views.objects.event(pod) is not None for pod in group.pods)
         count = len(group.pods)
@@ -90,8 +96,8 @@ def evicted(chronicle: Chronicle, views: LiveViews, until: Revision) -> Iterator
         )
 
 
-def _waiting_now(views: LiveViews) -> Iterator[tuple[ObjectKey, JsonObject]]:
-    for pod in views.objects.keys(*api_resources.PODS):
+def _waiting_now(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, JsonObject]]:
+    for pod in views.objects.keys(*api_resources.PODS, namespace or None):
         tree = views.objects.get(pod)
         if tree is None or core.node_name(tree) or core.is_finished(tree):
             continue

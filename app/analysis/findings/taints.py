@@ -26,12 +26,19 @@ class _Spared:
     claims: dict[ObjectKey, None] = field(default_factory=dict)
 
 
-def in_use(views: LiveViews, quirks: ControllerQuirks, now: Instant) -> Iterator[Finding]:
-    """The claims whose pods go on with a tainted device, by the taint and by why."""
+def in_use(
+    views: LiveViews, quirks: ControllerQuirks, now: Instant, wanted: str = ""
+) -> Iterator[Finding]:
+    """The claims whose pods go on with a tainted device, by the taint and by why.
+
+    Those of the namespace `wanted` alone, unless it is empty.
+    """
     groups: dict[tuple[str, str, tuple[str, ...]], _Spared] = {}
     for device in _tainted(views):
         for holder in views.allocated.holders(device.id):
             namespace, _, name = holder.rpartition("/")
+            if wanted not in ("", namespace):
+                continue
             key = claim_key(namespace, name)
             tree = views.objects.get(key)
             for result in dra.results(tree) if tree is not None else ():

@@ -373,6 +373,7 @@ class Answers:
             quirks=rules.quirks,
             now=await self.time(inquiry, views),
             items_max=self._limits.findings_max,
+            namespace=inquiry.request.parameter("namespace"),
         )
 
 
@@ -440,6 +441,7 @@ def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
         driver=request.parameter("driver"),
         pool=request.parameter("pool"),
         node=request.parameter("node"),
+        labels=request.parameter("labels"),
     )
 
 

@@ -7,6 +7,7 @@ happened since. An answer without that line has broken off.
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 import anyio
 import msgspec
@@ -16,6 +17,7 @@ from app.api.redra.answers import Inquiry, integer
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row
+from app.domain.values import api_resources
 from app.service import recorded_doubts
 from app.service.timelines import (
     TimelineReader,
@@ -67,7 +69,9 @@ class EntriesApi:
 
     def _reader(self, inquiry: Inquiry, scope: Scope) -> TimelineReader:
         runtime = inquiry.runtime
-        return TimelineReader(runtime.log, runtime.info, scope, page_max=self._page_max)
+        # Which claims belong to pods with some label is for those who may read the pods.
+        shown = replace(scope, claims_of_pods=inquiry.reader().sees_all(api_resources.PODS))
+        return TimelineReader(runtime.log, runtime.info, shown, page_max=self._page_max)
 
     async def _count(
         self, inquiry: Inquiry, reader: TimelineReader, wanted: TimelineRequest, *, is_whole: bool
@@ -133,6 +137,7 @@ def _wanted(inquiry: Inquiry) -> TimelineRequest:
         kinds=frozenset(filter(None, request.parameter("kinds").split(","))),
         device=request.parameter("device"),
         node=request.parameter("node"),
+        labels=request.parameter("labels"),
         since=request.parameter("since"),
         until=request.parameter("until"),
         decisions=request.flag("decisions"),

@@ -16,7 +16,7 @@ MOMENT = "moment"
 _SUBJECT = ("kind", "namespace", "name")
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    LANDING: (),
+    LANDING: ("namespace",),
     "attempts": _SUBJECT,
     "blast": ("kind", "name"),
     "capacity": (),
@@ -24,7 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "find": ("q",),
     "lanes": ("namespace", "name", "since", "until"),
     "live": (),
-    "map": ("driver", "pool", "node"),
+    "map": ("driver", "pool", "node", "labels"),
     "object": _SUBJECT,
     "pace": ("namespace", "name"),
     "rehearsal": ("to", "gate", "quirk"),

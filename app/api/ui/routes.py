@@ -157,7 +157,8 @@ class Pages:
 
     async def _findings(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.findings(inquiry)
-        return findings.page(await framing.frame(self.answers, inquiry, LANDING), answer)
+        frame = await framing.frame(self.answers, inquiry, LANDING)
+        return findings.page(frame, answer, inquiry.request.parameter("namespace"))
 
     async def _why(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.why(inquiry)

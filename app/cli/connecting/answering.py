@@ -79,12 +79,27 @@ class AnswerSource:
 
         return self.answer(lambda server: server.ask(query), here)
 
-    def ask_both(self, parts: tuple[str, str], *, history: str, at: str) -> tuple[bytes, bytes]:
-        """Two answers about one moment; the second is empty where it is refused, or too long."""
+    def ask_both(
+        self,
+        parts: tuple[str, str],
+        *,
+        history: str,
+        at: str,
+        parameters: Mapping[str, str] | None = None,
+    ) -> tuple[bytes, bytes]:
+        """Two answers about one moment; the second is empty where it is refused, or too long.
+
+        The parameters are those of the first one.
+        """
         from app.bootstrap.asking.queries import ServedQuery
 
         queries = [
-            ServedQuery(history=self.history(history), part=part, at=self.moment(at, history))
+            ServedQuery(
+                history=self.history(history),
+                part=part,
+                at=self.moment(at, history),
+                parameters=(parameters or {}) if part == parts[0] else {},
+            )
             for part in parts
         ]
 

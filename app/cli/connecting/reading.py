@@ -67,8 +67,8 @@ _HABITS = (
     (
         ("--selector", "-l"),
         False,
-        "labels are not looked at here; `kubectl -l` reads any moment of a history by a context "
-        "of `redra kubeconfig`",
+        "labels are not looked at here; `redra timeline -l` and `redra map -l` do, and "
+        "`kubectl -l` reads any moment of a history by a context of `redra kubeconfig`",
     ),
 )
 """What kubectl takes and an answer of redra cannot, whether as a flag, and what does it instead."""

@@ -24,6 +24,14 @@ HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help=moment
 HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
 AtOption = Annotated[str, moments.option(help=moments.AT)]
 
+LabelsOption = Annotated[
+    str,
+    typer.Option(
+        "--selector", "-l", metavar="LABELS", help="Just pools of nodes with these labels."
+    ),
+]
+DevicesOption = Annotated[bool, typer.Option(help="List each device with its holders, as -o wide.")]
+
 _SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
 """One sign for each state of a device."""
 
@@ -43,6 +51,12 @@ def register(root: typer.Typer) -> None:
 def findings(
     named: HistoryArgument = "",
     history: HistoryOption = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Just what is about objects of it.")
+    ] = "",
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="All namespaces, as without -n.")
+    ] = False,
     at: AtOption = "",
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
@@ -60,9 +74,16 @@ def findings(
 
     place, at = moments.placed(named, history, at)
     source = AnswerSource(data)
-    answer, scanned = source.ask_both(("findings", "scan"), history=place, at=at)
+    if all_namespaces and namespace:
+        raise InputError("-A and -n exclude each other", cure="give one of them")
+    answer, scanned = source.ask_both(
+        ("findings", "scan"), history=place, at=at, parameters={"namespace": namespace}
+    )
     shown = msgspec.json.decode(answer, type=Findings)
-    defects = _ranked(msgspec.json.decode(scanned)["items"] if scanned else [])
+    sightings = msgspec.json.decode(scanned)["items"] if scanned else []
+    if namespace:
+        sightings = [one for one in sightings if _is_in(namespace, one["objects"])]
+    defects = _ranked(sightings)
     if shown.items or defects:
         exit_codes.conclude(ExitCode.NO)
     with reading.rendering():
@@ -86,8 +107,9 @@ def device_map(
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     driver: Annotated[str, typer.Option(help="Just pools of this driver.")] = "",
     node: Annotated[str, typer.Option(help="Just pools of this node.")] = "",
+    selector: LabelsOption = "",
     at: AtOption = "",
-    devices: Annotated[bool, typer.Option(help="List each device with its holders.")] = False,
+    devices: DevicesOption = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -105,8 +127,9 @@ def device_map(
     pool, driver, node = _shown_part(shown_words, driver, node)
     source = AnswerSource(data)
 
-    def ask(place: str = history, **wanted: str) -> bytes:
-        return source.ask("map", history=place, at=at, parameters=wanted)
+    def ask(place: str = history, labels: str = selector, **wanted: str) -> bytes:
+        parameters = {**wanted, "labels": labels}
+        return source.ask("map", history=place, at=at, parameters=parameters)
 
     def of_history(place: str) -> bytes | None:
         """The map where the one word is the history, as in other commands."""
@@ -122,21 +145,27 @@ def device_map(
             raise
         answer, pool = whole, ""
     shown = msgspec.json.decode(answer, type=DeviceMap)
-    if pool and not shown.pools and not ((driver or node) and _pools_of(ask(pool=pool))):
+    is_filtered = driver or node or selector
+    if pool and not shown.pools and not (is_filtered and _pools_of(ask(labels="", pool=pool))):
         cure = ""
         try:
             whole_map = of_history(pool)
         except InputError as problem:
             whole_map, cure = None, problem.cure
         if whole_map is None:
-            _refuse_pool(pool, shown.revision, _pools_of(ask()), cure)
+            _refuse_pool(pool, shown.revision, _pools_of(ask(labels="")), cure)
         answer, shown = whole_map, msgspec.json.decode(whole_map, type=DeviceMap)
     with reading.rendering():
         if output is Output.JSON:
             console.say_json(msgspec.json.decode(answer))
             return
-        for line in map_lines(shown, with_devices=devices):
+        for line in map_lines(shown, with_devices=devices or console.is_wide()):
             console.say(line)
+
+
+def _is_in(namespace: str, objects: Sequence[str]) -> bool:
+    """Whether one of the objects, as sightings name them, is in the namespace."""
+    return any(f" {namespace}/" in f" {one.rpartition(' ')[2]}" for one in objects)
 
 
 _NODES = ("no", "node", "nodes")
@@ -242,7 +271,7 @@ def _finding_lines(item: "Finding") -> list[str]:
     lines = [f"{item.severity.value}: {item.text}"]
     facts = [f"{item.count} in all"] if item.count else []
     if item.count and item.present != item.count:
-        facts.append(f"{item.present} now" if item.present else "over")
+        facts.append(f"{item.present} now" if item.present else "ended")
     if item.first:
         until = f" to {item.last}" if item.last != item.first else ""
         facts.append(f"revision {item.first}{until}")

@@ -8,6 +8,7 @@ from app.analysis.explain import claims as claim_reasons
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import pods as pod_reasons
 from app.analysis.explain.choices import Choice
+from app.analysis.explain.hardware import selected
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.tallies import devices_text
@@ -106,6 +107,8 @@ async def _choice(
         text = f"node {node} is not known from then, so the choice is not made again"
         return Choice(children=(Reason(text=text),))
     choice = choices.compared(chosen, key, tree, before)
+    children = await drive(selected.told(views, choice.children))
+    choice = replace(choice, children=children)
     own = alternatives.ranks(tree, [result.request for result in dra.results(tree)])
     if not any(own.values()):
         return choice

@@ -108,7 +108,7 @@ async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Re
         return []
     inventory, objects = evidence.views.inventory, evidence.views.objects
     trees = [objects.get(ObjectKey(*api_resources.NODES, "", name)) for name in names]
-    asked = [node_of(tree) for tree in trees if tree is not None]
+    empty_nodes = [node_of(tree) for tree in trees if tree is not None]
     reasons: list[Reason] = []
     for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names):
         events = await evidence.changes(key)
@@ -120,7 +120,7 @@ async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Re
             current = newest(inventory.slices_of(one.pool))
             pool = inventory.pool(one.pool)
             is_missed = "/".join(one.pool) in lacking or (
-                pool is None and any(_is_seen_by(one, node) for node in asked)
+                pool is None and any(_is_seen_by(one, node) for node in empty_nodes)
             )
             is_replaced = bool(current) and current[0].generation > one.generation
             if is_missed and not is_replaced and evidence.sight.sees(deletion):

@@ -8,6 +8,7 @@ from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
 from app.analysis.explain import preemption as preemption_reasons
+from app.analysis.explain.hardware import selected
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason
@@ -45,6 +46,9 @@ async def answer(
         said += preemption_reasons.awaited(evidence.views.objects, tree)
         tried = attempts.made_by_scheduler(decisions)
         placed = await _findings(evidence, tree, decision, question)
+        children = placed.children
+        children = await evidence.run(lambda views: selected.told(views, children))
+        placed = replace(placed, children=children)
         attempt_reasons = attempts.told(tried, await _causes(evidence, tried), await evidence.now())
         about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)

@@ -35,14 +35,15 @@ EXPLAINED = frozenset(
 """Resources whose objects have a page of reasons."""
 
 
-def page(frame: Frame, answer: Findings) -> bytes:
-    """The page."""
+def page(frame: Frame, answer: Findings, namespace: str = "") -> bytes:
+    """The page, of one namespace unless it is empty."""
     return render(
         "findings.html",
         frame=frame,
         answer=answer,
         kinds=KINDS,
         explained=EXPLAINED,
+        namespace=namespace,
         summary=_summary(answer),
     )
 

@@ -112,6 +112,93 @@ async def test_unknown_name_is_refused_with_the_nearest(wanted: dict[str, Any], 
     assert text in str(refused.value)
 
 
+def labelled() -> Cluster:
+    """Two pods with claims from a template; one loses its label, is deleted and comes back."""
+    cluster = Cluster(namespaces=("a",))
+    cluster.node("n1")
+    cluster.slice("n1", 4)
+    cluster.device_class()
+    spec = {"devices": {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]}}
+    cluster.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "one", "namespace": "a"},
+            "spec": {"spec": spec},
+        }
+    )
+    for team in ("red", "blue"):
+        wanted = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+        containers = [{"name": "main", "image": "busybox:1"}]
+        cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": team, "namespace": "a", "labels": {"team": team}},
+                "spec": {"containers": containers, "resourceClaims": wanted},
+            }
+        )
+    cluster.settle()
+    cluster.patch("pods", "blue", {"metadata": {"labels": {"team": "green"}}}, namespace="a")
+    cluster.settle()
+    cluster.delete("pods", "red", namespace="a", grace_seconds=0)
+    cluster.settle()
+    return cluster
+
+
+async def told_of(cluster: Cluster, **wanted: Any) -> list[dict[str, Any]]:
+    log, info = await history_of(cluster.line.events)
+    return await timelines.timeline(log, info, page_max=7, scope=Scope(**wanted))
+
+
+async def test_labels_keep_pods_with_them_and_the_claims_made_for_these() -> None:
+    rows = await told_of(labelled(), labels="team=red")
+    names = {row["name"] for row in rows}
+    assert {row["resource"] for row in rows} >= {"pods", "resourceclaims"}
+    assert all(name.startswith("red") for name in names)
+    kinds = [row["kind"] for row in rows if row["resource"] == "resourceclaims"]
+    assert {"ClaimCreated", "ClaimDeleted"} <= set(kinds)
+
+
+async def test_claims_of_pods_are_left_out_where_the_reader_sees_no_pods() -> None:
+    rows = await told_of(labelled(), labels="team=red", claims_of_pods=False)
+    assert subjects(rows) == {"pods/red"}
+
+
+async def test_change_of_a_label_is_told_under_the_old_and_the_new_one() -> None:
+    cluster = labelled()
+    changed = next(
+        event.revision
+        for event in cluster.line.events
+        if event.key.name == "blue" and event.is_about_object
+        and (event.object["metadata"].get("labels") or {}).get("team") == "green"
+    )  # fmt: skip
+    before = [row["revision"] for row in await told_of(cluster, labels="team=blue")]
+    after = [row["revision"] for row in await told_of(cluster, labels="team in (green)")]
+    assert before
+    assert max(before) <= changed
+    assert not after or min(after) >= changed
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("team=rd", "do you mean team=red"), ("=red", "label selector '=red'")],
+)
+async def test_labels_that_nothing_has_or_nobody_can_read_are_refused(
+    text: str, problem: str
+) -> None:
+    log, info = await history_of(labelled().line.events)
+
+    async def ask() -> None:
+        wanted = timelines.TimelineRequest(labels=text)
+        scope_wanted = await timelines.scope_of(log, info, wanted)
+        await timelines.timeline(log, info, page_max=7, scope=scope_wanted)
+
+    with pytest.raises(InputError) as refused:
+        await ask()
+    assert problem in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "meant", ["trainer-0712-x7k2p", "trainer-0712-x7pk2", "rtainer-0712-x7kp2"]
 )

@@ -4,10 +4,11 @@ A selector excludes a device as a whole. Which of its conditions did it, and wha
 there, is asked of the expression once more, for people.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.tallies import devices_text
 from app.analysis.views import LiveViews
@@ -31,46 +32,51 @@ VALUES_MAX = 4
 """Different values that are told of one selector."""
 
 
-def told(views: LiveViews, reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+def told(views: LiveViews, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
     """The tree, with the false part and the values of the devices under each selector."""
-    return _Telling(views).below(reasons)
+    return (yield from _Telling(views).below(reasons))
 
 
 class _Telling:
-    """Selectors asked again; devices are looked up once."""
+    """Selectors tried again; devices are looked up once."""
 
     def __init__(self, views: LiveViews) -> None:
         self._left = LINES_MAX
         self._inputs_of = cache(self._inputs)
         self._views = views
 
-    def below(self, reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    def below(self, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
         """The reasons, each with what its selector says."""
-        return tuple(map(self._with_values, reasons))
+        made: list[Reason] = []
+        for reason in reasons:
+            if reason.unselected is None:
+                children = yield from self.below(reason.children)
+                made.append(replace(reason, children=children))
+            elif self._left:
+                self._left -= 1
+                made.append(self._with_values(reason, *reason.unselected))
+                yield
+            else:
+                made.append(reason)
+        return tuple(made)
 
-    def _with_values(self, reason: Reason) -> Reason:
-        if reason.unselected is None:
-            return replace(reason, children=self.below(reason.children))
-        if not self._left:
-            return reason
-        self._left -= 1
-        about, names = reason.unselected
+    def _with_values(self, reason: Reason, about: str, names: Collection[str]) -> Reason:
         expression = about.partition(": ")[2]
         try:
             program = compile_expression(expression, environment=STORED)
         except CompileError:
             return reason
-        asked = sorted(names)[:DEVICES_MAX]
-        inputs = [one for one in map(self._input, asked) if one is not None]
+        inputs = [self._input(name) for name in sorted(names)[:DEVICES_MAX]]
+        known = [one for one in inputs if one is not None]
         counted: dict[Falsity, int] = {}
-        for falsity in falsities(program, inputs):
+        for falsity in falsities(program, known):
             if falsity is not None:
                 counted[falsity] = counted.get(falsity, 0) + 1
         if not counted:
             return reason
         parts = {falsity.text for falsity in counted}
         marked = parts.pop() if len(parts) == 1 else ""
-        lines = tuple(_lines(counted, expression, len(names) - len(inputs)))
+        lines = tuple(_lines(counted, expression, len(names) - len(known)))
         return replace(reason, children=lines, marked=marked)
 
     def _input(self, name: str) -> DeviceInput | None:
@@ -86,7 +92,7 @@ class _Telling:
         }
 
 
-def _lines(counted: dict[Falsity, int], expression: str, unasked: int) -> Iterator[Reason]:
+def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterator[Reason]:
     """A line for each false part, those of most devices first."""
     by_part: dict[str, dict[str, int]] = {}
     for falsity, count in counted.items():
@@ -94,13 +100,13 @@ def _lines(counted: dict[Falsity, int], expression: str, unasked: int) -> Iterat
         values = by_part.setdefault(falsity.text, {})
         values[said] = values.get(said, 0) + count
     for part, values in sorted(by_part.items(), key=lambda item: -sum(item[1].values())):
-        is_one = len(values) == 1 and len(by_part) == 1 and not unasked
+        is_one = len(values) == 1 and len(by_part) == 1 and not untried
         where = "" if part == expression else f"{part} is false"
         text = ": ".join(piece for piece in (where, _values(values, is_one)) if piece)
         if text:
             yield Reason(text=text, count=sum(values.values()))
-    if unasked > 0:
-        yield Reason(text=f"{devices_text(unasked)} more were not asked that", count=unasked)
+    if untried > 0:
+        yield Reason(text=f"{devices_text(untried)} more were not looked at for it", count=untried)
 
 
 def _values(values: dict[str, int], is_one: bool) -> str:
