@@ -376,6 +376,7 @@ class Settings:
     scan_events_max: int = setting(
         200_000, ge=1, description="Events of a history that a server looks at for known defects"
     )
+    scan_attempts_max: int = setting(2_000, ge=0, description="Attempts that a scan makes again")
     attempts_max: int = setting(
         100, ge=1, description="Attempts for one pod that an answer tells of, the last ones"
     )

@@ -1,4 +1,4 @@
-"""Incidents that show in what the scheduler said of a pod: in its condition or in an Event."""
+"""Incidents that show in what was said: of a pod or patch, or by the API that refused a request."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,9 @@ SAYINGS = (
 )
 """The incident, and the words that only it brings about."""
 
-LOOKED_FOR = tuple(incident for incident, _ in SAYINGS)
+PATCH_FAILS = "patch-with-a-failing-selector"
+NEEDS_LABEL = "admin-access-needs-a-label"
+LOOKED_FOR = (*(incident for incident, _ in SAYINGS), PATCH_FAILS, NEEDS_LABEL)
 NEEDED = {
     "allocation-without-a-time": '"AllocationTimestamp"',
     "one-error-ends-all": "running ",
@@ -29,11 +31,18 @@ NEEDED = {
 An error that ended the whole attempt begins with the plug-in that was running.
 """
 
+SELECTOR_FAILED = "SelectorFailed"
+"""The reason of Events about patches that were not applied."""
+
+LABEL = "resource.kubernetes.io/admin-access: true"
+"""What a refusal says for want of the label."""
+
+REFUSED = (403, 422)
 QUOTED_MAX = 200
 
 
 class Reports:
-    """Reads each saying about a pod once."""
+    """Reads each saying about a pod or patch once."""
 
     def __init__(self, sightings: Sightings) -> None:
         self._sightings = sightings
@@ -41,8 +50,12 @@ class Reports:
 
     def see(self, event: Event) -> None:
         """Take the next event."""
+        if event.type is EventType.REQUEST_OBSERVED:
+            self._refusal(event)
         if event.type is EventType.OBJECT_DELETED or not event.is_about_object:
             return
+        if event.key.resource == api_resources.EVENTS[1]:
+            self._patch(event)
         for pod, text in _texts(event):
             for incident, words in SAYINGS:
                 if words not in text or NEEDED.get(incident, "") not in text:
@@ -50,6 +63,21 @@ class Reports:
                 if (pod, incident) not in self._known:
                     self._known.add((pod, incident))
                     self._sightings.add(incident, event.revision, text[:QUOTED_MAX], pod)
+
+    def _refusal(self, event: Event) -> None:
+        """A request that an audit log holds and the API refused."""
+        message = str(event.object.get("message"))
+        if event.object.get("code") in REFUSED and LABEL in message:
+            self._sightings.add(NEEDS_LABEL, event.revision, message[:QUOTED_MAX], event.key)
+
+    def _patch(self, event: Event) -> None:
+        report = core.event_object(event.object)
+        if (report.subject.kind, report.reason) == ("ResourceSlicePatch", SELECTOR_FAILED):
+            patch = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", report.subject.name)
+            if (patch, PATCH_FAILS) not in self._known:
+                self._known.add((patch, PATCH_FAILS))
+                text = report.text[:QUOTED_MAX]
+                self._sightings.add(PATCH_FAILS, event.revision, text, patch)
 
 
 def _texts(event: Event) -> Iterator[tuple[ObjectKey, str]]:

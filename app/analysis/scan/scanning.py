@@ -1,37 +1,60 @@
 """Follows a history once with all detectors."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 
-from app.analysis.scan import broken_rules, reports, traces
+from app.analysis.scan import attempts, broken_rules, reports, standing, traces
+from app.analysis.scan.attempts import RecordedScheduler, RemadeAttempts
 from app.analysis.scan.reports import Reports
-from app.analysis.scan.sightings import Sighting, Sightings
+from app.analysis.scan.sightings import ScanReport, Sighting, Sightings
+from app.analysis.scan.standing import Standing
 from app.analysis.scan.traces import Traces
 from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.domain.log import Event
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
 
-LOOKED_FOR = (*broken_rules.LOOKED_FOR, *reports.LOOKED_FOR, *traces.LOOKED_FOR)
-"""The incidents that are looked for, by name."""
+LOOKED_FOR = (
+    *broken_rules.LOOKED_FOR,
+    *reports.LOOKED_FOR,
+    *traces.LOOKED_FOR,
+    *standing.LOOKED_FOR,
+    *attempts.LOOKED_FOR,
+)
+"""The incidents that are looked for, by name; the last ones where attempts are made again."""
 
 
 class Scan:
-    """Takes the events of a history from the first on, then tells what they show."""
+    """Takes the events of a history from the first on, then tells what they show.
 
-    def __init__(self, switches: Switches = Switches()) -> None:
+    With the scheduler of the history its attempts are made again, too.
+    """
+
+    def __init__(
+        self, switches: Switches = Switches(), scheduler: RecordedScheduler | None = None
+    ) -> None:
         self._sightings = Sightings()
+        self._attempts = None if scheduler is None else RemadeAttempts(self._sightings, scheduler)
         self._invariants = InvariantWatch(switches)
         self._reports = Reports(self._sightings)
         self._traces = Traces(self._sightings)
+        self._standing = Standing(self._sightings)
         self._by_rules = Sightings()
         self._counting: dict[str, frozenset[str]] = {}
 
     def follow(self, events: Sequence[Event]) -> None:
         """Take the next events."""
+        deque(self.following(events), maxlen=0)
+
+    def following(self, events: Sequence[Event]) -> Iterator[None]:
+        """Take the next events; gives way after each attempt that was made again."""
         self._invariants.follow(events)
         for event in events:
+            if self._attempts is not None:
+                yield from self._attempts.follow(event)
             self._reports.see(event)
             self._traces.see(event)
+            self._standing.see(event)
             place = event.key.group, event.key.resource
             if place == api_resources.RESOURCE_SLICES and dra.shared_counters(event.object):
                 pool = dra.pool_name(event.object)
@@ -47,5 +70,13 @@ class Scan:
         """What the history shows, if it ends here."""
         sightings = self._sightings.copy()
         self._traces.end(sightings)
+        self._standing.end(sightings)
+        if self._attempts is not None:
+            self._attempts.end(sightings)
         broken_rules.see(self._invariants.violations(), self._counting, sightings)
         return sightings.found()
+
+    def report(self) -> ScanReport:
+        """The same, and how many attempts were not made again."""
+        left_out = 0 if self._attempts is None else self._attempts.left_out
+        return ScanReport(sightings=self.found(), attempts_left_out=left_out)

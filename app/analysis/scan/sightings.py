@@ -1,10 +1,15 @@
 """A sighting: an incident that a history shows, and where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND
+
+LASTED = 60 * SECOND
+"""How long something that is usual for a moment must be so that it is an incident."""
 
 OBJECTS_MAX = 20
 """Objects that one sighting names; all are counted."""
@@ -44,6 +49,14 @@ class Sighting:
             "objects": [str(key) for key in self.objects],
             "message": self.message,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanReport:
+    """What a history shows; `attempts_left_out` were too many to be made again."""
+
+    sightings: Sequence[Sighting]
+    attempts_left_out: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

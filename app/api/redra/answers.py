@@ -32,7 +32,7 @@ from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
 from app.analysis.mapped import DeviceMap
 from app.analysis.object_history import ObjectHistory
-from app.analysis.scan.sightings import Sighting
+from app.analysis.scan.sightings import ScanReport
 from app.analysis.search import Hits
 from app.analysis.starts import StartPace
 from app.analysis.timeline_pages import Filter, TimelinePage
@@ -94,7 +94,7 @@ class Answers:
         self._limits = limits
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
-        self._scans: Bounded[tuple[int, Revision], list[Sighting]] = Bounded(limits.chronicles_max)
+        self._scans: Bounded[tuple[int, Revision], ScanReport] = Bounded(limits.chronicles_max)
         self._chronicles = Chronicles(
             kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
         )
@@ -209,7 +209,7 @@ class Answers:
             omitted=count - len(items),
         )
 
-    async def scan(self, inquiry: Inquiry) -> list[Sighting]:
+    async def scan(self, inquiry: Inquiry) -> ScanReport:
         """Which incidents of the gallery show up to the moment. Raises TooLarge."""
         # What was said of pods in Events is quoted.
         inquiry.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
@@ -223,7 +223,12 @@ class Answers:
         kept = self._scans.recent(place)
         if kept is None:
             async with self._explanations:
-                kept = await scanning.scan(runtime.log, runtime.info, views.revision)
+                kept = await scanning.scan(
+                    runtime.log,
+                    runtime.info,
+                    views.revision,
+                    attempts_max=self._limits.scan_attempts_max,
+                )
             self._scans[place] = kept
         return kept
 

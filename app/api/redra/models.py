@@ -297,6 +297,9 @@ class SightingList(Model):
     items: list[dict[str, Any]] = Field(
         description="Incident, certainty, first revision, times, objects, message"
     )
+    attempts_left_out: int = Field(
+        default=0, description="Attempts of the scheduler that were too many to be made again"
+    )
 
 
 class Diff(Model):

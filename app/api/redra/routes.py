@@ -386,8 +386,9 @@ class RedraApi:
         return _encoded(await self.answers.attempts(inquiry))
 
     async def _scan(self, inquiry: Inquiry) -> Response:
-        sightings = await self.answers.scan(inquiry)
-        return _answer(models.SightingList(items=[each.to_json() for each in sightings]))
+        report = await self.answers.scan(inquiry)
+        items = [each.to_json() for each in report.sightings]
+        return _answer(models.SightingList(items=items, attempts_left_out=report.attempts_left_out))
 
     async def _pace(self, inquiry: Inquiry) -> Response:
         return _encoded(await self.answers.pace(inquiry))

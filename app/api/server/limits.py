@@ -56,7 +56,8 @@ class ApiLimits:
     Reports and traces are made of histories of up to `report_events_max` events, and
     `reports_at_once_max` reports at a time.
     `timelines_at_once_max` whole timelines are read at a time.
-    Histories of up to `scan_events_max` events are looked at for known defects.
+    Histories of up to `scan_events_max` events are looked at for known defects; the first
+    `scan_attempts_max` attempts of the scheduler are made again for that.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
     `diff_events_max` events of each history; `rehearse_runs_max` runs say which setting of another
     release changes what.
@@ -98,6 +99,7 @@ class ApiLimits:
     map: MapBounds = MapBounds()
     attempts_max: int = 100
     scan_events_max: int = 200_000
+    scan_attempts_max: int = 2_000
     pace: PaceBounds = PaceBounds()
     trace: TraceBounds = TraceBounds()
     report: ReportBounds = ReportBounds()

@@ -210,8 +210,8 @@ class Pages:
         return attempts.page(frame, answer, key)
 
     async def _scan(self, inquiry: Inquiry) -> bytes:
-        sightings = await self.answers.scan(inquiry)
-        return scan.page(await framing.frame(self.answers, inquiry, "scan"), sightings)
+        report = await self.answers.scan(inquiry)
+        return scan.page(await framing.frame(self.answers, inquiry, "scan"), report)
 
     async def _pace(self, inquiry: Inquiry) -> bytes:
         answer, wanted = await self.answers.pace(inquiry), lanes_wanted(inquiry)

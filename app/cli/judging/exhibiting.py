@@ -13,6 +13,7 @@ from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
+from app.domain.values import counts
 
 if TYPE_CHECKING:
     from app.analysis.incidents.facts import FactCheck
@@ -132,16 +133,16 @@ def scan(
 ) -> None:
     """Say which known defects and traps a history shows: where, how sure, what would repair them.
 
-    Exit code 1 when it shows one. `redra incidents show NAME` tells the story of each. What a
-    history does not show by itself is not looked for: `redra why` names the defects that decided.
+    Attempts of the scheduler are made again, with each defect and without it. Exit code 1 when it
+    shows one. `redra incidents show NAME` tells the story of each.
     """
     from app.bootstrap.gallery import exhibits
 
     place, at = moments.placed(named, history, at)
-    body = AnswerSource(data).ask("scan", history=place, at=at)
+    answer = msgspec.json.decode(AnswerSource(data).ask("scan", history=place, at=at))
     rows = [
         sighting | {"repair": incident.repair, "fixed": incident.fixed, "title": incident.title}
-        for sighting in msgspec.json.decode(body)["items"]
+        for sighting in answer["items"]
         for incident in (exhibits.read(sighting["incident"]).incident,)
     ]
     if rows:
@@ -158,3 +159,8 @@ def scan(
                 console.say(f"  repaired in: {row['fixed']}; what to do: {row['repair']}")
             if not rows:
                 console.say("none of the incidents that are looked for shows")
+    if left_out := answer["attempts_left_out"]:
+        console.note(
+            f"{counts.of(left_out, 'attempt')} of the scheduler were not made again: more than "
+            "REDRA_SCAN_ATTEMPTS_MAX"
+        )

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from anyio import lowlevel
 
+from app.analysis import scheduling_rules
+from app.analysis.scan.attempts import RecordedScheduler
 from app.analysis.scan.scanning import Scan
-from app.analysis.scan.sightings import Sighting
+from app.analysis.scan.sightings import ScanReport
+from app.analysis.views import compiler_of
 from app.domain.controllers import registry
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
@@ -19,20 +22,28 @@ TURN = 100
 """Events that are looked at before others may run."""
 
 
-async def scan(log: EventLog, info: HistoryInfo, until: Revision) -> list[Sighting]:
-    """What the history shows up to a revision."""
+async def scan(
+    log: EventLog, info: HistoryInfo, until: Revision, *, attempts_max: int
+) -> ScanReport:
+    """What the history shows up to a revision; so many attempts at most are made again."""
     profile = profiles.from_settings(info.settings)
     quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
     # What the release is known to do wrong is what is looked for.
     switches = replace(switches_of(profile, quirks), distinct_by_last=False, rules_unseen=False)
-    scanning = Scan(switches)
+    scheduler = RecordedScheduler(
+        rules=scheduling_rules.of(info, profile, compiler_of(profile)),
+        profile=profile,
+        attempts_max=attempts_max,
+    )
+    scanning = Scan(switches, scheduler)
     after = Revision(0)
     while after < until:
         events = await log.read(info.id, after=after, limit=PAGE, until=until)
         if not events:
             break
         for first in range(0, len(events), TURN):
-            scanning.follow(events[first : first + TURN])
+            for _ in scanning.following(events[first : first + TURN]):
+                await lowlevel.checkpoint()
             await lowlevel.checkpoint()
         after = events[-1].revision
-    return scanning.found()
+    return scanning.report()

@@ -1,0 +1,360 @@
+"""Incidents that show when an attempt of the scheduler is made again, with a defect and without it.
+
+A history holds what the scheduler said of a pod, not what its search booked on the way. So each
+attempt is made again as it was: only where that says what the history says, it is made once more
+with one defect repaired, or in a world that differs in one thing. What comes out otherwise then
+came of that.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.explain.choices import SUCCESSES
+from app.analysis.scan import needs, otherwise
+from app.analysis.scan.otherwise import World
+from app.analysis.scan.sightings import LASTED, Certainty, Sightings
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
+from app.domain.controllers.plan import DeviceViews
+from app.domain.controllers.resources import claim_key
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.controllers.scheduling.scheduling_cycle import attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, SchedulerRules
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.profile import Profile
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core, decision_body, dra, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant
+
+PLACED = "Scheduled"
+UPDATING = "currently being updated"
+
+DISAPPEARS, UNNOTICED, UNSCORED = (
+    "pool-disappears-while-it-changes",
+    "newer-generation-unnoticed",
+    "alternatives-are-not-scored",
+)
+
+LOOKED_FOR = (
+    *(
+        incident
+        for incident, _ in needs.FITS_WITHOUT.values()
+        if incident not in ("counters-by-pool-name", "all-mode-constraint-ends-all")
+    ),
+    DISAPPEARS,
+    UNNOTICED,
+    UNSCORED,
+    *otherwise.LOOKED_FOR,
+)
+"""The incidents that are looked for here alone, by name."""
+
+RACE = 1 * SECOND
+"""What others changed so shortly before something was said, the scheduler may not have seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedScheduler:
+    """The scheduler of a history: its rules, its release, how many attempts may be made again."""
+
+    rules: SchedulerRules
+    profile: Profile
+    attempts_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What a history says of an attempt for a pod; `start` is where the search began."""
+
+    key: ObjectKey
+    pod: JsonObject
+    message: str
+    start: int
+    event: Event
+
+
+class RemadeAttempts:
+    """Follows a history, and makes attempts in it again; `left_out` counts those beyond the bound.
+
+    Where the scheduler's decisions are recorded they say where its search began. In recordings of
+    other schedulers conditions and allocations tell of attempts.
+    """
+
+    def __init__(self, sightings: Sightings, scheduler: RecordedScheduler) -> None:
+        self.left_out = 0
+        self._sightings = sightings
+        self._rules = scheduler.rules
+        self._left = scheduler.attempts_max
+        self._views = LiveViews(scheduler.profile)
+        self._scheduler = SchedulingReconciler(scheduler.rules)
+        self._is_decided = False
+        self._there: set[str] = set()
+        self._shown: set[tuple[str, str]] = set()
+        self._changed: dict[ObjectKey, Instant] = {}
+        self._waiting: dict[str, tuple[_Said, World, Certainty]] = {}
+        self._now = Instant(0)
+
+    def follow(self, event: Event) -> Iterator[None]:
+        """Take the next event; gives way after each attempt that was made again."""
+        yield from self._look(event)
+        self._views.fold(event)
+        self._scheduler.fold(event, self._views)
+        if event.is_about_object:
+            self._now = max(self._now, event.stamp.time)
+            self._note(event)
+
+    def end(self, sightings: Sightings) -> None:
+        """Add what shows only by staying as it is."""
+        for said, world, certainty in self._waiting.values():
+            if self._now - said.event.stamp.time >= LASTED:
+                _show(sightings, said, world.incident, world.text, world.objects, certainty)
+
+    def _note(self, event: Event) -> None:
+        """Remember what there is that a defect needs, and when something changed last."""
+        place = event.key[:2]
+        if place == api_resources.PODS:
+            self._passed(event)
+        if place in _DECIDING:
+            self._changed[event.key] = event.stamp.time
+            if len(self._changed) > _CHANGED_MAX:
+                since = event.stamp.time - RACE
+                self._changed = {key: at for key, at in self._changed.items() if at >= since}
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        if place == api_resources.RESOURCE_SLICES:
+            self._there.update(needs.of_slice(event.object))
+        elif place == api_resources.RESOURCE_CLAIMS:
+            self._there.update(needs.of_claim(event.object))
+
+    def _passed(self, event: Event) -> None:
+        """A pod that was placed or ended: it shows what it waited for if it waited long."""
+        is_over = event.type is EventType.OBJECT_DELETED or meta.is_deleting(event.object)
+        if not is_over and not core.node_name(event.object):
+            return
+        said, world, certainty = self._waiting.pop(event.uid, (None, None, None))
+        if said and world and certainty and event.stamp.time - said.event.stamp.time >= LASTED:
+            _show(self._sightings, said, world.incident, world.text, world.objects, certainty)
+
+    def _look(self, event: Event) -> Iterator[None]:
+        if event.type is EventType.DECISION_RECORDED:
+            yield from self._decision(event)
+        elif self._is_decided or event.type is not EventType.OBJECT_UPDATED:
+            return
+        elif event.key[:2] == api_resources.PODS:
+            yield from self._condition(event)
+        elif event.key[:2] == api_resources.RESOURCE_CLAIMS:
+            yield from self._allocation(event)
+
+    def _decision(self, event: Event) -> Iterator[None]:
+        body = decision_body.read(event.object)
+        if body.controller != "scheduling" or body.resource != "pods":
+            return
+        self._is_decided = True
+        key = ObjectKey(*api_resources.PODS, *body.place)
+        pod = self._views.objects.get(key)
+        if pod is None:
+            return
+        summary = decision_body.summary_of(event.object)
+        said = _Said(
+            key=key, pod=pod, message=summary.message, start=body.inputs.start, event=event
+        )
+        if body.outcome in SUCCESSES:
+            yield from self._placed(said, summary.node, None)
+        else:
+            yield from self._refused(said)
+
+    def _condition(self, event: Event) -> Iterator[None]:
+        condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
+        pod = self._views.objects.get(event.key)
+        if condition is None or condition.status != "False" or pod is None:
+            return
+        before = meta.condition(pod, condition_types.POD_SCHEDULED)
+        if before is None or before.message != condition.message:
+            yield from self._refused(
+                _Said(key=event.key, pod=pod, message=condition.message, start=0, event=event)
+            )
+
+    def _allocation(self, event: Event) -> Iterator[None]:
+        before = self._views.objects.get(event.key)
+        results = dra.results(event.object)
+        if before is None or not results or dra.results(before):
+            return
+        for consumer in dra.consumers(event.object):
+            key = ObjectKey(*api_resources.PODS, event.key.namespace, consumer.name)
+            pod = self._views.objects.get(key)
+            if pod is not None and not core.node_name(pod):
+                said = _Said(key=key, pod=pod, message="", start=0, event=event)
+                yield from self._placed(said, "", event.object)
+
+    def _refused(self, said: _Said) -> Iterator[None]:
+        wanted = [each for each in self._wanted(said) if self._is_new(said, each[1])]
+        worlds = otherwise.worlds(self._views, said.pod)
+        if (not wanted and not worlds) or not self._may_try():
+            return
+        made = self._made(self._rules, said)
+        yield
+        if made.outcome == PLACED or made.message != said.message:
+            return
+        for mark, incident in wanted:
+            repaired = self._made(self._without(mark), said)
+            yield
+            if repaired.outcome == PLACED:
+                self._add(
+                    said, incident, f"{said.message}; without {mark} it fits on {repaired.node}"
+                )
+            elif (
+                incident == DISAPPEARS
+                and UPDATING not in made.message
+                and UPDATING in repaired.message
+            ):
+                self._add(said, incident, f"{said.message}; without {mark}: {repaired.message}")
+        for world in worlds:
+            if self._is_new(said, world.incident):
+                other = self._made(self._rules, said, world.views)
+                yield
+                if other.outcome == PLACED:
+                    self._take(said, world)
+
+    def _placed(self, said: _Said, node: str, claim: JsonObject | None) -> Iterator[None]:
+        """Look at a pod that was placed: on `node`, or as an allocated claim has it."""
+        marks = [(mark, each) for mark, each in self._on_placements() if self._is_new(said, each)]
+        if not marks or not self._may_try():
+            return
+        made = self._made(self._rules, said)
+        yield
+        if made.outcome != PLACED or (node and made.node != node):
+            return
+        if claim is not None and dra.results(claim) not in _results(made):
+            return
+        for mark, incident in marks:
+            repaired = self._made(self._without(mark), said)
+            yield
+            if incident == UNNOTICED and repaired.outcome != PLACED:
+                devices = ", ".join(each.text for results in _results(made) for each in results)
+                self._add(said, incident, f"it got {devices}; without {mark}: {repaired.message}")
+            elif incident == UNSCORED and _rank(repaired, said.pod, self._views) < _rank(
+                made, said.pod, self._views
+            ):
+                text = f"it got a worse alternative on {made.node}; without {mark} a better one"
+                self._add(said, incident, f"{text} on {repaired.node}")
+
+    def _wanted(self, said: _Said) -> list[tuple[str, str]]:
+        there = self._there | ({needs.FAILING} if "CEL runtime error" in said.message else set())
+        wanted = [
+            (mark, incident)
+            for mark, (incident, needed) in needs.FITS_WITHOUT.items()
+            if needed <= there and getattr(self._rules.allocator_quirks, mark)
+        ]
+        if needs.PARTS in there and self._rules.allocator_quirks.q13:
+            wanted.append(("q13", DISAPPEARS))
+        return wanted
+
+    def _on_placements(self) -> Iterator[tuple[str, str]]:
+        if needs.PARTS in self._there and self._rules.allocator_quirks.q12:
+            yield "q12", UNNOTICED
+        if needs.ALTERNATIVES in self._there and self._rules.quirks.r1:
+            yield "r1", UNSCORED
+
+    def _without(self, mark: str) -> SchedulerRules:
+        if mark == "r1":
+            return replace(self._rules, quirks=replace(self._rules.quirks, r1=False))
+        return replace(self._rules, allocator_quirks=self._rules.allocator_quirks.without(mark))
+
+    def _made(
+        self, rules: SchedulerRules, said: _Said, views: DeviceViews | None = None
+    ) -> Attempt:
+        return attempt.attempt(
+            rules,
+            views or self._views,
+            self._scheduler.nodes,
+            Verdicts(),
+            pod_spec.read(said.pod),
+            start=said.start,
+            now=said.event.stamp.time,
+        )
+
+    def _may_try(self) -> bool:
+        self.left_out += not self._left
+        self._left -= self._left > 0
+        return not self.left_out
+
+    def _is_new(self, said: _Said, incident: str) -> bool:
+        return (meta.uid(said.pod), incident) not in self._shown
+
+    def _take(self, said: _Said, world: World) -> None:
+        """A pod that would be placed in another world; what is usual for a moment waits."""
+        uid = meta.uid(said.pod)
+        if not world.must_last:
+            self._add(said, world.incident, world.text, world.objects)
+        elif uid not in self._waiting:
+            self._shown.add((uid, world.incident))
+            self._waiting[uid] = said, world, self._certainty(said)
+
+    def _add(
+        self, said: _Said, incident: str, text: str, objects: Sequence[ObjectKey] = ()
+    ) -> None:
+        self._shown.add((meta.uid(said.pod), incident))
+        _show(self._sightings, said, incident, text, objects, self._certainty(said))
+
+    def _certainty(self, said: _Said) -> Certainty:
+        """Certain where the scheduler had seen what is there: by its own decision, or no race."""
+        if self._is_decided:
+            return Certainty.CERTAIN
+        since = said.event.stamp.time - RACE
+        own = {said.key, said.event.key}
+        own |= {
+            claim_key(said.key.namespace, named.name or "")
+            for named in pods.named_claims(pods.facts(said.pod))
+        }
+        is_race = any(at >= since for key, at in self._changed.items() if key not in own)
+        return Certainty.LIKELY if is_race else Certainty.CERTAIN
+
+
+_DECIDING = frozenset(
+    (
+        api_resources.NODES,
+        api_resources.PODS,
+        api_resources.RESOURCE_CLAIMS,
+        api_resources.RESOURCE_SLICES,
+        api_resources.DEVICE_CLASSES,
+        api_resources.DEVICE_TAINT_RULES,
+        api_resources.RESOURCE_SLICE_PATCHES,
+    )
+)
+_CHANGED_MAX = 1_000
+"""Changes that are remembered until the old ones are forgotten."""
+
+
+def _show(
+    sightings: Sightings,
+    said: _Said,
+    incident: str,
+    text: str,
+    objects: Sequence[ObjectKey],
+    certainty: Certainty,
+) -> None:
+    revision = said.event.revision
+    sightings.add(incident, revision, text, said.key, *objects, certainty=certainty)
+
+
+def _results(made: Attempt) -> list[list[dra.DeviceResult]]:
+    return [dra.results_of(allocation) for allocation in made.allocations]
+
+
+def _rank(made: Attempt, pod: JsonView, views: LiveViews) -> tuple[int, ...]:
+    """Which alternatives an attempt takes, by their places; nothing where it takes no place."""
+    if made.outcome != PLACED:
+        return (_LAST,)
+    ranks: list[int] = []
+    for claim, results in zip(made.claims, _results(made), strict=False):
+        requests = {result.request for result in results}
+        for request in dra.requests(claim.tree):
+            for place, ask in enumerate(request.first_available):
+                if f"{request.name}/{ask.name}" in requests:
+                    ranks.append(place)
+    return tuple(ranks)
+
+
+_LAST = 1_000

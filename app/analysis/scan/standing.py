@@ -1,0 +1,206 @@
+"""Incidents that show in what stays as it is: claims, pools and pods that wait for nothing to come.
+
+What is so for a moment is how clusters work. Only what lasted shows an incident.
+"""
+
+from collections.abc import Iterator
+
+from app.analysis.scan.sightings import LASTED, Sightings
+from app.domain.controllers import pods
+from app.domain.devices import taints
+from app.domain.devices.taints import TaintRule
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources, timestamps
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.dra import DeviceId, PoolId
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant
+
+WAITING = "claim-waits-for-a-pod"
+NAME_TWICE = "device-name-in-two-slices"
+STAYS = "extended-resources-stay"
+RENEWED = "tolerated-time-starts-anew"
+LOOKED_FOR = (WAITING, NAME_TWICE, STAYS, RENEWED)
+
+EVICTING = "NoExecute"
+
+
+class Standing:
+    """Follows claims, pods, rules and slices."""
+
+    def __init__(self, sightings: Sightings) -> None:
+        self._sightings = sightings
+        self._claims: dict[ObjectKey, JsonObject] = {}
+        self._created: dict[ObjectKey, Event] = {}
+        self._pods: dict[ObjectKey, JsonObject] = {}
+        self._placed: dict[str, Instant] = {}
+        self._rules: dict[ObjectKey, tuple[TaintRule, Event]] = {}
+        self._slices: dict[ObjectKey, JsonObject] = {}
+        self._tainted: dict[ObjectKey, dict[DeviceId, Event]] = {}
+        self._named: set[ObjectKey] = set()
+        self._now = Instant(0)
+
+    def see(self, event: Event) -> None:
+        """Take the next event."""
+        if not event.is_about_object:
+            return
+        self._now = max(self._now, event.stamp.time)
+        place = event.key[:2]
+        is_deletion = event.type is EventType.OBJECT_DELETED
+        if place == api_resources.RESOURCE_CLAIMS:
+            self._claim(event, is_deletion=is_deletion)
+        elif place == api_resources.PODS:
+            if is_deletion or meta.is_deleting(event.object):
+                self._stayed(event.key, self._sightings)
+                self._pods.pop(event.key, None)
+            else:
+                self._pod(event)
+        elif place == api_resources.DEVICE_TAINT_RULES:
+            self._rules.pop(event.key, None)
+            rule = taints.rule_of(event.object)
+            if not is_deletion and rule.taint.effect == EVICTING and rule.selects:
+                self._rules[event.key] = rule, event
+        elif place == api_resources.RESOURCE_SLICES:
+            self._slice(event, is_deletion=is_deletion)
+
+    def end(self, sightings: Sightings) -> None:
+        """Add what shows only by staying as it is."""
+        for key, event in self._created.items():
+            age = self._now - event.stamp.time
+            if key not in self._named and age >= LASTED:
+                message = f"no pod has named it for {age // SECOND} s"
+                sightings.add(WAITING, event.revision, message, key)
+        for key in self._pods:
+            self._stayed(key, sightings)
+
+    def _pod(self, event: Event) -> None:
+        pod = event.object
+        self._pods[event.key] = pod
+        for entry in core.resource_claims(pod):
+            name = str(entry.get("resourceClaimName") or "")
+            self._named.add(ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name))
+        if core.node_name(pod):
+            self._placed.setdefault(meta.uid(pod), event.stamp.time)
+
+    def _claim(self, event: Event, *, is_deletion: bool) -> None:
+        tree = event.object
+        if is_deletion:
+            self._claims.pop(event.key, None)
+            self._created.pop(event.key, None)
+            self._named.discard(event.key)
+            return
+        self._claims[event.key] = tree
+        # A claim of a template is made for its pod.
+        if dra.allocation(tree) is not None or meta.owners(tree) or meta.is_deleting(tree):
+            self._created.pop(event.key, None)
+        elif event.type is EventType.OBJECT_CREATED:
+            self._created[event.key] = event
+
+    def _slice(self, event: Event, *, is_deletion: bool) -> None:
+        before = self._slices.pop(event.key, None)
+        known = self._tainted.pop(event.key, {})
+        if is_deletion:
+            return
+        self._slices[event.key] = event.object
+        pool = _pool_of(event.object)
+        ids = [
+            (*pool, str(device.get("name")))
+            for device in dra.devices(event.object)
+            if any(each.get("effect") == EVICTING for each in dra.device_taints(device))
+        ]
+        if ids:
+            self._tainted[event.key] = {each: known.get(each, event) for each in ids}
+        self._repeated(event)
+        if before is not None:
+            self._renewed(event, before)
+
+    def _repeated(self, event: Event) -> None:
+        """A pool whose newest generation is complete and has a device twice."""
+        pool = _pool_of(event.object)
+        newest = dra.pool(event.object).generation
+        parts = {key: tree for key, tree in self._slices.items() if _pool_of(tree) == pool}
+        if any(dra.pool(tree).generation > newest for tree in parts.values()):
+            return
+        parts = {key: tree for key, tree in parts.items() if dra.pool(tree).generation == newest}
+        if len(parts) != dra.pool(event.object).resource_slice_count:
+            return
+        homes: dict[str, ObjectKey] = {}
+        for key, tree in parts.items():
+            for name in {str(device.get("name")) for device in dra.devices(tree)}:
+                other = homes.setdefault(name, key)
+                if other != key:
+                    message = f"device {name} of pool {'/'.join(pool)} is in two of its slices"
+                    self._sightings.add(NAME_TWICE, event.revision, message, other, key)
+                    return
+
+    def _renewed(self, event: Event, before: JsonObject) -> None:
+        """A taint that was there and has a later time now, on a device whose pod tolerates it."""
+        pool = _pool_of(event.object)
+        old = {str(device.get("name")): device for device in dra.devices(before)}
+        for device in dra.devices(event.object):
+            name = str(device.get("name"))
+            if name not in old:
+                continue
+            times = {
+                _identity(each): each.get("timeAdded") for each in dra.device_taints(old[name])
+            }
+            for taint in dra.device_taints(device):
+                then, now = times.get(_identity(taint)), taint.get("timeAdded")
+                if taint.get("effect") != EVICTING or not _is_later(now, then):
+                    continue
+                for claim in self._tolerating((*pool, name), taint):
+                    message = (
+                        f"the time of taint {taint.get('key')} of {name} is {now} after {then}"
+                    )
+                    self._sightings.add(RENEWED, event.revision, message, event.key, claim)
+
+    def _tolerating(self, device: DeviceId, taint: JsonObject) -> Iterator[ObjectKey]:
+        """The claims in use that hold a device and tolerate its taint for a time."""
+        for key, tree in self._claims.items():
+            for result in dra.results(tree) if dra.reserved_for(tree) else ():
+                read = [taints.toleration_of(each) for each in result.tolerations]
+                fitting = [each for each in read if taints.tolerates(each, taints.taint_of(taint))]
+                times = [each.tree.get("tolerationSeconds") for each in fitting]
+                if result.id == device and fitting and None not in times:
+                    yield key
+
+    def _stayed(self, key: ObjectKey, sightings: Sightings) -> None:
+        """A pod that was long on a device with an evicting taint, by an extended resource."""
+        pod = self._pods.get(key, {})
+        name = pods.facts(pod).extended_claim
+        placed = self._placed.get(meta.uid(pod))
+        if not name or placed is None or core.is_finished(pod):
+            return
+        claim = ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, name)
+        for result in dra.results(self._claims.get(claim, {})):
+            for text, since in self._evicting(result.id):
+                seconds = (self._now - max(since.stamp.time, placed)) // SECOND
+                if seconds * SECOND >= LASTED:
+                    message = f"it stays on {result.text}, which {text} taints for {seconds} s"
+                    sightings.add(STAYS, since.revision, message, key, claim)
+                    return
+
+    def _evicting(self, device: DeviceId) -> Iterator[tuple[str, Event]]:
+        """What gives a device a taint that evicts, and since which event."""
+        for key, (rule, event) in self._rules.items():
+            if rule.matches(device, without_selector=False):
+                yield f"DeviceTaintRule {key.name}", event
+        for published in self._tainted.values():
+            if device in published:
+                yield "its driver", published[device]
+
+
+def _pool_of(tree: JsonView) -> PoolId:
+    return dra.driver(tree), dra.pool_name(tree)
+
+
+def _identity(taint: JsonView) -> tuple[object, ...]:
+    return taint.get("key"), taint.get("value"), taint.get("effect")
+
+
+def _is_later(time: object, other: object) -> bool:
+    """Whether a time of the API is later than another; one that cannot be read is not."""
+    try:
+        return timestamps.parse(str(time)) > timestamps.parse(str(other))
+    except ValueError:
+        return False
