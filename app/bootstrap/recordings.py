@@ -272,7 +272,7 @@ class ToolForm(StrEnum):
     K8SHARK = "k8shark"
 
 
-_TOOL_WRITERS: dict[ToolForm, Callable[[Path], HistorySink]] = {
+TOOL_WRITERS: dict[ToolForm, Callable[[Path], HistorySink]] = {
     ToolForm.AUDIT: AuditWriter,
     ToolForm.WATCH: WatchWriter,
     ToolForm.OBJECTS: DumpWriter,
@@ -299,7 +299,7 @@ async def export_for_tools(
     return await exporting.export_history(
         store.log,
         info,
-        _TOOL_WRITERS[form](path),
+        TOOL_WRITERS[form](path),
         program=PROGRAM,
         file=path.name,
         until=until,

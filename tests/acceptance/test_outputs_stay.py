@@ -121,7 +121,7 @@ def test_tables_of_other_runs_are_overwritten_only_by_force(bundle: Path) -> Non
     ("words", "said"),
     [
         (("--as", "pytest", "--never", "nonsense"), "--never: 'nonsense' is no predicate"),
-        (("--redact",), "--redact: it is not about bundles; add --as pytest"),
+        (("--never", "violation"), "--never: it is not about bundles; add --as pytest"),
         (("--never", "violation"), "--never: it is not about bundles; add --as pytest"),
         (("--as", "manifests", "--pod", "web"), "--pod: it does not go with --as manifests"),
     ],

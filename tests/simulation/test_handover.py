@@ -183,7 +183,7 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
         (("--as", "pytest", "--never", "difference"), "a test cannot ask"),
         (("--as", "manifests", "--never", "evicted"), "--never: it does not go with --as"),
         (("--as", "manifests", "--with-secrets"), "--with-secrets: it does not go with"),
-        (("--redact",), "--redact: it is not about bundles"),
+        (("--expect", "repaired"), "--expect: it is not about bundles"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(

@@ -20,7 +20,7 @@ import msgspec
 
 from app.analysis.handover import places
 from app.analysis.replay.inputs import Input
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Actor, Event, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
@@ -52,6 +52,7 @@ _READ = re.compile(r"\b(quantity|isQuantity|semver|isSemver)\s*\(\s*$")
 
 _NODE_USER = "system:node:"
 _ACCOUNT_USER = "system:serviceaccount:"
+_ACCOUNTS_GROUP = "system:serviceaccounts"
 _SYSTEM_NAMESPACE = "kube-system"
 _OWN_SCHEDULER = "default-scheduler"
 
@@ -74,8 +75,9 @@ class Redaction:
         tree = self.tree(event.object)
         key = self.key(event.key)
         author = self.user(step.author)
-        actor = msgspec.structs.replace(event.stamp.actor, user=self.user(event.stamp.actor.user))
-        stamp = msgspec.structs.replace(event.stamp, actor=actor, origin=None)
+        stamp = msgspec.structs.replace(
+            event.stamp, actor=self.actor(event.stamp.actor), request_id="", origin=None
+        )
         fresh = msgspec.structs.replace(
             event, key=key, body=canonical_json(tree), tree=tree, stamp=stamp
         )
@@ -114,6 +116,17 @@ class Redaction:
     def key(self, key: ObjectKey) -> ObjectKey:
         """A key without its names."""
         return key._replace(namespace=self._name(key.namespace), name=self._name(key.name))
+
+    def actor(self, actor: Actor) -> Actor:
+        """Who wrote, without programs and without groups but those of Kubernetes itself."""
+        return Actor(
+            user=self.user(actor.user),
+            groups=tuple(
+                each
+                for each in actor.groups
+                if each.startswith("system:") and not each.startswith(_ACCOUNTS_GROUP)
+            ),
+        )
 
     def user(self, user: str) -> str:
         """Who wrote: programs of the cluster keep their names, nodes have theirs replaced."""

@@ -13,18 +13,23 @@ import msgspec
 import yaml
 
 from app.adapters import whole_files
+from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.handover import cases, manifests, places, redaction, stories
 from app.analysis.minimise.material import Material
 from app.analysis.verify.invariants import InvariantWatch
+from app.bootstrap import ran_histories, recordings
 from app.bootstrap.engines import Engines
 from app.bootstrap.handover import repairs
 from app.bootstrap.handover.stories import StoryRun
 from app.bootstrap.minimising.sources import Source
+from app.bootstrap.recordings import ToolForm
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
 from app.domain.objects import profile as profiles
 from app.domain.values import api_resources
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service import exporting
 from app.service.replays.trials import Ran, Runner
 
 WITHOUT_NAME = "redacted"
@@ -39,6 +44,10 @@ class Form(StrEnum):
     CASE = "go-allocator-case"
 
 
+_TOLD_SETTINGS = frozenset(("profile", "gates", "quirks", "controllers", "rules"))
+"""The settings of a history that say how it is decided; all others stay here."""
+
+
 class Expectation(StrEnum):
     """What a test asserts: what the history's release decides, or the one that repairs it."""
 
@@ -51,7 +60,7 @@ class Wanted:
     """What to export. `never` are predicates that a test asserts not to be shown; `pod` is the pod
     whose allocation is the case."""
 
-    form: Form
+    form: Form = Form.PYTEST
     redact: bool = False
     never: Sequence[str] = ()
     pod: str = ""
@@ -100,6 +109,31 @@ def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
     )
 
 
+async def export_redacted(
+    source: Source, path: Path, form: ToolForm | None
+) -> tuple[Exported, JsonObject]:
+    """Write the history without its names as a bundle, or for another tool. Raises InputError.
+
+    It holds what came from outside, and what the controllers here make of that. With the counts of
+    what was written.
+    """
+    ran, material, names, left_out = _ran(source, Wanted(redact=True))
+    store = await ran_histories.stored(ran, WITHOUT_NAME)
+    info = await store.log.find_history(WITHOUT_NAME)
+    assert info is not None, "it was stored just now"
+    sink = BundleWriter(path) if form is None else recordings.TOOL_WRITERS[form](path)
+    written = await exporting.export_history(
+        store.log, info, sink, program=recordings.PROGRAM, file=path.name
+    )
+    done = Exported(
+        inputs=len(material.steps),
+        decisions=len(StoryRun(ran).decisions),
+        names=names,
+        left_out=left_out,
+    )
+    return done, written
+
+
 def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int, Mapping[str, int]]:
     """The history decided again, redacted if that is wanted, with the same decisions.
 
@@ -117,7 +151,9 @@ def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int, Mapping[st
         steps=[replace(redacted.input(step), number=n) for n, step in enumerate(steps)],
         made=[redacted.event(event) for event in source.decided.made if _is_told(event)],
     )
-    again = _run(source, material)
+    told = {name: value for name, value in source.info.settings.items() if name in _TOLD_SETTINGS}
+    plain = msgspec.structs.replace(source.info, settings=told)
+    again = _run(replace(source, info=plain), material)
     _check_same(ran, again, redacted)
     return again, material, len(redacted.names), left_out
 

@@ -16,12 +16,11 @@ from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting, Unlike
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideDifference, DecideReport
-from app.bootstrap import replays
+from app.bootstrap import ran_histories, replays
 from app.bootstrap.engines import Engines
 from app.bootstrap.recordings import PROGRAM
-from app.bootstrap.stores import Store, memory_store
-from app.domain.errors import InputError, LogError
-from app.domain.log import Event, HistoryInfo, ObjectKey, chain
+from app.domain.errors import InputError
+from app.domain.log import Event, HistoryInfo, ObjectKey
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import exporting
 from app.service.replays.trials import Ran, Runner
@@ -126,7 +125,7 @@ class Judge:
 
 
 async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) -> DecideReport:
-    store = await _stored(ran, CANDIDATE)
+    store = await ran_histories.stored(ran, CANDIDATE)
     return await replays.decide(store, settings, CANDIDATE, "", lambda *_: None, sought=sought)
 
 
@@ -184,28 +183,9 @@ def _write(ran: Ran, path: Path, name: str) -> None:
 
 
 async def _export(ran: Ran, path: Path, name: str) -> None:
-    store = await _stored(ran, name)
+    store = await ran_histories.stored(ran, name)
     info = await store.log.find_history(name)
     assert info is not None, "it was stored just now"
     await exporting.export_history(
         store.log, info, BundleWriter(path), program=PROGRAM, file=path.name
     )
-
-
-async def _stored(ran: Ran, name: str) -> Store:
-    """The history of a candidate in a store of its own."""
-    store = memory_store()
-    beginning = chain.genesis_of(ran.info)
-    info = await store.log.create_history(
-        name,
-        seed=ran.info.seed,
-        settings=ran.info.settings,
-        created=ran.info.created,
-        hash=beginning,
-    )
-    head = await store.log.head(info.id)
-    try:
-        await store.log.append(info.id, expected=head, events=ran.events)
-    except LogError as problem:
-        raise AssertionError(f"a run makes no history: {problem}") from problem
-    return store

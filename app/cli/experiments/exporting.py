@@ -15,7 +15,7 @@ from app.domain.errors import InputError
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.bootstrap.handover.exporting import Wanted
+    from app.bootstrap.handover.exporting import Exported, Wanted
     from app.bootstrap.minimising.sources import Source
     from app.domain.values.json_tree import JsonObject
     from app.settings import Settings
@@ -78,7 +78,8 @@ RedactOption = Annotated[
     typer.Option(
         "--redact",
         help="Replace names, namespaces, values of labels and texts of attributes, in their "
-        "order; refused when a decision comes out otherwise.",
+        "order; refused when a decision comes out otherwise. A bundle, and what other tools read, "
+        "then holds what came from outside and what the controllers here make of that.",
     ),
 ]
 
@@ -93,7 +94,6 @@ NeverOption = Annotated[
 
 
 _FORMS = {
-    "--redact": "pytest, manifests or go-allocator-case",
     "--never": "pytest",
     "--pod": "go-allocator-case",
     "--expect": "pytest",
@@ -147,7 +147,9 @@ def export(
         console.check_free(file, force=force)
     elif file.exists():
         raise InputError("it is there already", place=str(file), cure="name a new folder")
-    if form is Form.BUNDLE:
+    if redact and form in (Form.BUNDLE, *_FOR_TOOLS):
+        _redacted(history, file, settings, form)
+    elif form is Form.BUNDLE:
         _bundle(history, file, settings, with_secrets=with_secrets)
     elif form in _FOR_TOOLS:
         _for_tools(history, file, settings, form)
@@ -167,7 +169,6 @@ def export(
 def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
     """Raises InputError for options that the form does not have."""
     wrong = {
-        "--redact": flags["--redact"] and form in (Form.BUNDLE, *_FOR_TOOLS),
         "--with-secrets": flags["--with-secrets"] and form is not Form.BUNDLE,
         "--never": bool(never) and form is not Form.PYTEST,
         "--pod": bool(pod) and form is not Form.CASE,
@@ -211,7 +212,10 @@ def _for_tools(history: str, file: Path, settings: "Settings", form: Form) -> No
                     store, name, moment, wanted, file, progress.to
                 )
 
-    written = console.run(run)
+    _say_written(console.run(run), file, form, name)
+
+
+def _say_written(written: "JsonObject", file: Path, form: Form, name: str) -> None:
     left_out = written.pop("leftOut", 0)
     amounts = ", ".join(counts.of(count, noun.removesuffix("s")) for noun, count in written.items())
     console.say(f"{file}: {amounts} of history {name}")
@@ -223,8 +227,33 @@ def _for_tools(history: str, file: Path, settings: "Settings", form: Form) -> No
 
 
 def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted") -> None:
-    from app.bootstrap import garbage_collection, stores
     from app.bootstrap.handover import exporting
+
+    source, name = _source(history, settings)
+    done = exporting.export(source, wanted, file, "redacted" if wanted.redact else name)
+    _say_handed_over(done, file, is_redacted=wanted.redact)
+    for text in done.asserts:
+        console.say(f"the test asserts {text}")
+
+
+def _redacted(history: str, file: Path, settings: "Settings", form: Form) -> None:
+    """A bundle, or what other tools read, without names."""
+    from app.bootstrap import recordings
+    from app.bootstrap.handover import exporting
+
+    source, _ = _source(history, settings)
+    wanted = None if form is Form.BUNDLE else recordings.ToolForm(form.value)
+    done, written = console.run(lambda: exporting.export_redacted(source, file, wanted))
+    _say_handed_over(done, file, is_redacted=True)
+    if form is Form.BUNDLE:
+        console.say(f"{file}: {counts.of(written['events'], 'event')}")
+    else:
+        _say_written(written, file, form, exporting.WITHOUT_NAME)
+
+
+def _source(history: str, settings: "Settings") -> tuple["Source", str]:
+    """The parts of a history, or of a recording in files, and what it is called."""
+    from app.bootstrap import garbage_collection, stores
     from app.bootstrap.minimising import sources
 
     garbage_collection.expect_large_heap()
@@ -237,18 +266,18 @@ def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted")
         async with stores.open_store(settings) as store:
             return await sources.read(store, settings, name, moment, None)
 
-    name = Path(history).stem if paths else history.partition("@")[0]
-    done = exporting.export(console.run(read), wanted, file, "redacted" if wanted.redact else name)
+    return console.run(read), Path(history).stem if paths else history.partition("@")[0]
+
+
+def _say_handed_over(done: "Exported", file: Path, *, is_redacted: bool) -> None:
     console.say(
         f"{file}: {counts.of(done.inputs, 'write')} from outside, "
         f"{counts.of(done.decisions, 'decision')}"
     )
-    if wanted.redact:
+    if is_redacted:
         console.say(
             f"{counts.of(done.names, 'name')} replaced; decided again, every decision is the same"
         )
         if done.left_out:
             shown = ", ".join(f"{name} {count}" for name, count in sorted(done.left_out.items()))
             console.say(f"left out, as no decision reads them (writes): {shown}")
-    for text in done.asserts:
-        console.say(f"the test asserts {text}")
