@@ -122,7 +122,6 @@ def test_tables_of_other_runs_are_overwritten_only_by_force(bundle: Path) -> Non
     [
         (("--as", "pytest", "--never", "nonsense"), "--never: 'nonsense' is no predicate"),
         (("--never", "violation"), "--never: it is not about bundles; add --as pytest"),
-        (("--never", "violation"), "--never: it is not about bundles; add --as pytest"),
         (("--as", "manifests", "--pod", "web"), "--pod: it does not go with --as manifests"),
     ],
 )
