@@ -86,6 +86,7 @@ def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_p
         ("counters-by-pool-name", "q3", 'not history.shows("violation counters-not-overdrawn")'),
         ("extended-resources-stay", "c3", "history.rules == {"),
         ("finished-pod-is-deleted", "c4", "history.rules == {"),
+        ("pool-disappears-while-it-changes", "q13", "history.messages == {"),
         ("share-without-capacity", "q17", "history.pods == {"),
     ],
 )

@@ -1,10 +1,10 @@
-"""What became of claims, rules and patches at the end of a history, as a test compares it."""
+"""What became of claims, rules and patches, and what pods are told, as a test compares it."""
 
 from collections import Counter
 from collections.abc import Iterable
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, well_known
+from app.domain.values import api_resources, condition_types, well_known
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.meta import Condition
 from app.domain.values.json_tree import JsonObject
@@ -25,6 +25,21 @@ def claims(events: Iterable[Event]) -> dict[str, str]:
         names[name] += 1
         states[name if names[name] == 1 else f"{name} {names[name]}"] = _state(event)
     return states
+
+
+def messages(events: Iterable[Event]) -> dict[str, str]:
+    """What each pod that waits at the end is told by the scheduler."""
+    said: dict[str, str] = {}
+    for event in events:
+        if event.key[:2] != api_resources.PODS or not event.is_about_object:
+            continue
+        name = f"{event.key.namespace}/{event.key.name}"
+        said.pop(name, None)
+        condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if condition is not None and condition.status == "False" and not is_gone:
+            said[name] = condition.message
+    return said
 
 
 def conditions(events: Iterable[Event]) -> dict[str, str]:

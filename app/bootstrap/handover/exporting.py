@@ -282,7 +282,9 @@ def _pytest(
     )
     said = [f"that the history does not show: {predicate}" for predicate in never]
     under = f" under {repair.fixed}" if repair is not None else ""
-    said += [f"what becomes of its {part}{under}, {len(fates)}" for part, fates in parts.items()]
+    for part, fates in parts.items():
+        what = "what its pods are told" if part == "messages" else f"what becomes of its {part}"
+        said.append(f"{what}{under}, {len(fates)}")
     return text, said
 
 

@@ -4,7 +4,7 @@ It is a later release; where none repairs it yet, the switch of the defect.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -67,6 +67,7 @@ def repair_of(ran: Ran, material: Material) -> Repair:
     """The first later release whose repairs change an outcome, or a switch. Raises InputError.
 
     A release counts only where its repairs alone do so too: new defaults of gates are no repair.
+    Where no outcome is another, a switch by which pods are told something else.
     """
     recorded = _outcome(ran)
     later = _later(profile_name(ran))
@@ -86,10 +87,17 @@ def repair_of(ran: Ran, material: Material) -> Repair:
             fixed = f"{profile_name(ran)} without {', '.join(numbers)}"
             marker = f"quirks={[f'{each}=off' for each in numbers]}".replace("'", '"')
             return _repair(ran, again, fixed, marker, numbers)
+    told = StoryRun(ran).messages
+    for number in _defects(ran):
+        again = _run(ran, material, _off(ran, (number,)))
+        if (other := StoryRun(again).messages) != told:
+            fixed = f"{profile_name(ran)} without {number}"
+            repair = _repair(ran, again, fixed, f'quirks=["{number}=off"]', (number,))
+            return replace(repair, parts={"messages": other})
     after = f"no release after {profile_name(ran)}" if later else "no later release"
     raise InputError(
         f"{after} and no switch repairs a defect that changes what becomes of a pod, a claim or "
-        "a rule here",
+        "a rule here, or what a pod is told",
         place="--expect",
         cure="leave it out, or name with --never what must not be shown",
     )

@@ -53,6 +53,11 @@ class StoryRun:
         return outcomes.conditions(self._ran.events)
 
     @property
+    def messages(self) -> Mapping[str, str]:
+        """What each pod that waits at the end is told by the scheduler."""
+        return outcomes.messages(self._ran.events)
+
+    @property
     def violations(self) -> Sequence[str]:
         """The invariants that do not hold, whatever is known of the release."""
         watch = InvariantWatch(self._ran.switches)
