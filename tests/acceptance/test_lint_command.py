@@ -43,6 +43,59 @@ items:
 """
 
 
+def alternative(model: str) -> str:
+    """A class and two slices, with the same names for each model."""
+    selector = f'device.attributes["board.example.com"].model == "{model}"'
+    trees = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "board"},
+            "spec": {"selectors": [{"cel": {"expression": selector}}]},
+        }
+    ]
+    for number in range(2):
+        device = {"name": f"d-{number}", "attributes": {"model": {"string": model}}}
+        spec = {
+            "driver": "board.example.com",
+            "nodeName": "n",
+            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 2},
+            "devices": [device],
+        }
+        trees.append(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": f"board-{number}"},
+                "spec": spec,
+            }
+        )
+    return yaml.safe_dump_all(trees)
+
+
+def test_alternatives_of_a_folder_are_told_once(tmp_path: Path) -> None:
+    for number, model in enumerate("xyz"):
+        (tmp_path / f"case-{number}.yaml").write_text(alternative(model))
+    code, out, _ = redra("lint", tmp_path, "-o", "json")
+    findings = json.loads(out)["findings"]
+    assert code == 0
+    assert [each["rule"] for each in findings] == ["object-duplicate", "object-duplicate"]
+    for number, each in enumerate(findings, 1):
+        assert each["place"]["source"].endswith(f"case-{number}.yaml")
+        assert "DeviceClass/board is there already, as 2 more objects of" in each["message"]
+        assert len(each["related"]) == 3
+    for number in range(3):
+        assert redra("lint", tmp_path / f"case-{number}.yaml", "--fail-on", "note")[0] == 0
+
+
+def test_name_that_one_file_has_twice_is_told_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text("---\n".join(alternative(model) for model in "xyz"))
+    _, out, _ = redra("lint", path, "-o", "json")
+    rules = [each["rule"] for each in json.loads(out)["findings"]]
+    assert rules.count("object-duplicate") == 6
+
+
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     path = tmp_path / "broken.yaml"

@@ -14,7 +14,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.values import api_groups
+from app.domain.values import api_groups, counts
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -139,14 +139,31 @@ def _quoted(text: str) -> str:
 
 
 def check(subjects: Subjects) -> Iterator[LintFinding]:
-    """Names that stand for two objects of the sources."""
+    """Names that stand for two objects of the sources.
+
+    What two sources have in common is told once: they are alternatives.
+    """
     first: dict[ObjectKey, Subject] = {}
-    for subject in subjects.objects:
+    repeated: dict[tuple[str, str], list[tuple[Subject, Subject]]] = {}
+    for number, subject in enumerate(subjects.objects):
         namespace, name = meta.place(subject.tree)
         if not name:
             continue
-        key = ObjectKey("", subject.kind, namespace, name)
-        if key in first:
-            message = f"{subject.text} is there already"
-            yield DUPLICATE.at(subject.at("metadata.name"), message, [first[key].at()])
-        first.setdefault(key, subject)
+        earlier = first.setdefault(ObjectKey("", subject.kind, namespace, name), subject)
+        if earlier is subject:
+            continue
+        # A name that a source has twice by itself is a mistake of its own.
+        is_alone = earlier.source == subject.source
+        pair = (earlier.source, str(number) if is_alone else subject.source)
+        repeated.setdefault(pair, []).append((earlier, subject))
+    for (source, _), pairs in repeated.items():
+        _, subject = pairs[0]
+        message = f"{subject.text} is there already"
+        if len(pairs) > 1:
+            others = counts.of(len(pairs) - 1, "more object")
+            message += (
+                f", as {others} of {source}: where these are alternatives, name the sources that "
+                "belong together"
+            )
+        places = [each.at() for each, _ in pairs]
+        yield DUPLICATE.at(subject.at("metadata.name"), message, places)
