@@ -75,10 +75,11 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One write: what it did, in words that are equal for equal writes."""
+    """One write: what it did, in words that are equal for equal writes, and what it created."""
 
     at: Moment
     what: str
+    created: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,8 @@ class Change:
                 return f"{self.verb.value}: {what}"
             case Write(what=left), Write(what=right) if left == right:
                 return f"{self.verb.value}: {left}"
+            case Write(created=dict() as old), Write(created=dict() as new):
+                return f"created otherwise in B: {'; '.join(_differing(old, new))}"
             case Write(what=left), Write(what=right):
                 return f"A: {left}; B: {right}"
             case _:
@@ -171,7 +174,8 @@ def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
         what = "; ".join(_what(event, before))
         if what:
             moment = Moment(event.revision, side.instant(event.stamp.time))
-            writes[key].append(Write(at=moment, what=what))
+            created = _content(event) if before is None else None
+            writes[key].append(Write(at=moment, what=what, created=created))
     return writes
 
 
@@ -228,6 +232,24 @@ def _listed(was: Any, now: Any) -> str:
         if name in right and entry != right[name]
     ]
     return ", ".join(parts) or "in another order"
+
+
+def _differing(a: JsonObject, b: JsonObject) -> Iterator[str]:
+    """What two objects have differently; of lists of named entries an example."""
+    for path, left, right in facts.changes(a, b):
+        if left is None or right is None:
+            yield f"{path} only in {'B' if left is None else 'A'}"
+            continue
+        old, new = _by_name(left), _by_name(right)
+        if old is None or new is None or old.keys() != new.keys():
+            yield f"{path}: {_listed(left, right)}"
+            continue
+        names = [name for name in old if old[name] != new[name]]
+        if names:
+            example = "; ".join(_differing(old[names[0]], new[names[0]]))
+            yield f"{path}: {len(names)} of {len(old)} differ, such as {names[0]}: {example}"
+        else:
+            yield f"{path}: in another order"
 
 
 def _by_name(value: Any) -> dict[str, Any] | None:

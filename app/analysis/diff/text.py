@@ -155,9 +155,11 @@ def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason
             text = root.text
     proofs = {each.proof for each in below}
     proof = proofs.pop() if len(proofs) == 1 else None
+    children = [_difference(each, proof) for each in below]
     if proof is not None and root.kind is not RootKind.SETTINGS and text != proof.text:
-        text += f"; by {pages.shortened(proof.text, SETTINGS_MAX)}"
-    return Reason(text=text, children=tuple(_difference(each, proof) for each in below))
+        by = f"by {pages.shortened(proof.text, SETTINGS_MAX)}"
+        children.insert(0, Reason(text=by, is_kept=True))
+    return Reason(text=text, children=tuple(children))
 
 
 def _difference(difference: Difference, known: Proof | None) -> Reason:

@@ -115,22 +115,23 @@ def _branch(title: str, children: Iterable[Reason]) -> list[Reason]:
     return [Reason(text=title, children=below, is_kept=True)] if below else []
 
 
-def _by(report: Rehearsal, finding: Finding) -> str:
-    """The settings that a change comes from, as the end of its line."""
+def _by(report: Rehearsal, finding: Finding) -> tuple[Reason, ...]:
+    """The settings that a change comes from, in a line of their own: nothing may cut them off."""
     proof = report.proof(finding)
-    return "" if proof is None else f"; by {pages.shortened(proof.text, SETTINGS_MAX)}"
+    if proof is None:
+        return ()
+    return (Reason(text=f"by {pages.shortened(proof.text, SETTINGS_MAX)}", is_kept=True),)
 
 
 def _rewritten(report: Rehearsal, kind: str, entries: Sequence[Rewritten]) -> Iterator[Reason]:
     for each in entries:
         reason = words.reason_of(each)
-        why = _by(report, (kind, *each.words)).removeprefix("; ")
-        yield replace(reason, children=(Reason(text=why),)) if why else reason
+        yield replace(reason, children=_by(report, (kind, *each.words)))
 
 
 def _refusals(report: Rehearsal) -> Iterator[Reason]:
     """Refused writes, those with one text together; lists that are too long first."""
-    grouped: dict[tuple[str, str, str, str], dict[str, None]] = {}
+    grouped: dict[tuple[str, str, str, tuple[Reason, ...]], dict[str, None]] = {}
     for each in sorted(report.refused, key=lambda each: not each.is_over_limit):
         # Texts name their object; without its name equal ones are told apart.
         text = each.text.replace(f'"{each.key.name}" ', "") if each.key.name else each.text
@@ -141,7 +142,8 @@ def _refusals(report: Rehearsal) -> Iterator[Reason]:
         grouped.setdefault(place, {})[str(each.key)] = None
     for (cure, text, version, why), names in grouped.items():
         written = f" (written as {version})" if version else ""
-        yield Reason(text=f"{text}{written}{cure}: {listed(list(names), len(names))}{why}")
+        objects = listed(list(names), len(names))
+        yield Reason(text=f"{text}{written}{cure}: {objects}", children=why)
 
 
 def _versions(report: Rehearsal) -> Iterator[Reason]:
@@ -156,12 +158,12 @@ def _versions(report: Rehearsal) -> Iterator[Reason]:
 
 
 def _fields_kept(report: Rehearsal, entries: Sequence[FieldsKept]) -> Iterator[Reason]:
-    grouped: dict[tuple[str, str], dict[str, None]] = {}
+    grouped: dict[tuple[str, tuple[Reason, ...]], dict[str, None]] = {}
     for entry in entries:
         for text, finding in zip(entry.texts, entry.findings, strict=True):
             grouped.setdefault((text, _by(report, finding)), {})[str(entry.key)] = None
     for (text, why), names in grouped.items():
-        yield Reason(text=f"{text}: {listed(list(names), len(names))}{why}")
+        yield Reason(text=f"{text}: {listed(list(names), len(names))}", children=why)
 
 
 def _decisions_text(report: Rehearsal) -> str:
