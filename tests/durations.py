@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,8 @@ def measure(arguments: list[str], keep: Path) -> int:
     Returns pytest's exit status.
     """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # Shells begin what runs in the background without it, and tests of Ctrl-C would hang on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "pytest", "-p", "tests.durations", "-p", "no:xdist", "-q"]
     # As `make test` does: or each process would compile everything that it imports.
     compiled = {"PYTHONDONTWRITEBYTECODE": ""}

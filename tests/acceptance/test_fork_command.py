@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,26 @@ metadata: {name: extra}
 LABELLED = '{"metadata": {"labels": {"a": "b"}}}'
 
 
+@contextmanager
+def examples(data: Path) -> Iterator[Path]:
+    """A data folder whose database runs, with the example cluster as the history `prod`."""
+    with database_running(data):
+        assert redra("import", EXAMPLES, "--history", "prod", data=data)[0] == 0
+        yield data
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Iterator[Path]:
-    """A data folder whose database runs, with the example cluster as the history `prod`."""
-    with database_running(tmp_path / "data"):
-        assert redra("import", EXAMPLES, "--history", "prod", data=tmp_path / "data")[0] == 0
-        yield tmp_path / "data"
+    """One that the test may change."""
+    with examples(tmp_path / "data") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for all that is refused."""
+    with examples(tmp_path_factory.mktemp("unchanged") / "data") as found:
+        yield found
 
 
 def histories(data: Path) -> dict[str, dict[str, object]]:
@@ -133,10 +148,10 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(
-    data: Path, arguments: tuple[str, ...], said: str
+    unchanged: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    code, out, error = redra("fork", *arguments, data=data)
+    code, out, error = redra("fork", *arguments, data=unchanged)
     assert (code, out) == (2, "")
     assert said in error
     assert len(error.strip().splitlines()) == 1
-    assert list(histories(data)) == ["prod"]
+    assert list(histories(unchanged)) == ["prod"]

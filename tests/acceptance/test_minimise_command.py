@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from app.bootstrap.executors import DaskExecutor
 from app.bootstrap.minimising import searching, sharing
 from app.bootstrap.minimising.judging import Judge
+from tests import draws
 from tests.command_line import redra
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
@@ -74,18 +76,21 @@ def test_recording_comes_down_to_a_screen(
     assert code == 0, out
 
 
-@pytest.mark.timeout(600)
-def test_difference_that_rests_on_all_that_was_placed_begins_with_that(tmp_path: Path) -> None:
-    keep = "difference 'quirk c24=off'"
-    report = minimise(shared_path("histories", "i-soak-short"), keep, tmp_path / "small.zip")
+def check_small_difference(
+    name: str, tmp_path: Path, *words: str, keep: str = "quirk c24=off"
+) -> dict[str, Any]:
+    """Minimise a recording to a difference; its test decides it as it is decided here.
+
+    Returns the report of deciding what is left.
+    """
+    small, test = tmp_path / "small.zip", tmp_path / "test_small.py"
+    report = minimise(shared_path("histories", name), f"difference '{keep}'", small, *words)
     assert report["events"] <= 30
     assert report["minimal"] is True
-    _, out, _ = redra("replay", tmp_path / "small.zip", "--mode", "decide", "-o", "json")
-    assert json.loads(out)["explained"] is True
-    assert "quirk c24=off" in {each["class"] for each in json.loads(out)["differences"]}
-    # The exported test decides it as it is decided here.
-    test = tmp_path / "test_small.py"
-    assert redra("export", tmp_path / "small.zip", "--as", "pytest", "-o", test)[0] == 0
+    _, out, _ = redra("replay", small, "--mode", "decide", "-o", "json")
+    decided: dict[str, Any] = json.loads(out)
+    assert keep in {each["class"] for each in decided["differences"]}
+    assert redra("export", small, "--as", "pytest", "-o", test)[0] == 0
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
         cwd=tmp_path,
@@ -93,6 +98,17 @@ def test_difference_that_rests_on_all_that_was_placed_begins_with_that(tmp_path:
         check=False,
     )
     assert done.returncode == 0, done.stdout.decode()
+    return decided
+
+
+def test_difference_comes_down_to_a_screen(tmp_path: Path) -> None:
+    """The scheduler of e-taints was a 1.36.2 that saw rules."""
+    check_small_difference("e-taints", tmp_path, "--profile", "1.36.2")
+
+
+@pytest.mark.skipif(not draws.WHOLE, reason="a search in the whole soak comes with more draws")
+def test_difference_that_rests_on_all_that_was_placed_begins_with_that(tmp_path: Path) -> None:
+    assert check_small_difference("i-soak-short", tmp_path)["explained"] is True
 
 
 @pytest.mark.timeout(400)
