@@ -208,9 +208,11 @@ def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
     seen: set[DeviceId] = set()
     groups: dict[tuple[str, ...], list[DeviceId]] = {}
     for group in excluded(nodes, CauseKind.ALLOCATED):
+        if len(seen) >= HOLDERS_MAX:
+            break
         for name in group.devices:
             device = id_of(name)
-            if device in seen or len(seen) == HOLDERS_MAX:
+            if device in seen:
                 continue
             seen.add(device)
             slices = tuple(

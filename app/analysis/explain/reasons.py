@@ -1,6 +1,6 @@
 """The reason: one sentence, what is behind it, and how many things it stands for."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.log import ObjectKey
@@ -19,7 +19,7 @@ class Reason:
     `is_kept` is never cut from a page. `holds` tells of a state of `about` whether the reason is
     true of it: whoever has the log finds the event since which it is. `marked` is the part of the
     text by which alone it is so. `unselected` are a selector, as causes name it, and the devices
-    that it does not take.
+    that it does not take, in groups.
     """
 
     text: str
@@ -31,7 +31,9 @@ class Reason:
     is_kept: bool = False
     holds: Callable[[JsonView], bool] | None = field(default=None, compare=False, repr=False)
     marked: str = ""
-    unselected: tuple[str, Collection[str]] | None = field(default=None, compare=False, repr=False)
+    unselected: tuple[str, Sequence[Sequence[str]]] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def line(self) -> str:

@@ -31,11 +31,13 @@ class CauseTally:
     """One cause over the devices of one or many nodes.
 
     `texts` counts how often which text was given; `names` are examples, all of the node `example`.
-    A device that several nodes see counts once: `seen` are the names of all.
+    A device that several nodes see counts once: `seen` are the names of all, `groups` the same
+    names in their order, where some may stand again.
     """
 
     key: Key
     seen: set[str] = field(default_factory=set)
+    groups: list[Sequence[str]] = field(default_factory=list)
     nodes: int = 0
     texts: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -72,7 +74,7 @@ class CauseTally:
             text=f"{subject}: {self._said()}",
             count=self.devices,
             is_kept=is_kept,
-            unselected=(self.key[1], self.seen) if is_selector else None,
+            unselected=(self.key[1], self.groups) if is_selector else None,
         )
 
     def _said(self) -> str:
@@ -146,6 +148,7 @@ def tally(
             if known is None:
                 known = by_key[key] = CauseTally(key=key, example=node)
             known.seen.update(group.devices)
+            known.groups.append(group.devices)
             if key not in seen:
                 seen.add(key)
                 known.nodes += 1

@@ -4,7 +4,7 @@ A selector excludes a device as a whole. Which of its conditions did it, and wha
 there, is asked of the expression once more, for people.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -60,13 +60,13 @@ class _Telling:
                 made.append(reason)
         return tuple(made)
 
-    def _with_values(self, reason: Reason, about: str, names: Collection[str]) -> Reason:
+    def _with_values(self, reason: Reason, about: str, groups: Sequence[Sequence[str]]) -> Reason:
         expression = about.partition(": ")[2]
         try:
             program = compile_expression(expression, environment=STORED)
         except CompileError:
             return reason
-        inputs = [self._input(name) for name in sorted(names)[:DEVICES_MAX]]
+        inputs = map(self._input, _first(groups, DEVICES_MAX))
         known = [one for one in inputs if one is not None]
         counted: dict[Falsity, int] = {}
         for falsity in falsities(program, known):
@@ -76,7 +76,7 @@ class _Telling:
             return reason
         parts = {falsity.text for falsity in counted}
         marked = parts.pop() if len(parts) == 1 else ""
-        lines = tuple(_lines(counted, expression, len(names) - len(known)))
+        lines = tuple(_lines(counted, expression, reason.count - len(known)))
         return replace(reason, children=lines, marked=marked)
 
     def _input(self, name: str) -> DeviceInput | None:
@@ -90,6 +90,16 @@ class _Telling:
             for one in self._views.inventory.slices_of(pool)
             for device in one.devices
         }
+
+
+def _first(groups: Sequence[Sequence[str]], count: int) -> list[str]:
+    """The first names, each once."""
+    names: dict[str, None] = {}
+    for group in groups:
+        names.update(dict.fromkeys(group))
+        if len(names) >= count:
+            break
+    return list(names)[:count]
 
 
 def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterator[Reason]:

@@ -73,7 +73,9 @@ def asking(problem: Problem, usage: Usage, row: Row) -> Callable[[int], Cause | 
     def cause_of(device: int) -> Cause | None:
         refusal = row.refused.get(device)
         if refusal is None:
-            return of(problem, usage, row, device, known)
+            if device in row.faults:
+                return of(problem, usage, row, device, known)
+            return _of_selectable(problem, usage, row, device, is_free=not in_use >> device & 1)
         is_for_others = not refusal.expression and not refusal.binding
         if not is_for_others and (in_use >> device & 1 or device in row.faults):
             return of(problem, usage, row, device, known)
@@ -109,6 +111,24 @@ def of(
         or _in_use(problem, usage, row, device)
         or _not_selectable(problem, row, device, known)
         or _short_of_capacity(problem, usage, row, device)
+        or _short_of_counters(problem, usage, device)
+        or _tainted(problem, row, device)
+        or _constrained(problem, usage, row, device)
+    )
+
+
+def _of_selectable(
+    problem: Problem, usage: Usage, row: Row, device: int, *, is_free: bool
+) -> Cause | None:
+    """`of` for a device that the selectors take and that is for the node."""
+    if row.takes_all:
+        cause = _short_of_capacity(problem, usage, row, device)
+        cause = cause or (None if is_free else _in_use(problem, usage, row, device))
+    else:
+        cause = None if is_free else _in_use(problem, usage, row, device)
+        cause = cause or _short_of_capacity(problem, usage, row, device)
+    return (
+        cause
         or _short_of_counters(problem, usage, device)
         or _tainted(problem, row, device)
         or _constrained(problem, usage, row, device)

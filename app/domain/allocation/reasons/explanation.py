@@ -381,37 +381,41 @@ def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
     reasons = []
     suitable = 0
     equal: dict[tuple[CauseKind, str, str], Cause] = {}
+    counted: dict[int, int] = {}
     ask = causes.asking(problem, usage, row)
     for device, view_device in enumerate(problem.view.devices):
         cause = ask(device)
-        suitable += cause is None
-        if cause is not None:
-            # One for all equal ones: devices are told together by it.
-            cause = equal.setdefault((cause.kind, cause.about, cause.text), cause)
+        if cause is None:
+            suitable += 1
+        else:
+            count = counted.get(id(cause))
+            if count is None:
+                # One for all equal ones: devices are told together by it. What is counted lives
+                # as long as its number: it is in `equal`.
+                cause = equal.setdefault((cause.kind, cause.about, cause.text), cause)
+                count = counted.get(id(cause), 0)
+            counted[id(cause)] = count + 1
         reasons.append(DeviceReason(device=view_device.text, cause=cause))
+    causes_counted = [(cause, counted[id(cause)]) for cause in equal.values()]
     return RequestReason(
         request=row.request.result_name,
         wants=_wants(row),
         needs=max(row.count, 1),
         suitable=suitable,
         devices=tuple(reasons),
-        text=_request_text(row, suitable, reasons),
+        text=_request_text(row, suitable, len(reasons), causes_counted),
     )
 
 
-def _request_text(row: Row, suitable: int, reasons: Sequence[DeviceReason]) -> str:
-    kinds: dict[tuple[CauseKind, str], int] = {}
-    for reason in reasons:
-        cause = reason.cause
-        if cause is not None:
-            place = (cause.kind, cause.about)
-            kinds[place] = kinds.get(place, 0) + 1
+def _request_text(
+    row: Row, suitable: int, devices: int, counted: Sequence[tuple[Cause, int]]
+) -> str:
     totals: dict[str, int] = {}
-    for (kind, about), count in kinds.items():
-        name = f"{kind.value} ({about})" if about else kind.value
+    for cause, count in counted:
+        name = f"{cause.kind.value} ({cause.about})" if cause.about else cause.kind.value
         totals[name] = totals.get(name, 0) + count
     text = f"request {row.request.result_name} wants {_wants(row)}, "
-    text += f"{suitable} of {len(reasons)} can be taken"
+    text += f"{suitable} of {devices} can be taken"
     if totals:
         most = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
         text += ": " + ", ".join(f"{count} {name}" for name, count in most[:4])
