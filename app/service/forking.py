@@ -20,7 +20,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
-from app.domain.values import api_resources
+from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
@@ -71,11 +71,15 @@ class MadeFork:
 
 async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Head:
     """Revision, hash and clock of an event. Raises InputError for a history without events."""
-    rows = await log.read_stored(history.id, after=Revision(revision - 1), limit=1, until=revision)
-    if not revision or not rows or rows[0].clock is None:
+    first = revision or Revision(1)
+    rows = await log.read_stored(history.id, after=Revision(first - 1), limit=1, until=first)
+    if not rows or rows[0].clock is None:
+        raise InputError(f"history {history.name} has no event at revision {revision}")
+    if not revision:
         raise InputError(
-            f"history {history.name} has no event at revision {revision}",
-            cure="name a revision from 1 on",
+            f"nothing had happened then: history {history.name} begins at "
+            f"{timestamps.micro_text(rows[0].clock)}",
+            cure="name a later moment, or a revision from 1 on",
         )
     return Head(revision=revision, hash=rows[0].event.hash, time=rows[0].clock)
 

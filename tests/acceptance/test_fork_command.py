@@ -125,7 +125,8 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
     ("arguments", "said"),
     [
         (("prod@99999", "--history", "x"), "has no revision 99999"),
-        (("prod@0", "--history", "x"), "no event at revision 0"),
+        (("prod@0", "--history", "x"), "nothing had happened then: history prod begins at 20"),
+        (("prod@2001-01-01T00:00:00Z", "--history", "x"), "nothing had happened then: history pr"),
         (("prod@2099-01-01T00:00:00Z", "--history", "x"), "history 'prod' ends at "),
         (("prod@soon", "--history", "x"), "soon"),
         (("nope", "--history", "x"), "there is no history 'nope'"),
