@@ -185,7 +185,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Objects in UTF-16",
         formats=(*_OBJECTS, Format.MIXTURE),
-        detected_by="its byte order mark",
+        detected_by="its byte order mark, or the zeros of its letters",
         gives="the objects",
         lacks=_MOMENT,
         example="kubectl get pods -o json > pods.json (in PowerShell)",
@@ -202,11 +202,15 @@ ENTRIES = (
         name="Text with documents in it",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
-            "JSON at a bracket, YAML at a field of an object; without colours of a terminal, the "
-            "plus signs of a new file, the marks of HTML around `<pre>`"
+            "JSON at a bracket, YAML at a field of an object; without colours and links of a "
+            "terminal, numbers of lines, the `>` of letters, the plus signs of a new file, the "
+            "marks of HTML around `<pre>`"
         ),
         gives="the documents at their lines; of a damaged list its other items",
-        lacks="the text, which is counted; damaged documents and dots for fields, which are named",
+        lacks=(
+            "the text, which is counted; damaged documents, dots for fields and words such as "
+            "`[truncated]`, which are named"
+        ),
         example="script -c 'kubectl get …' notes.txt",
     ),
     CatalogueEntry(
@@ -220,7 +224,10 @@ ENTRIES = (
     CatalogueEntry(
         name="Text out of a chat",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="“ and ” where JSON and YAML have quotes, spaces that do not break",
+        detected_by=(
+            "“ and ” where JSON and YAML have quotes, spaces that do not break, fences directly "
+            "around what is pasted"
+        ),
         gives="the documents at their lines",
         lacks="the text, which is counted; damaged documents, which are named",
         example="copied from a conversation",
@@ -228,10 +235,18 @@ ENTRIES = (
     CatalogueEntry(
         name="Markdown",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="blocks between fences, indented or not",
+        detected_by="blocks between fences, indented or not, and code by indentation",
         gives="the documents at their lines",
         lacks="the text, which is counted",
         example="the text of a bug report",
+    ),
+    CatalogueEntry(
+        name="Text of a tracker or wiki",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`{code}` and `{noformat}`, CDATA, `<pre>`",
+        gives="the documents at their lines",
+        lacks="the text, which is counted",
+        example="the description of an issue in Jira",
     ),
     CatalogueEntry(
         name="Folder",
@@ -318,7 +333,7 @@ ENTRIES = (
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by="their titles, and the command above them; rows may stand beside the titles",
         gives="names, nodes, phases: parts of objects (`printed`)",
-        lacks="everything that a table does not show",
+        lacks="everything that a table does not show; what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),
     CatalogueEntry(

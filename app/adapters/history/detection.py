@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from app.adapters.history import documents, json_text, kinds, path_kinds
+from app.adapters.history import documents, json_text, kinds, path_kinds, wrappings
 from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.formats import keyed
 from app.adapters.history.limits import BoundReached
@@ -19,7 +19,6 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 LOG_LINES_SEEN_MAX = 50
 """Lines of a log that are looked at before it is taken for one of one format."""
 DOCUMENTS_SEEN_MAX = 2000
@@ -74,7 +73,7 @@ def detect(source: ByteSource, head: bytes) -> Detected:
     binary = _detect_binary(head)
     if binary is not None:
         return Detected(binary)
-    if head.startswith(UTF16_MARKS):
+    if wrappings.utf16(head):
         return Detected(Format.MIXTURE)
     if b"\0" in head:
         return Detected(Format.UNKNOWN)

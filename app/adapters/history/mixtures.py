@@ -34,15 +34,20 @@ ITEMS_TAKEN_APART_MIN = 2
 
 _decoder = json.JSONDecoder()
 _ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
-_FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?:```|~~~)")
 _LOGS_BEGIN = re.compile(r"^==== START logs for container ")
 _LOGS_END = re.compile(r"^==== END logs for container ")
 _YAML_BEGIN = re.compile(
     r"^(?:- )?(?:apiVersion|kind|items|metadata|type|object|event|time|insertId|protoPayload)"
     r":(?:\s|$)"
 )
+_YAML_INDENTED = re.compile(
+    r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
+)
+_HUNK = re.compile(r"^@@ -\d")
+_CUT = re.compile(r"^[^\w{]*(?:(?:output|rest|file|log) (?:was )?)?truncated\W*$", re.IGNORECASE)
 _YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[\w.$/"'-]+:(?:\s|$))""")
-_YAML_BORDER = re.compile(r"^(?:---|\.\.\.)(?:\s|$)")
+_YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
+"""What ends a YAML document; in what helm prints, titles do."""
 _ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
 _FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
@@ -91,8 +96,10 @@ def take_apart(
     else:
         stretches = [(1, text.split("\n"))]
     for begin, stretch in stretches:
-        lines = wrappings.without_additions([plain(line) for line in stretch])
-        for first, block in _blocks(lines, mixture):
+        shown = wrappings.unnumbered([plain(line) for line in stretch])
+        unquoted, depths = wrappings.unquoted(shown)
+        lines = wrappings.without_additions(unquoted)
+        for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
             _Block(block, number, place, limits, mixture, schemas).read()
     return mixture
@@ -104,7 +111,7 @@ def plain(line: str) -> str:
     Chats and word processors write “ and ” where a field had a quote, and spaces that do not break
     where it was indented. Quotes within a text stay as they are.
     """
-    line = wrappings.uncoloured(line)
+    line = wrappings.seen(wrappings.uncoloured(line))
     begin = _BLANK.match(line)
     if begin is not None:
         line = begin.group().replace("\xa0", " ") + line[begin.end() :]
@@ -119,21 +126,23 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """The text, in UTF-8 or as its byte order mark says; bytes that are none become a mark."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if content.startswith(mark):
-            return content[2:].decode(encoding, "replace").replace("\r\n", "\n")
+    """The text: UTF-16 where its mark or its zeros say so, else UTF-8; the rest is marked."""
+    if encoding := wrappings.utf16(content):
+        return content.decode(encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _blocks(lines: list[str], mixture: Mixture) -> Iterator[tuple[int, list[str]]]:
+def _blocks(
+    lines: list[str], depths: list[int], mixture: Mixture
+) -> Iterator[tuple[int, list[str]]]:
     """Stretches of lines that belong together, with the number of their first line.
 
-    Fences and the borders of YAML documents end a stretch; logs of containers are passed over.
+    Fences, the borders of YAML documents and another depth of quoting end a stretch; logs of
+    containers are passed over.
     """
     block: list[str] = []
     first = 1
-    indent: str | None = None
+    fences = wrappings.Fences()
     is_log = False
     for number, line in enumerate(lines, start=1):
         if is_log:
@@ -141,18 +150,24 @@ def _blocks(lines: list[str], mixture: Mixture) -> Iterator[tuple[int, list[str]
             is_log = not _LOGS_END.match(line)
             first = number + 1
             continue
-        fence = _FENCE.match(line)
+        if number > 1 and depths[number - 1] != depths[number - 2] and line.strip():
+            yield first, block
+            block, first = [], number
         if line.startswith("...") and _is_gap(lines, number):
             block.append(line)
             continue
-        if fence or _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
+        if _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
             yield first, block
             block, first = [], number + 1
             is_log = bool(_LOGS_BEGIN.match(line))
-            if fence:
-                indent = fence["indent"] if indent is None else None
             continue
-        block.append(line.removeprefix(indent) if indent else line)
+        for piece in fences.cut(line):
+            if piece is None:
+                yield first, block
+                block, first = [], number + 1
+            else:
+                first = number if not block else first
+                block.append(piece)
     yield first, block
 
 
@@ -190,7 +205,11 @@ class _Block:
             line = self._lines[self._at]
             if not line.strip():
                 self._at += 1
-            elif not (self._json(line) or self._yaml(line) or self._printed()):
+            elif not (
+                self._json(line) or self._yaml(line) or self._indented(line) or self._printed()
+            ):
+                if _CUT.match(line):
+                    self._damage("what stood here was cut off, as the text says")
                 self._mixture.text_lines += 1
                 self._at += 1
 
@@ -269,6 +288,33 @@ class _Block:
         self._at = end
         return True
 
+    def _indented(self, line: str) -> bool:
+        """A YAML document that is set in, as code in Markdown is: a paragraph of its own.
+
+        Parts of documents are set in as well, so that only whole objects are taken, and none out of
+        the changed places of a comparison.
+        """
+        begin = _YAML_INDENTED.match(line)
+        if begin is None or (self._at and self._lines[self._at - 1].strip()):
+            return False
+        if any(_HUNK.match(before) for before in self._lines[: self._at]):
+            return False
+        indent = begin["indent"]
+        end = self._at + 1
+        while end < len(self._lines) and (
+            self._lines[end].startswith(indent) or not self._lines[end].strip()
+        ):
+            end += 1
+        lines = [line.removeprefix(indent) for line in self._lines[self._at : end]]
+        fields = _fields(lines)
+        if not fields >= {"apiVersion", "kind"} or not fields & {"metadata", "items"}:
+            return False
+        number = self._first + self._at
+        for line_number, value in self._values(lines, number):
+            self._take(line_number, value)
+        self._at = end
+        return True
+
     def _values(self, lines: list[str], number: int) -> list[tuple[int, Any]]:
         """The documents of these lines.
 
@@ -330,6 +376,14 @@ class _Block:
     def _damage(self, problem: str) -> None:
         place = f"{self._place}:{self._first + self._at}"
         self._mixture.damaged.append(InputError(problem, place=place))
+
+
+def _fields(lines: list[str]) -> set[str]:
+    """The names on the outermost level of a document, or of the items of a list."""
+    level = "  " if lines[0].startswith("- ") else ""
+    outer = [f"{level}{lines[0].removeprefix('- ')}", *lines[1:]]
+    bare = [line.removeprefix(level) for line in outer if line.startswith(level)]
+    return {line.partition(":")[0] for line in bare if line[:1].strip()}
 
 
 def _items(lines: list[str]) -> list[tuple[int, list[str]]]:

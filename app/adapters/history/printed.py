@@ -18,7 +18,8 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 _TITLES = re.compile(
-    r"^(?:NAMESPACE\s+)?(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
+    r"^(?:EVENT\s+)?(?:NAMESPACE\s+)?"
+    r"(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
 _PROGRAM = re.compile(r"\b(?:kubectl|oc|k)\b")
@@ -79,6 +80,7 @@ def _table(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
     names = [title for _, title in titles]
     end = at + 1
     objects: list[JsonObject] = []
+    gone: list[JsonObject] = []
     namespace, kind = _asked(lines, at)
     kind = _of_titles(set(names)) or kind
     while end < len(lines) and lines[end].strip() and not _TITLES.match(lines[end]):
@@ -86,9 +88,17 @@ def _table(lines: Sequence[str], at: int) -> tuple[list[JsonObject], int]:
         tree = _object(row, kind, namespace)
         if tree is None:
             break
-        objects.append(tree)
+        if row.get("EVENT") == "DELETED":
+            gone.append(tree)
+            objects = [each for each in objects if not _is_same(each, tree)]
+        else:
+            objects.append(tree)
         end += 1
-    return (objects, end - at) if objects else ([], 0)
+    return (objects, end - at) if objects or gone else ([], 0)
+
+
+def _is_same(one: JsonObject, other: JsonObject) -> bool:
+    return all(one[part] == other[part] for part in ("kind", "metadata"))
 
 
 def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
@@ -187,7 +197,17 @@ def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
         return None
     where = row.get("NAMESPACE", "") or namespace or "default"
     subject = {**_identity(kinds[0], name, where), "metadata": {"name": name, "namespace": where}}
-    return _event_about(subject, row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", ""))
+    event = _event_about(subject, row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", ""))
+    if _ROW_NAME.fullmatch(row.get("NAME", "")):
+        event["metadata"]["name"] = row["NAME"]
+    if row.get("SUBOBJECT"):
+        event["involvedObject"]["fieldPath"] = row["SUBOBJECT"]
+    component, _, host = row.get("SOURCE", "").partition(", ")
+    if component:
+        event["source"] = {"component": component, **({"host": host} if host else {})}
+    if row.get("COUNT", "").isdigit():
+        event["count"] = int(row["COUNT"])
+    return event
 
 
 def _event_about(subject: JsonObject, type_: str, reason: str, message: str) -> JsonObject:

@@ -1,22 +1,104 @@
 """What programs wrap around the lines of a text, taken off again.
 
-Terminals colour words, pages of HTML hold what was pasted in `<pre>`, a comparison begins each line
-of a new file with a plus sign.
+Terminals colour words and link them, viewers number lines, letters quote them, pages of HTML hold
+what was pasted in `<pre>`, a comparison begins each line of a new file with a plus sign. No line
+goes away, so that places stay true.
 """
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
+from itertools import islice
 
-_COLOURS = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][A-Z0-9])")
+_COLOURS = re.compile(
+    r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cM])"
+)
+_UNSEEN = "\u200b\u200c\u200d\u2060\ufeff"
+_QUOTED = re.compile(r"(?:> ?)+")
+_NUMBERED = re.compile(r"[ \t]*(?P<number>\d+)(?: *[\u2502|] ?|\t)")
+UTF16_SEEN = 64
+"""Bytes of a text without a mark that tell its encoding."""
+
+UTF16_MIN = 8
+"""Letters from which on a text without a mark can be told to be UTF-16."""
+
+MARKS_MAX = 16
+"""Marks of fences in one line behind which no more is looked for."""
+
+NUMBERED_MIN = 3
+"""Lines in a row with numbers in a row from which on the numbers are those of a viewer."""
+
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _NEW_OBJECT = re.compile(r"""\+(?:- )?(?:(?:apiVersion|kind|metadata|items):|\{\s*$|\{\s*")""")
 _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
-_HEADINGS = ("@@", "+++", "---", "diff ", "index ", "new file ", "\\\\ ")
+_MARK = re.compile(
+    r"(?P<fence>```+|~~~+)|\{(?P<jira>code|noformat)(?::[^}\n]{0,200})?\}|(?P<xml><!\[CDATA\[|\]\]>)"
+)
+_BEFORE_A_MARK = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
+_DOCUMENT = re.compile(
+    r"""\s*(?:(?:- )?(?:apiVersion|kind|metadata|items):\s|\{\s*(?:"|$)|\[\s*[{"])"""
+)
+_HEADINGS = ("@@", "+++", "---", "diff ", "index ", "new file ", "\\ ", "-- ")
+
+
+def utf16(head: bytes) -> str:
+    """The encoding of a text in UTF-16, by its mark or by the zeros of its letters; or nothing."""
+    for mark, name in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if head.startswith(mark):
+            return name
+    for at, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        zeros, letters = head[at:UTF16_SEEN:2], head[1 - at : UTF16_SEEN : 2]
+        if len(zeros) >= UTF16_MIN and not any(zeros) and 0 not in letters:
+            return name
+    return ""
 
 
 def uncoloured(line: str) -> str:
     """The line without what tells a terminal how to show it."""
     return _COLOURS.sub("", line) if "\x1b" in line else line
+
+
+def seen(line: str) -> str:
+    """The line without signs at its ends that take no room, as programs for prose leave them."""
+    return line.strip(_UNSEEN) if line[:1] in _UNSEEN or line[-1:] in _UNSEEN else line
+
+
+def unquoted(lines: list[str]) -> tuple[list[str], list[int]]:
+    """The lines without the marks with which letters quote others, and how often each is quoted."""
+    out: list[str] = []
+    depths: list[int] = []
+    for line in lines:
+        match = _QUOTED.match(line)
+        depths.append(0 if match is None else match.group().count(">"))
+        out.append(line if match is None else line[match.end() :])
+    return out, depths
+
+
+def unnumbered(lines: list[str]) -> list[str]:
+    """The lines without the numbers that viewers put before them, where they count on."""
+    out = list(lines)
+    for at, end, begins in _counted(lines):
+        if end - at >= NUMBERED_MIN:
+            out[at:end] = [line[begin:] for line, begin in zip(lines[at:end], begins, strict=True)]
+    return out
+
+
+def _counted(lines: list[str]) -> Iterator[tuple[int, int, list[int]]]:
+    """Runs of lines whose numbers go up by one, with where each line begins behind its number."""
+    begin, last, begins = 0, -1, list[int]()
+    for at, line in enumerate(lines):
+        match = _NUMBERED.match(line)
+        number = -1 if match is None else int(match["number"])
+        if match is None or number != last + 1 or not begins:
+            if begins:
+                yield begin, at, begins
+            begin, begins = at, []
+        if match is not None:
+            begins.append(match.end())
+        last = number
+    if begins:
+        yield begin, len(lines), begins
 
 
 def without_additions(lines: list[str]) -> list[str]:
@@ -46,6 +128,61 @@ def _is_new_file(lines: list[str], at: int, end: int) -> bool:
         not line.strip() or _FENCE.match(line) is not None or line.startswith(_HEADINGS)
         for line in (before, after)
     )
+
+
+@dataclass(slots=True)
+class Fences:
+    """Where fences begin and end: those of Markdown, the macros of Jira, CDATA of Confluence.
+
+    Chats set the marks directly before and behind what is pasted.
+    """
+
+    indent: str | None = None
+    """What stands before each line of the fence that is open; None when none is."""
+    _kind: str = ""
+
+    def cut(self, line: str) -> Iterator[str | None]:
+        """The stretches of a line, None where a fence begins or ends."""
+        at = 0
+        for match in islice(_MARK.finditer(line), MARKS_MAX):
+            kind = "xml" if match["xml"] else match["jira"] or "fence"
+            before, after = line[at : match.start()], line[match.end() :]
+            if self.indent is None:
+                if match["xml"] == "]]>" or not self._begins(before, after, match):
+                    continue
+                if before.strip(" \t>-*+.)0123456789"):
+                    yield before
+                plain = _BEFORE_A_MARK.fullmatch(before)
+                self.indent = "" if plain is None or at else " " * len(before)
+                if plain is not None and before.isspace():
+                    self.indent = before
+                self._kind = kind
+            elif not self._ends(before, after, match, kind):
+                continue
+            else:
+                if before.strip():
+                    yield before.removeprefix(self.indent)
+                is_anew = bool(match["fence"] and after.strip() and not before.strip())
+                self.indent = before if is_anew else None
+            yield None
+            at = match.end()
+            if self.indent is not None and _DOCUMENT.match(after) is None:
+                return
+        rest = line[at:]
+        if rest.strip() or not at:
+            yield rest.removeprefix(self.indent) if self.indent and not at else rest
+
+    def _begins(self, before: str, after: str, match: re.Match[str]) -> bool:
+        is_first = _BEFORE_A_MARK.fullmatch(before) is not None
+        if is_first and match["fence"] and match["fence"] in after:
+            # Code within a line, not a fence, but for a document in it.
+            is_first = False
+        return is_first or _DOCUMENT.match(after) is not None
+
+    def _ends(self, before: str, after: str, match: re.Match[str], kind: str) -> bool:
+        if kind != self._kind or match["xml"] == "<![CDATA[":
+            return False
+        return match["xml"] is not None or not before.strip() or not after.strip()
 
 
 def is_html(text: str) -> bool:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app.adapters.history import descriptions, printed
+from app.adapters.history import descriptions, mixtures, printed
 from app.adapters.history.audit import tables
 from app.adapters.history.formats import scheduler_log
 from app.adapters.history.limits import DEFAULT_LIMITS
@@ -84,3 +84,9 @@ def test_command_above_a_table(monkeypatch, line, name):
 def test_taint_of_a_description(line, parts):
     match: re.Match | None = printed._TAINT.search(line)
     assert (match and match.group("key", "value", "effect")) == parts
+
+
+@pytest.mark.parametrize("mark", ["```", "{code:", "{noformat}", "<![CDATA[", "]]>", "> ", "1\t"])
+def test_line_of_many_marks_of_fences_is_text(mark):
+    mixture = mixtures.take_apart(mark.encode() * (MANY // len(mark)), "a", DEFAULT_LIMITS)
+    assert (mixture.parts, mixture.damaged) == ([], [])

@@ -275,8 +275,9 @@ class Resolver:
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
         both. A spec that no write may change is no sign of a missed one, and a log that names no
         subresources, as exported ones, says nothing of the status. Kinds of other groups are left
-        out, because policies often omit what kubelets write. Parity: history-formats.md
-        4.5.
+        out, because policies often omit what kubelets write.
+
+        Parity: history-formats.md 4.5.
         """
         if record.group != api_groups.RESOURCE:
             return False

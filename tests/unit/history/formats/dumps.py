@@ -127,6 +127,17 @@ def markdown(folder):
     return one(folder, "issue.md", "\n".join(parts))
 
 
+def tracker(folder):
+    """The description of an issue: macros, some of them around text on their own lines."""
+    parts = ["h2. It hangs", "{quote}really{quote}"]
+    for number, tree in enumerate(truth.objects()):
+        body = yaml.safe_dump(tree) if number % 3 else json.dumps(tree, indent=2)
+        macro = ("{code:yaml|title=x}", "{noformat}\n", "{code}\n")[number % 3]
+        parts += [f"Object {number}:", f"{macro}{body}{macro.partition(':')[0].strip()}"]
+        parts[-1] += "}" if macro.startswith("{code:") else ""
+    return one(folder, "issue.txt", "\n".join(parts))
+
+
 def folder_with_foreign_files(folder):
     return write(
         folder / "bug",

@@ -70,6 +70,7 @@ CASES = {
     "Text out of a chat": Case(dumps.chat, left_out=("chat.txt: text between",)),
     "Table with objects": Case(dumps.table_with_objects),
     "Markdown": Case(dumps.markdown, left_out=("issue.md: text between",)),
+    "Text of a tracker or wiki": Case(dumps.tracker, left_out=("issue.txt: text between",)),
     "Folder": Case(
         dumps.folder_with_foreign_files,
         left_out=("values.yaml", "README.md", "screen.png"),

@@ -1,0 +1,159 @@
+"""Texts as terminals, viewers, chats, letters and trackers show them: each gives what was pasted.
+
+The wrappings are written by hand after what the programs print, not after the readers.
+"""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
+from app.domain.log.records import Op
+from tests.unit.history.test_wrapped_texts import CLAIM, keys, read
+
+JSON = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}'
+LINES = CLAIM.splitlines()
+ONE = (Op.ADDED, "ResourceClaim", "shop", "one")
+
+
+def indented(text, prefix):
+    return "".join(f"{prefix}{line}\n" for line in text.splitlines())
+
+
+def linked(text):
+    """A word as a terminal links it, beside a title of its window."""
+    link = "\x1b]8;;https://gpu.example.com\x1b\\gpu.example.com\x1b]8;;\x1b\\"
+    return "\x1b]0;k9s\x1b\\" + text.replace("gpu.example.com", link)
+
+
+def numbered(text, form):
+    return "".join(form.format(at, line) for at, line in enumerate(text.splitlines(), start=1))
+
+
+SHOWN = {
+    "hyperlinks of a terminal": linked(CLAIM),
+    "numbers of bat": numbered(CLAIM, "{:4d}   \u2502 {}\n"),
+    "numbers of cat": numbered(CLAIM, "{:6d}\t{}\n"),
+    "a chat's marks around the text": f"here ```{CLAIM.rstrip()}```\nthanks\n",
+    "signs without width": "".join(f"{line}\u200b\n" for line in LINES),
+    "a tracker's macro": f"h2. Steps\n{{code:yaml|title=x}}{CLAIM}{{code}}\n",
+    "a tracker's preformatted text": f"{{noformat}}\n{CLAIM}{{noformat}}\n",
+    "a wiki's macro": f"<p>a</p><ac:plain-text-body><![CDATA[{CLAIM}]]></ac:plain-text-body>",
+    "a letter that quotes": f"Jane wrote:\n> Hi\n>\n{indented(CLAIM, '> ')}>\nsee there\n",
+    "a letter that quotes twice": indented(f"see\n\n{CLAIM}", ">> "),
+    "code by indentation": f"It is\n\n{indented(CLAIM, '    ')}\nso\n",
+    "code by tabs": f"It is\n\n{indented(CLAIM, chr(9))}\nso\n",
+    "a fence behind the dot of a list": f"- ```yaml\n{indented(CLAIM, '  ')}  ```\n",
+    "a fence in a quote": f"> ```yaml\n{indented(CLAIM, '> ')}> ```\n",
+    "a fence that nobody closed": f"```yaml\n{CLAIM}\n\nand text\n",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_document_is_read_as_it_was_before_it_was_shown(tmp_path, name):
+    records, lost = read(tmp_path, SHOWN[name])
+    assert keys(records) == [ONE]
+    assert records[0].object["spec"]["devices"]["requests"][0] == {
+        "name": "gpu",
+        "exactly": {"deviceClassName": "gpu.example.com"},
+    }
+    assert lost == []
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_damage_in_what_is_shown_is_named_at_its_line(tmp_path, name):
+    """The line of the damage is that of the file as it lies there."""
+    damaged = SHOWN[name].replace("namespace: shop", "namespace: shop: shop")
+    line = next(at for at, text in enumerate(damaged.split("\n"), 1) if "shop: shop" in text)
+    fence = "" if "nobody" in name else "```\n"
+    _, lost = read(tmp_path, f"{damaged}\n\n{fence}{JSON}\n```\n")
+    assert [place.split(":")[1] for place in lost] == [str(line)]
+
+
+def test_quoting_of_another_depth_is_another_document(tmp_path):
+    other = CLAIM.replace("name: one", "name: two")
+    records, lost = read(tmp_path, f"> {CLAIM.replace(chr(10), chr(10) + '> ')}\n{other}")
+    assert [record.name for record in records] == ["one", "two"]
+    assert lost == []
+
+
+def test_marks_within_a_document_end_no_fence(tmp_path):
+    noted = CLAIM.replace("  name: one\n", '  name: one\n  annotations: {"note": "{code} ~~~ x"}\n')
+    records, _ = read(tmp_path, f"see\n```yaml\n{noted}```\n")
+    assert records[0].object["metadata"]["annotations"] == {"note": "{code} ~~~ x"}
+
+
+def test_part_of_a_document_that_is_set_in_is_no_object(tmp_path):
+    owners = "x\n\n    apiVersion: apps/v1\n    kind: ReplicaSet\n    name: a\n    uid: b\n"
+    with pytest.raises(InputError):
+        read(tmp_path, owners)
+    hunk = "@@ -3,4 +3,4 @@\n\n   apiVersion: v1\n   kind: Pod\n   metadata:\n     name: a\n"
+    with pytest.raises(InputError):
+        read(tmp_path, hunk)
+
+
+def test_new_files_in_a_patch_without_a_line_at_the_end(tmp_path):
+    head = (
+        "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1,11 @@\n"
+    )
+    added = indented(CLAIM, "+")
+    one = f"{head.format('a')}{added}\\ No newline at end of file\n"
+    two = head.format("b") + added.replace("name: one", "name: two")
+    records, lost = read(tmp_path, f"{one}{two}-- \n2.39.2\n")
+    assert [record.name for record in records] == ["one", "two"]
+    assert lost == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
+def test_text_in_utf_16_needs_no_mark(tmp_path, encoding):
+    records, lost = read(tmp_path, CLAIM.replace("\n", "\r\n").encode(encoding))
+    assert keys(records) == [ONE]
+    assert lost == []
+
+
+@pytest.mark.parametrize("words", ["[truncated]", "... (output truncated)", "<truncated>"])
+def test_text_that_says_that_it_was_cut_has_a_loss(tmp_path, words):
+    _, lost = read(tmp_path, f"see\n\n{CLAIM}{words}\n")
+    assert lost == [f"text:{len(LINES) + 3}: what stood here was cut off, as the text says"]
+
+
+def test_sections_of_helm_are_no_fields(tmp_path):
+    hook = CLAIM.replace("name: one", "name: hook")
+    text = (
+        f"NAME: r\nSTATUS: deployed\nHOOKS:\n---\n{hook}MANIFEST:\n---\n{CLAIM}\nNOTES:\nThanks.\n"
+    )
+    records, lost = read(tmp_path, text)
+    assert [record.name for record in records] == ["hook", "one"]
+    assert lost == []
+
+
+def test_table_of_watched_changes_gives_what_is_left(tmp_path):
+    text = (
+        "$ kubectl get resourceclaims -n shop -w --output-watch-events\n"
+        "EVENT      NAME   STATE     AGE\nADDED      a      pending   5s\n"
+        "ADDED      b      pending   5s\nMODIFIED   b      allocated,reserved   9s\n"
+        "DELETED    a      pending   9s\n"
+    )
+    records, _ = read(tmp_path, text)
+    assert keys(records) == [(Op.BASELINE, "ResourceClaim", "shop", "b")]
+
+
+def test_wide_table_of_events_names_them(tmp_path):
+    text = (
+        "LAST SEEN   TYPE      REASON     OBJECT   SUBOBJECT            SOURCE        MESSAGE   "
+        "FIRST SEEN   COUNT   NAME\n"
+        "9m          Normal    Pulled     pod/p    spec.containers{c}   kubelet, n1   got it    "
+        "9m           3       p.187a5f2b\n"
+    )
+    records, _ = read(tmp_path, text)
+    event = records[0].object
+    assert event["metadata"]["name"] == "p.187a5f2b"
+    assert (event["message"], event["count"]) == ("got it", 3)
+    assert event["source"] == {"component": "kubelet", "host": "n1"}
+    assert event["involvedObject"]["fieldPath"] == "spec.containers{c}"
+
+
+def test_folder_of_texts_is_read_the_same(tmp_path):
+    (tmp_path / "letter.txt").write_text(SHOWN["a letter that quotes"])
+    with open_history([tmp_path], ReadOptions()) as history:
+        assert keys(history.records()) == [ONE]
