@@ -256,6 +256,50 @@ async def test_repetition_of_a_report_that_is_late_itself_comes_after_it(tmp_pat
     assert different.reason is Reason.RACE
 
 
+async def test_report_that_repeats_one_which_still_waits_is_no_report_of_its_own(tmp_path):
+    """The scheduler knows what it has said, not what its client has sent by then."""
+    cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
+    cluster.node()
+    cluster.device_class()
+    patient = {"key": "example.com/bad", "operator": "Exists", "effect": "NoExecute"}
+    cluster.template(tolerations=[{**patient, "tolerationSeconds": 0}])
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    spec = {"deviceSelector": {"driver": DRIVER}, "taint": taint}
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "rule", spec=spec)
+    cluster.pod(template="gpu")
+    cluster.wait(3)
+    cluster.node("second")
+    cluster.wait(6)
+    for name in ("elsewhere", "farther"):
+        cluster.slice(node=name)
+        cluster.wait(9)
+    cluster.node("third")
+    cluster.wait(9)
+    cluster.slice(node="yonder")
+    cluster.wait(9)
+    cluster.slice()
+    cluster.wait(15)
+    said = [each for each in cluster.line.events if each.key.resource == "events"]
+    _, _, waiting, again, last, placed = (
+        each for each in said if "Schedul" in each.object["reason"]
+    )
+    assert waiting.key == again.key != last.key
+    (marked,) = (
+        each.stamp.time for each in said if each.object["reason"] == "DeviceTaintManagerEviction"
+    )
+    late = {
+        waiting.revision: Late(at=Instant(again.stamp.time + 4_000 * MILLI)),
+        again.revision: Late(at=Instant(again.stamp.time + 5_000 * MILLI)),
+        placed.revision: Late(at=Instant(marked + 8 * MILLI)),
+    }
+    report = await decided(cluster, late, tmp_path)
+    (different,) = report.differences
+    assert [each.partition(":")[0] for each in different.recorded] == [
+        *["Warning FailedScheduling"] * 3, "Normal DeviceTaintManagerEviction", "Normal Scheduled",
+    ]  # fmt: skip
+    assert different.reason is Reason.RACE
+
+
 async def test_status_of_a_rule_that_is_due_after_the_end_is_not_missed(tmp_path):
     """It is written ten seconds after the eviction."""
     report = await evicted_at_once(tmp_path, 5)

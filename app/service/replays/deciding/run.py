@@ -6,9 +6,9 @@ from functools import partial
 from heapq import heappop, heappush, merge
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.authors import NODES, SCHEDULER
+from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.facts import condition_changes, is_failed_attempt, subject_of
+from app.analysis.replay.facts import condition_changes, is_failed_attempt
 from app.analysis.replay.inputs import Input, as_served, command_of
 from app.analysis.replay.pace import is_derived
 from app.analysis.replay.readiness import Readiness
@@ -23,6 +23,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.controllers.scheduling.reports.events import repetition
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, ObjectKey
 from app.domain.objects.rules import Rules
@@ -33,7 +34,7 @@ from app.domain.objects.write.commands import (
     ImportObject,
     PatchObject,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -47,6 +48,7 @@ from app.service.replays.deciding.altered import (
     refused_pods,
 )
 from app.service.replays.deciding.circumstances import Started
+from app.service.replays.deciding.late_reports import LateReports
 from app.service.replays.deciding.names import RecordedNames
 from app.service.replays.reconciling import ReplayTimeline
 
@@ -96,10 +98,7 @@ class Run:
         self._objects: dict[ObjectKey, JsonObject] = {}
         self._writer: str | None = None
         self._is_outside = False
-        self._reports = {place: deque(at) for place, at in recording.reported.items()}
-        self._repeats = {place: deque(at) for place, at in recording.repeated.items()}
-        self._written: dict[ObjectKey, tuple[str, int]] = {}
-        self._written_of: Counter[str] = Counter()
+        self._reports = LateReports(recording, variant)
         self._number = 0
         self.trace = Trace(rules.schemas)
         self.not_done: Counter[str] = Counter()
@@ -359,13 +358,13 @@ class Run:
             match command:
                 case PatchObject(key=key, body=dict(body)) if self._is_unanswered(key, body):
                     continue
-                case PatchObject(key=key) if self._repeated(key)[0] in variant.repeated:
-                    if instants := self._repeats.get(self._repeated(key)):
-                        self._write_at(instants.popleft(), command)
+                case PatchObject(key=key) if self._reports.is_repeated(key):
+                    if (at := self._reports.repetition(key)) is not None:
+                        self._write_at(at, command)
                 case PatchObject(key=key) if key in variant.returned:
                     self._write_at(self._recording.returned.get(key), command)
-                case CreateObject(tree=tree) if self._is_late(tree):
-                    self._write_at(self._reported_at(tree), command)
+                case CreateObject(tree=tree) if self._reports.is_late(tree):
+                    self._say_later(command)
                 case _:
                     kept.append(command)
         return self._names.adapt(kept)
@@ -385,39 +384,19 @@ class Run:
         )
         return here >= there
 
-    def _repeated(self, key: ObjectKey) -> tuple[str, int]:
-        """Of which pod an Event object is a report, and the how many-th; empty for others."""
-        # Events of both groups are stored as those of the core group.
-        return self._written.get(key._replace(group=""), ("", 0))
+    def _say_later(self, command: CreateObject) -> None:
+        """Have the scheduler write a report when it was recorded, or add to one that waits."""
+        now = self.timeline.now
+        waiting = self._reports.waiting(command.tree)
+        if waiting is None:
+            self._write_at(self._reports.put_off(command, now), command)
+        elif self._reports.is_first_repetition(command.tree):
+            key, until = waiting
+            self._at(until, partial(self._say_again, repetition(key, now)))
 
-    def _is_late(self, tree: JsonObject) -> bool:
-        return tree.get("kind") == "Event" and subject_of(tree) in self._variant.reported
-
-    def _reported_at(self, tree: JsonObject) -> Instant | None:
-        """When the next Event of this reason about this pod was recorded.
-
-        Of an eviction only the write to the pod is known, and its own Event comes with it. What was
-        said after that Event is said after it here.
-        """
-        uid = subject_of(tree)
-        reports = self._reports.get((uid, json_tree.text(tree, "reason")))
-        if not reports:
-            # It repeats a report that is written later itself.
-            return self._repeated_at(uid) if uid in self._variant.repeated else None
-        report = reports.popleft()
-        evicted = self._recording.evicted.get(uid)
-        if report.is_after_marking and evicted is not None and report.at < evicted:
-            return Instant(evicted + tolerances.MILLI)
-        return report.at
-
-    def _repeated_at(self, uid: str) -> Instant | None:
-        """When the next repetition of a report about this pod was recorded that is to come."""
-        left = [
-            instants
-            for (pod, _), instants in self._repeats.items()
-            if pod == uid and instants and instants[0] >= self.timeline.now
-        ]
-        return min(left, key=lambda instants: instants[0]).popleft() if left else None
+    def _say_again(self, command: PatchObject) -> None:
+        for kept in self._adapt((command,)):
+            self._write_at(None, kept)
 
     def _write_at(self, recorded: Instant | None, command: Command) -> None:
         """Have the scheduler write something when it was recorded, not with its plan."""
@@ -445,11 +424,7 @@ class Run:
             self._objects.pop(event.key, None)
         else:
             self._objects[event.key] = event.object
-        if event.key.resource == "events" and event.type is EventType.OBJECT_CREATED:
-            uid = subject_of(event.object)
-            if event.stamp.actor.user == SCHEDULER:
-                self._written[event.key] = (uid, self._written_of[uid])
-                self._written_of[uid] += 1
+        self._reports.follow(event)
         if self._pace is not None and event.key.resource == "pods":
             is_gone = event.type is EventType.OBJECT_DELETED
             is_finished = not is_gone and core.is_finished(event.object)

@@ -79,13 +79,18 @@ class ReportSeries:
         key, is_series = known
         if is_series:
             return None
-        return PatchObject(
-            key=_said_as(key),
-            version="v1",
-            type=PatchType.STRATEGIC,
-            body={"series": {"count": 2, "lastObservedTime": timestamps.micro_text(now)}},
-            options=MANAGER,
-        )
+        return repetition(key, now)
+
+
+def repetition(key: ObjectKey, now: Instant) -> PatchObject:
+    """The command that makes a report of a failed attempt a series."""
+    return PatchObject(
+        key=_said_as(key),
+        version="v1",
+        type=PatchType.STRATEGIC,
+        body={"series": {"count": 2, "lastObservedTime": timestamps.micro_text(now)}},
+        options=MANAGER,
+    )
 
 
 def scheduled(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> Command:
