@@ -17,6 +17,7 @@ from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
 from app.domain.objects import webhook_targets
+from app.domain.objects.forms import Forms
 from app.domain.objects.kinds import services
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
@@ -39,7 +40,9 @@ async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Hist
 
     def rules(info: HistoryInfo) -> Rules:
         secrets = None if keys is None else keys.cipher(info)
-        return replace(rules_of(info), services=ranges, secrets=secrets, webhooks=webhooks)
+        forms = Forms(settings.write_forms_max)
+        made = rules_of(info)
+        return replace(made, services=ranges, secrets=secrets, webhooks=webhooks, forms=forms)
 
     ports = store.ports
     if not webhooks.is_empty:

@@ -1,7 +1,7 @@
 """What the object rules depend on: release, schemas, and the validation that is plugged in."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -15,6 +15,7 @@ from app.domain.objects.expressions import (
     accept_expression,
 )
 from app.domain.objects.field_errors import FieldError
+from app.domain.objects.forms import Forms
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.kinds.services import ServiceRanges
 from app.domain.objects.profile import Profile
@@ -68,7 +69,7 @@ class Rules:
     `policy_rules` lets admission policies judge each write; without it nobody asks them.
     `webhooks` are those that may be called.
     `services` is what services are given. `secrets` protects the values of Secrets in the log;
-    without it they are stored as they are.
+    without it they are stored as they are. `forms` remember what creates have made of objects.
     """
 
     profile: Profile
@@ -83,6 +84,7 @@ class Rules:
     tracks_managers: bool = True
     services: ServiceRanges = ServiceRanges()
     secrets: SecretCipher | None = None
+    forms: Forms = field(default_factory=Forms, compare=False, repr=False)
 
     def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
         """What validation of one write may look at."""

@@ -109,5 +109,6 @@ def test_first_entry_is_what_tracking_would_enter(row):
     managed_fields.track(
         tracked["metadata"], tracked, None, node, writer, has_status=kind.has_status
     )
-    managed_fields.begin(begun["metadata"], begun, node, writer, has_status=kind.has_status)
+    owned = managed_fields.owned(begun, node, has_status=kind.has_status)
+    managed_fields.begin(begun["metadata"], owned, node, writer)
     assert begun == tracked

@@ -5,8 +5,9 @@ version and fills in the defaults. The result is a fresh tree that the caller ow
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey
@@ -155,14 +156,40 @@ def clean_custom(
         del kept["metadata"]
     if "metadata" in kept:
         clean = prune.clean_partial if is_partial else prune.clean
-        try:
-            kept["metadata"], more = clean(node.fields["metadata"], kept["metadata"])
-        except prune.WrongType as wrong:
-            wrong.fields.insert(0, "metadata")
-            wrong.struct = wrong.struct or kind.kind
-            raise
-        problems += [text.replace('"', '"metadata.', 1) for text in more]
+        kept["metadata"], more = _clean_metadata(kind, node, kept["metadata"], clean)
+        problems += more
     return kept, problems
+
+
+def admit_metadata(
+    kind: Kind, group: str, version: str, tree: JsonView, *, options: WriteOptions, rules: Rules
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """The metadata of a tree in its stored form, and warnings, where the rest gives none.
+
+    Raises BadRequest as `admit` does.
+    """
+    node = rules.schemas.node(kind, group, version)
+    try:
+        cleaned, problems = _clean_metadata(kind, node, tree["metadata"], prune.clean)
+    except prune.WrongType as wrong:
+        raise rejections.undecodable(kind, kind.kind, version, str(wrong)) from wrong
+    return cleaned, report(kind, version, [*problems, *options.decoding_problems], options)
+
+
+_Clean: TypeAlias = Callable[[SchemaNode, JsonObject], tuple[JsonObject, list[str]]]
+
+
+def _clean_metadata(
+    kind: Kind, node: SchemaNode, written: JsonObject, clean: _Clean
+) -> tuple[JsonObject, list[str]]:
+    """Pruned metadata; what is said of it names it as a part of the object."""
+    try:
+        cleaned, problems = clean(node.fields["metadata"], written)
+    except prune.WrongType as wrong:
+        wrong.fields.insert(0, "metadata")
+        wrong.struct = wrong.struct or kind.kind
+        raise
+    return cleaned, [text.replace('"', '"metadata.', 1) for text in problems]
 
 
 def report(

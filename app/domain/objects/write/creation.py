@@ -6,6 +6,7 @@ from app.domain.errors import BadRequest, Cause
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import field_errors, registry, rejections
 from app.domain.objects.custom import checking, naming
+from app.domain.objects.forms import Form, FormKey
 from app.domain.objects.kinds import (
     api_services,
     ignored_fields,
@@ -50,15 +51,7 @@ def decide_create(
 ) -> Decided:
     """The new object, or Rejected: unknown namespace, broken rules, a name that is taken."""
     kind = admission.find_kind(reader, command.key, command.version, rules)
-    tree, warnings = admission.admit(
-        kind,
-        command.key.group,
-        command.version,
-        command.tree,
-        options=command.options,
-        rules=rules,
-        now=stamp.time,
-    )
+    tree, warnings, form = _admitted(kind, command, stamp, rules)
     write = WriteRequest(
         reader=reader,
         rules=rules,
@@ -69,7 +62,31 @@ def decide_create(
         version=command.version,
         options=command.options,
     )
-    return create(write, tree, warnings=warnings)
+    return create(write, tree, warnings=warnings, form=form)
+
+
+def _admitted(
+    kind: Kind, command: CreateObject, stamp: Stamp, rules: Rules
+) -> tuple[JsonObject, tuple[str, ...], Form | FormKey | None]:
+    """The admitted tree with its warnings, and its form: the one it was made from, or a new key."""
+    group, version, tree = command.key.group, command.version, command.tree
+    options = command.options
+    key = None
+    if rules.tracks_managers:
+        api_version = registry.api_version(group, version)
+        of_rules = (rules.profile, rules.schemas)
+        key = rules.forms.key_of(kind, api_version, tree, options.field_validation, of_rules)
+    form = None if key is None else rules.forms.find(key)
+    if form is not None:
+        parts = form.parts()
+        parts["metadata"], warnings = admission.admit_metadata(
+            kind, group, version, tree, options=options, rules=rules
+        )
+        return parts, warnings, form
+    admitted, warnings = admission.admit(
+        kind, group, version, tree, options=options, rules=rules, now=stamp.time
+    )
+    return admitted, warnings, None if warnings else key
 
 
 def create(
@@ -78,22 +95,32 @@ def create(
     *,
     warnings: tuple[str, ...] = (),
     managers: list[Manager] | None = None,
+    form: Form | FormKey | None = None,
 ) -> Decided:
     """Create from an admitted tree, which becomes part of the draft.
 
-    `managers` are set by an apply, which knows its own.
+    `managers` are set by an apply, which knows its own. With a `form` the tree was made from it;
+    under a key of one it is remembered.
     """
     reader, kind, stamp = write.reader, write.kind, write.stamp
     rules, options = write.rules, write.options
     key = _identified(reader, kind, write.key, tree, stamp)
-    warnings += gates.drop_disabled(kind, tree, None, rules.profile)
+    known = form if isinstance(form, Form) else None
+    dropped = gates.drop_disabled(kind, tree, None, rules.profile) if known is None else ()
+    warnings += dropped if known is None else known.warnings
     if managers is not None:
         managed_fields.put(tree["metadata"], managers)
     elif rules.tracks_managers:
         writer = managed_fields.updater(options, stamp, write.api_version, "")
         node = structural.storage_node(rules.schemas, kind)
-        owned = admission.as_owned(kind, tree)
-        managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
+        if known is not None:
+            owned = known.owned
+        else:
+            whole = admission.as_owned(kind, tree)
+            owned = managed_fields.owned(whole, node, has_status=kind.has_status)
+            if isinstance(form, FormKey):
+                rules.forms.keep(form, tree, owned, dropped)
+        managed_fields.begin(tree["metadata"], owned, node, writer)
     if options.review is not None:
         tree = _changed(write, tree)
     _prepare(reader, kind, tree, stamp, rules)

@@ -199,13 +199,8 @@ def track(
     put(metadata, [*tracked_managers, own])
 
 
-def begin(
-    metadata: JsonObject, tree: JsonView, node: SchemaNode, writer: Manager, *, has_status: bool
-) -> None:
-    """Enter the write that makes an object, in place: `track` for a new object without entries.
-
-    Nobody else owns anything yet, so the entry is written without making sets of fields first.
-    """
+def owned(tree: JsonView, node: SchemaNode, *, has_status: bool) -> JsonObject:
+    """What who creates an object owns of it, but for its metadata, written."""
     zero = field_sets.zero(node)
     fields: JsonObject = {}
     for key, value in tree.items():
@@ -214,11 +209,21 @@ def begin(
         below = _owned_at(key, value, zero, node)
         if below is not None:
             fields[f"f:{key}"] = below
+    return fields
+
+
+def begin(metadata: JsonObject, fields: JsonObject, node: SchemaNode, writer: Manager) -> None:
+    """Enter the write that makes an object, in place: `track` for a new object without entries.
+
+    `fields` are what is owned beside the metadata. Nobody else owns anything yet, so the entry is
+    written without making sets of fields first.
+    """
+    zero = field_sets.zero(node)
     named = {key: metadata[key] for key in metadata if key not in _UNTRACKED_METADATA}
     below = _owned_at("metadata", named, zero, node) if named else None
     if below:
         below.pop(field_sets.MEMBER, None)
-        fields["f:metadata"] = below
+        fields = {**fields, "f:metadata": below}
     if not fields:
         metadata.pop("managedFields", None)
         return
