@@ -16,10 +16,11 @@ from app.domain.objects.write import eviction
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from tests import draws
 from tests.cluster import DRIVER, USER, Cluster
 from tests.simulation.world import World, is_running
 
-SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4 5 6 7 8").split()]
+SEEDS = draws.seeds(3, first=1)
 STEPS = int(os.environ.get("REDRA_STEPS", "40"))
 HORIZON_SECONDS = 7_200
 """Longer than every toleration of these worlds."""

@@ -1,6 +1,5 @@
 """Differences of two runs of a script are those that the judge says, with the roots it planted."""
 
-import os
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from app.analysis.diff.sides import Side
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
 from app.domain.log import Event
+from tests import draws
 from tests.cluster import Cluster
 from tests.simulation import scripted
 from tests.simulation.expected_differences import (
@@ -25,7 +25,7 @@ from tests.simulation.expected_differences import (
     plant,
 )
 
-SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "").split()] or range(16)
+SEEDS = draws.seeds(8)
 ACTS = 30
 
 

@@ -1,7 +1,5 @@
 """What fits is what a fork really places: ask in a seeded world, then make the copies and look."""
 
-import os
-
 import pytest
 
 from app.analysis.blast import world as hypothetical
@@ -11,9 +9,10 @@ from app.analysis.capacity.fitting import FitBounds
 from app.analysis.capacity.subjects import Subject
 from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.values import json_tree
+from tests import draws
 from tests.simulation.world import World
 
-SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4 5 6 7 8").split()]
+SEEDS = draws.seeds(3, first=1)
 TEMPLATES = ("gpu", "patient", "pair")
 INFO = HistoryInfo(id=1, name="default")
 

@@ -5,13 +5,14 @@ import os
 import pytest
 
 from app.domain.controllers.plan import Readers
+from tests import draws
 from tests.cluster import Cluster
 from tests.simulation.__main__ import run_world
 from tests.simulation.fleet_acts import ACTS
 from tests.simulation.fleet_world import FleetWorld
 from tests.simulation.soundness import Soundness, Unsound
 
-SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4").split()]
+SEEDS = draws.seeds(2, first=1)
 HOURS = float(os.environ.get("REDRA_HOURS", "8"))
 
 

@@ -13,8 +13,10 @@ import yaml
 from app.bootstrap.handover import stories
 from app.domain.allocation import AllocatedState, Allocation, Allocator, Features
 from app.domain.devices.cel_selectors import CelCompiler
+from tests import draws
 from tests.cluster import Cluster
 from tests.command_line import redra
+from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
 from tests.simulation.planted_soak import DEFECTS
@@ -111,16 +113,7 @@ def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "a-quickstart",
-        "b-mig-partitions",
-        "c-multihost-tpu",
-        "e-taints",
-        "e-taints-rules-ignored",
-        "i-soak-short",
-        "j-api-versions",
-    ],
+    "name", RECORDINGS if draws.WHOLE else [name for name in RECORDINGS if name != "i-soak-short"]
 )
 def test_whole_recording_is_decided_the_same_without_its_names(name: str, tmp_path: Path) -> None:
     source, file = shared_path("histories", name), tmp_path / "story.py"

@@ -7,7 +7,6 @@ comes from the pages of parity, not from the rehearsal.
 """
 
 import json
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,10 +29,11 @@ from app.domain.values.timestamps import Instant
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import Wanted
 from app.settings import Settings
+from tests import draws
 from tests.cluster import DRIVER, Cluster, claim_spec
 
 RULES = {name: f"rule {name}: off → on ({words})" for name, (_, words) in RELEASE_RULES.items()}
-SEEDS = [int(word) for word in os.environ.get("REDRA_SEEDS", "").split()] or range(3)
+SEEDS = draws.seeds(1)
 KEY = "example.com/bad"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

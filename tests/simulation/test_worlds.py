@@ -4,10 +4,11 @@ import os
 
 import pytest
 
+from tests import draws
 from tests.cluster import check_decisions
 from tests.simulation.world import World
 
-SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4 5 6").split()]
+SEEDS = draws.seeds(3, first=1)
 STEPS = int(os.environ.get("REDRA_STEPS", "60"))
 
 
