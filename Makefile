@@ -53,10 +53,10 @@ fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz recordings --cases 2000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)
 
-# What draws its cases, and what decides whole soaks.
-DRAWN := conformance/test_tampered_recordings.py conformance/test_decide_recordings.py \
-	conformance/test_decide_soaks.py conformance/test_invariants_against_model.py \
-	unit/analysis/invariants unit/analysis/minimise properties api/test_fuzz.py crash
+# The folders with tests that draw their cases, or take a part of them with each run.
+DRAWN := conformance simulation properties unit/analysis api/test_fuzz.py crash recording \
+	acceptance/test_minimise_command.py acceptance/test_recordings_begun_later.py \
+	acceptance/test_sweep_command.py
 
 draws: install ## Draw DRAWS times as many cases where the tests take few, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))

@@ -246,6 +246,9 @@ def test_rehearsal_of_nothing_compares_nothing(data) -> None:
     assert "nothing changes" not in out
 
 
+BOUNDS = {"REDRA_REHEARSE_RUNS_MAX": "1"}
+"""What proves the causes of changes takes many runs; here answers are compared with each other."""
+
 # {} is the history, and what follows means the same moment where it stands behind the history.
 BEHIND = {
     "blast": ("blast --delete node/worker-1 --history {}", "--at"),
@@ -295,17 +298,18 @@ def test_moment_stands_behind_the_history_or_in_its_option(
         "clusters: [{name: redra, cluster: {server: 'http://127.0.0.1:1'}}]\n"
         "users: [{name: redra, user: {}}]\n"
     )
-    behind = redra(*line.replace("{}", f"prod@{moment}").split(), data=data)
+    behind = redra(*line.replace("{}", f"prod@{moment}").split(), data=data, **BOUNDS)
     redra("histories", "delete", "made", "--yes", data=data)
     assert behind[0] in (0, 1, 3), behind[2]
     if option is not None:
-        alone = redra(*line.replace("{}", "prod").split(), option, moment, data=data)
+        words = line.replace("{}", "prod").split()
+        alone = redra(*words, option, moment, data=data, **BOUNDS)
         redra("histories", "delete", "made", "--yes", data=data)
         assert _without_seconds(behind) == _without_seconds(alone)
     if name in ("verify live", "watch-over"):
         # Without an end they go on.
         return
-    whole = redra(*line.replace("{}", "prod").split(), data=data)
+    whole = redra(*line.replace("{}", "prod").split(), data=data, **BOUNDS)
     redra("histories", "delete", "made", "--yes", data=data)
     assert _without_seconds(behind) != _without_seconds(whole)
 

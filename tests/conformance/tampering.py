@@ -41,11 +41,12 @@ def write(lines: Lines, path: Path) -> Path:
 
 
 def chosen(alter: Alter, names: Sequence[str], long: Sequence[str]) -> list[str]:
-    """The recordings to try an alteration on: of the long ones one by turns, or all (draws)."""
-    of_turn = [name for name in names if name in long]
-    if of_turn and not draws.WHOLE:
-        of_turn = [of_turn[zlib.crc32(alter.__name__.encode()) % len(of_turn)]]
-    return [name for name in names if name not in long or name in of_turn]
+    """The recordings to try an alteration on: a short and a long one by turns, or all (draws)."""
+    if draws.WHOLE:
+        return list(names)
+    turn = zlib.crc32(alter.__name__.encode())
+    groups = [[name for name in names if (name in long) is is_long] for is_long in (False, True)]
+    return [group[turn % len(group)] for group in groups if group]
 
 
 def bodies(line: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,7 @@ from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.errors import InputError
+from tests import draws
 from tests.cluster import DRIVER, Cluster
 from tests.conformance import altered_recordings as altered
 from tests.conformance import disordered_logs
@@ -61,7 +62,7 @@ def unexplained(report, aspect):
     ]
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", draws.by_turns([PLAIN]))
 async def test_names_of_users_decide_nothing(name, tmp_path):
     plain = await straight(name, tmp_path)
     found = await decide(altered.renamed(recorded(name)), tmp_path / "renamed")
@@ -71,11 +72,13 @@ async def test_names_of_users_decide_nothing(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "versions"),
-    [
-        *((name, ("v1beta1",)) for name in PLAIN),
-        ("e-taints", ("v1beta2",)),
-        ("a-quickstart", ("v1", "v1beta2", "v1beta1")),
-    ],
+    draws.by_turns(
+        [
+            [(name, ("v1beta1",)) for name in PLAIN],
+            [("e-taints", ("v1beta2",))],
+            [("a-quickstart", ("v1", "v1beta2", "v1beta1"))],
+        ]
+    ),
 )
 async def test_version_in_which_objects_were_recorded_decides_nothing(name, versions, tmp_path):
     plain = await straight(name, tmp_path)
@@ -99,7 +102,7 @@ async def test_version_that_no_release_has_is_refused_with_its_place(tmp_path):
     assert report.agreement is Agreement.PARTLY
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", draws.by_turns([PLAIN[::-1]]))
 async def test_controllers_of_one_account_are_told_apart_by_what_they_do(name, tmp_path):
     report = await decide(altered.under_one_account(recorded(name)), tmp_path)
     assert [dict(report.aspects[aspect].different) for aspect in LITERAL] == [{}] * len(LITERAL)
@@ -129,7 +132,7 @@ async def test_clock_of_the_scheduler_decides_nothing(millis, tmp_path):
     assert report.explained
 
 
-@pytest.mark.parametrize("name", ["a-quickstart", "e-taints"])
+@pytest.mark.parametrize("name", draws.by_turns([["a-quickstart", "e-taints"]]))
 async def test_device_given_twice_is_a_violation_and_no_race(name, tmp_path):
     lines, claim = altered.given_twice(recorded(name), 6)
     report = await decide(lines, tmp_path)

@@ -29,9 +29,9 @@ LONGER = ("c-multihost-tpu", "e-taints")
 LONG = ("b-mig-partitions", "e-taints-rules-ignored")
 
 NAMES = (*SHORT, *LONGER, *LONG) if draws.WHOLE else SHORT
-"""What every alteration is tried on; those of clocks and gaps are tried on the longer ones, too.
+"""What alterations are tried on; those of clocks and gaps are tried on the longer ones, too.
 
-Where proving takes long, each is tried on one of them with each run of the tests.
+Each is tried on one of them, by turns, with each run of the tests.
 """
 
 HARMLESS = (*subtly.HARMLESS, *coarsely.HARMLESS)
@@ -113,10 +113,7 @@ def rows(alterations, names=NAMES):
 
 def rows_of_one(alterations, names):
     """The rows of one recording for each alteration, by turns; all with more draws."""
-    if draws.WHOLE:
-        return rows(alterations, names)
-    of_each = [rows((alter,), names) for alter in alterations]
-    return [each[number % len(each)] for number, each in enumerate(of_each) if each]
+    return draws.by_turns(rows((alter,), names) for alter in alterations)
 
 
 def altered(name, alterations, seed, again=""):
@@ -154,7 +151,7 @@ async def straight(name, folder, *, cache={}):  # noqa: B006 - one report for al
     return cache[name]
 
 
-@pytest.mark.parametrize(("name", "alter", "seed"), rows(HARMLESS))
+@pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(HARMLESS, NAMES))
 async def test_what_changes_nothing_leaves_the_verdict(name, alter, seed, tmp_path):
     plain = await straight(name, tmp_path)
     report, told = await decide(name, (alter,), seed, tmp_path)
@@ -169,22 +166,26 @@ async def test_what_no_control_plane_does_is_unexplained(name, alter, seed, tmp_
     assert report.agreement is Agreement.UNEXPLAINED, told
 
 
-@pytest.mark.parametrize(("name", "alter", "seed"), rows(UNFIT))
+@pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(UNFIT, NAMES))
 async def test_lines_that_do_not_fit_together_never_agree(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
     assert report.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
 
 
-@pytest.mark.parametrize(("name", "alter", "seed"), rows(LACKING, (*SHORT, *LONGER)))
+@pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(LACKING, (*SHORT, *LONGER)))
 async def test_what_was_not_recorded_accuses_nobody(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
     assert report.agreement is Agreement.PARTLY, told
     assert report.to_json()["certainty"] == "unsure"
 
 
-@pytest.mark.parametrize("name", [*SHORT, *LONGER])
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("alter", subtly.SHIFTED)
+@pytest.mark.parametrize(
+    ("name", "alter", "seed"),
+    draws.by_turns(
+        [(name, alter, seed) for alter in subtly.SHIFTED for seed in range(2)]
+        for name in (*SHORT, *LONGER)
+    ),
+)
 async def test_wrong_clock_accuses_nobody_and_is_named(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
     assert report.agreement is not Agreement.UNEXPLAINED, told
@@ -195,19 +196,23 @@ async def test_wrong_clock_accuses_nobody_and_is_named(name, alter, seed, tmp_pa
 
 @pytest.mark.parametrize(
     ("name", "alter", "seed", "doubt"),
-    [
-        (*row, doubt)
+    draws.by_turns(
+        [(*row, doubt) for doubt in DOUBTFUL if (row[1], doubt) not in OPEN]
         for row in rows_of_one(PLANTED, (*SHORT, *LONGER))
-        for doubt in DOUBTFUL
-        if (row[1], doubt) not in OPEN
-    ],
+    ),
 )
 async def test_no_doubt_excuses_what_it_cannot_have_caused(name, alter, seed, doubt, tmp_path):
     report, told = await decide(name, (alter, doubt), seed, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED, told
 
 
-@pytest.mark.parametrize(("name", "alter"), ONCE_HIDDEN)
+@pytest.mark.parametrize(
+    ("name", "alter"),
+    draws.by_turns(
+        [row for row in ONCE_HIDDEN if row[1] is alter]
+        for alter in dict(map(reversed, ONCE_HIDDEN))
+    ),
+)
 async def test_no_wrong_clock_hides_what_order_tells(name, alter, tmp_path):
     report, told = await decide(name, (alter, subtle.shift_clock_of_a_server), 0, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED, told

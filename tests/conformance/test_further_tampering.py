@@ -62,7 +62,8 @@ OPEN = {
 
 
 def rows(alterations, names=FEW):
-    return list(marked(alterations, names))
+    """Each alteration on one of the recordings, by turns; on all with more draws."""
+    return draws.by_turns([*marked((alter,), names)] for alter in alterations)
 
 
 def marked(alterations, names):
@@ -80,11 +81,12 @@ async def judged(name, alter, folder):
     told = alter(lines, random.Random(f"{name} 0"))
     path = tampering.write(lines, folder / "audit.jsonl")
     settings = process_settings.settings(profile=subtly.PROFILES[name], verify_processes=1)
-    reports = []
-    for judge in (replays.verify, replays.decide):
-        store = stores.memory_store()
-        history = await replays.load_files(store, settings, (path,))
-        reports.append(await judge(store, settings, history, "", subtly.silent))
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (path,))
+    reports = [
+        await judge(store, settings, history, "", subtly.silent)
+        for judge in (replays.verify, replays.decide)
+    ]
     return *reports, told
 
 

@@ -29,7 +29,7 @@ PROFILES = {
 """The recordings, each with the release that decided in it."""
 
 LONG = ("b-mig-partitions", "e-taints-rules-ignored", "i-soak-short")
-"""Each alteration is tried on one of them with each run of the tests, by turns."""
+"""Each alteration is tried on one of them and one other with each run of the tests, by turns."""
 
 SEEDS = draws.seeds(1)
 
@@ -105,7 +105,7 @@ def silent(*_: object) -> None:
 
 
 def rows(alterations):
-    """Each recording with each alteration of which it has something; of the long ones, one."""
+    """A short and a long recording with each alteration of which it has something; or all."""
     return [
         (name, alter, seed)
         for alter in alterations

@@ -25,7 +25,7 @@ SEEDS = draws.seeds(1)
 DRAWS = [(name, seed) for name in NAMES for seed in SEEDS]
 
 LONG = ("b-mig-partitions", "i-soak-short")
-"""Each alteration is tried on one of them with each run of the tests, by turns."""
+"""Each alteration is tried on one of them and one other with each run of the tests, by turns."""
 
 LINES_MAX = None if draws.WHOLE else 1_500
 """How much of a long recording is altered and verified with each run of the tests."""
