@@ -102,6 +102,7 @@ def _environment() -> Environment:
     made.filters["count"] = count_text
     made.filters["place"] = place_text
     made.filters["noun"] = noun
+    made.filters["program"] = program_text
     made.filters["linked"] = linked
     return made
 
@@ -119,6 +120,11 @@ def count_text(number: int) -> str:
 def place_text(key: ObjectKey) -> str:
     """`namespace/name`, or the name of what has no namespace."""
     return f"{key.namespace}/{key.name}" if key.namespace else key.name
+
+
+def program_text(agent: str) -> str:
+    """The program and version that a user agent begins with; the whole is for who points at it."""
+    return agent.partition(" ")[0]
 
 
 _REVISION = re.compile(r"(revision \d+)")

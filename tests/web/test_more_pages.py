@@ -8,8 +8,12 @@ import yaml
 from app.api.server.limits import ApiLimits
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.api.test_readers import filled, headers
+from tests.web.invented import Invented, ask, class_of, node, space, template
+from tests.web.invented import pod as incident_pod
+from tests.web.invented import slice_of as slice_of_incident
 from tests.web.planted import PODS, SLICES, plant, slice_of
 from tests.web.reading import read
+from tests.web.test_incident_stories import stored
 
 JSON = "/redra/v1/histories/default"
 UI = "/ui/h/default"
@@ -106,6 +110,48 @@ async def test_pace_page_has_the_pods_of_the_json(seed):
         assert "No pod fits." in nobody.one("main").text
 
 
+def world_that_waits():
+    """A pod that gets a node a minute after it was made."""
+    late = class_of("late", "d.test")
+    card = slice_of_incident("s", "d.test", "n", [{"name": "card"}], nodeName="n")
+    return Invented(
+        told=(),
+        steps=(
+            {"apply": [space("lab"), node("n"), card, template("one", "lab", ask("late"))]},
+            {"apply": [incident_pod("slow", "lab", template="one")]},
+            {"wait": 60},
+            {"apply": [late]},
+            {"wait": 60},
+        ),
+    )
+
+
+async def test_columns_of_pace_have_amounts_clocks_and_lead_to_their_moments():
+    async with serving(store=await stored(world_that_waits().incident())) as server:
+        answer = await server.get(f"{JSON}/pace")
+        root = await page(server, f"{UI}/pace")
+    picture = root.one("div", "course").one("svg")
+    assert max(one["p99"] for one in answer["stretches"]) == 60
+    texts = [text.text for text in picture.all("text")]
+    assert "60.0 s" in texts
+    assert "0 s" in texts
+    assert answer["stretches"][0]["begin"][11:19] in texts
+    led = [link.attributes["href"] for link in picture.all("a")]
+    assert led == [
+        f"/ui/h/default@{one['revision']}/pace" for one in answer["stretches"] if one["revision"]
+    ]
+
+
+async def test_writer_is_told_with_its_program_and_the_whole_user_agent_in_a_title():
+    agent = "kubectl/v1.37.1 (linux/amd64) kubernetes/abcdef0"
+    async with serving() as server:
+        await server.post(PODS, pod("w"), user_agent=agent)
+        root = await page(server, f"{UI}/object?kind=pods&namespace=default&name=w")
+    said = [one for one in root.all("span") if one.attributes.get("title") == agent]
+    assert said
+    assert {one.text for one in said} <= {"with kubectl/v1.37.1", "kubectl/v1.37.1"}
+
+
 def form(**fields):
     return urlencode(fields).encode()
 
@@ -161,10 +207,28 @@ async def test_deleted_claim_is_told_on_the_page_as_in_the_json():
         assert deletion["devices"]
 
 
+@pytest.mark.parametrize("how", ["cordon", "drain"])
+async def test_closed_node_is_told_on_the_page_as_in_the_json(how):
+    async with serving(store=await stored(world_that_waits().incident())) as server:
+        answer = await server.raw("POST", f"{UI}/blast", form(**{how: "n"}), **FORM)
+        told = await server.post(f"{JSON}/blast", {how: ["n"]}, code=200)
+    assert answer.status_code == 200, answer.text
+    root = read(answer.text)
+    main = root.one("main").text
+    (effect,) = told["effects"]
+    assert f"{effect['kind']} {effect['name']}: {effect['action']}" in main
+    assert {one["fate"] for one in told["pods"]} == ({"drained"} if how == "drain" else set())
+    for one in told["pods"]:
+        assert f"{one['namespace']}/{one['name']}" in main
+    assert root.one("input", name=how).attributes["value"] == "n"
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
         ({}, "nothing is proposed"),
+        ({"cordon": "no-such-node"}, "no-such-node"),
+        ({"drain": "no-such-node"}, "no-such-node"),
         ({"manifest": "kind: Nonsense"}, ""),
         ({"manifest": "a: [b"}, ""),
         ({"manifest": "<b>&"}, ""),

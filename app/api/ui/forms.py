@@ -1,4 +1,4 @@
-"""Forms that are posted: a proposal of objects to apply and to delete."""
+"""Forms that are posted: a proposal of objects to apply, to delete, and of nodes to close."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qs
@@ -9,19 +9,25 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request
 from app.domain.errors import BadRequest, InputError
 from app.domain.objects.schema import decode
+from app.web.pages.blast import Typed
 
 _FIELDS_MAX = 10
 
 
-async def proposal(request: Request, limits: ApiLimits) -> tuple[str, str]:
-    """The objects to apply and the names to delete, as they were typed. Raises BadRequest."""
+async def proposal(request: Request, limits: ApiLimits) -> Typed:
+    """What a form proposes, as it was typed. Raises BadRequest."""
     body = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
     try:
         fields = parse_qs(body.decode(), max_num_fields=_FIELDS_MAX)
     except ValueError as problem:
         raise BadRequest("the form cannot be read") from problem
     first = {name: values[0].replace("\r\n", "\n") for name, values in fields.items()}
-    return first.get("manifest", ""), first.get("delete", "")
+    return Typed(
+        manifest=first.get("manifest", ""),
+        delete=first.get("delete", ""),
+        cordon=first.get("cordon", ""),
+        drain=first.get("drain", ""),
+    )
 
 
 def documents(manifest: str, limits: ApiLimits) -> list[tuple[str, object]]:
@@ -34,10 +40,18 @@ def documents(manifest: str, limits: ApiLimits) -> list[tuple[str, object]]:
     ]
 
 
-def changes(manifest: str, deletions: str, limits: ApiLimits) -> Sequence[Change]:
+def changes(typed: Typed, limits: ApiLimits) -> Sequence[Change]:
     """What a proposal means. Raises InputError, BadRequest."""
-    trees = documents(manifest, limits)
-    proposed = compare.read_changes(trees, deletions.replace(",", " ").split())
+    trees = documents(typed.manifest, limits)
+    proposed = compare.read_changes(
+        trees, _words(typed.delete), _words(typed.cordon), _words(typed.drain)
+    )
     if not proposed:
-        raise InputError("nothing is proposed", cure="paste objects, or name one to delete")
+        raise InputError(
+            "nothing is proposed", cure="paste objects, or name one to delete or a node to close"
+        )
     return proposed
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()

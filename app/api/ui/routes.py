@@ -278,15 +278,16 @@ class Pages:
             answer = await self._api.blasts.of_rule(
                 inquiry.request, inquiry.runtime, inquiry.moment
             )
-        return blast.page(await framing.frame(self.answers, inquiry, PROPOSAL), "", "", answer)
+        frame = await framing.frame(self.answers, inquiry, PROPOSAL)
+        return blast.page(frame, blast.Typed(), answer)
 
     async def _proposed(self, inquiry: Inquiry) -> bytes:
         """What the objects of a form would do; nothing is written."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
-        manifest, deletions = await forms.proposal(inquiry.request, self._limits)
+        typed = await forms.proposal(inquiry.request, self._limits)
         answer, problem = None, ""
         try:
-            changes = forms.changes(manifest, deletions, self._limits)
+            changes = forms.changes(typed, self._limits)
             blasts, reader = self._api.blasts, inquiry.reader()
             answer = await blasts.of_changes(
                 inquiry.request, inquiry.runtime, inquiry.moment, changes, reader
@@ -294,7 +295,7 @@ class Pages:
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
         frame = await framing.frame(self.answers, inquiry, PROPOSAL)
-        return blast.page(frame, manifest, deletions, answer, problem)
+        return blast.page(frame, typed, answer, problem)
 
     async def _capacity(self, inquiry: Inquiry) -> bytes:
         answer = await self._api.capacities.capacity(inquiry)
@@ -302,7 +303,7 @@ class Pages:
 
     async def _fitting(self, inquiry: Inquiry) -> bytes:
         """How many copies fit of what a form holds, or of all that there is; nothing is written."""
-        manifest, _ = await forms.proposal(inquiry.request, self._limits)
+        manifest = (await forms.proposal(inquiry.request, self._limits)).manifest
         capacities, fit, problem = self._api.capacities, None, ""
         try:
             if manifest.strip():

@@ -1,5 +1,7 @@
 """What a change would do: objects as YAML in, who is hit out, before anything is applied."""
 
+from dataclasses import dataclass
+
 from app.analysis.blast import text
 from app.analysis.blast.radius import BlastRadius
 from app.domain.log import ObjectKey
@@ -23,15 +25,22 @@ spec:
 """
 
 
-def page(
-    frame: Frame, manifest: str, deletions: str, answer: BlastRadius | None, problem: str = ""
-) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """A form as it was typed: objects, names of what is deleted, nodes to cordon and to drain."""
+
+    manifest: str = ""
+    delete: str = ""
+    cordon: str = ""
+    drain: str = ""
+
+
+def page(frame: Frame, typed: Typed, answer: BlastRadius | None, problem: str = "") -> bytes:
     """The page; `answer` is None when nothing was asked yet, or for what `problem` says."""
     return render(
         "blast.html",
         frame=frame,
-        manifest=manifest,
-        deletions=deletions,
+        typed=typed,
         example=EXAMPLE,
         answer=answer,
         problem=problem,

@@ -8,11 +8,9 @@ from app.analysis.capacity import text
 from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, Fit, FitAnswer
 from app.web import svg
 from app.web.frame import Frame, render
+from app.web.pictures import axes
 
-WIDTH, HEIGHT, LEFT, BELOW = 900.0, 90.0, 34.0, 18.0
-TICKS_MAX = 6
-CLOCK_WIDTH = 60.0
-"""Moments whose time is written below the columns."""
+WIDTH, HEIGHT = 900.0, 90.0
 
 CLASSES_MAX = 12
 """Classes that are drawn; the tables have all."""
@@ -70,16 +68,16 @@ def course(
         for moment in moments
     ]
     most = max((max(pair) for pair in known), default=0)
-    width = (WIDTH - LEFT) / max(1, len(moments))
-    every = -(-len(moments) // TICKS_MAX)
-    shapes = [_level(most, 0.0)] if most else []
-    shapes.append(_level(0, HEIGHT))
+    width = (WIDTH - axes.LEFT) / max(1, len(moments))
+    with_clock = axes.clocks_at(len(moments))
+    shapes = [axes.level(str(most), 0.0, WIDTH)] if most else []
+    shapes.append(axes.level("0", HEIGHT, WIDTH))
     for number, (moment, (free, largest)) in enumerate(zip(moments, known, strict=True)):
         title = (
             f"{moment.time[:19].replace('T', ' ')}, revision {moment.revision}: the largest claim "
             f"has {largest}, {free} free"
         )
-        x = LEFT + number * width
+        x = axes.LEFT + number * width
         area = svg.element("rect", x=x, y=0.0, width=width, height=HEIGHT, fill_opacity=0)
         parts = [svg.title(title), area]
         for value, kind in ((free, "device fades"), (largest, "claim")):
@@ -92,26 +90,10 @@ def course(
             )  # fmt: skip
         there = to_moment(moment.revision)
         shapes.append(svg.element("a", *parts, href=there, aria_label=title, tabindex=-1))
-        if number % every == 0:
-            clock = moment.time[11:19]
-            is_last = x > WIDTH - CLOCK_WIDTH
-            shapes.append(
-                svg.element(
-                    "text", clock, x=WIDTH if is_last else x, y=HEIGHT + 14, class_="soft",
-                    text_anchor="end" if is_last else "start",
-                )
-            )  # fmt: skip
+        if number in with_clock:
+            shapes.append(axes.clock(moment.time, x, WIDTH, HEIGHT))
     label = f"Class {name}: the largest claim that fits within the free devices, at most {most}"
-    return svg.picture(WIDTH, HEIGHT + BELOW, label, *shapes, role="group")
-
-
-def _level(count: int, y: float) -> Markup:
-    """A line at a number of devices, with the number."""
-    line = svg.element("line", x1=LEFT, x2=WIDTH, y1=y, y2=y, class_="axis")
-    number = svg.element(
-        "text", str(count), x=LEFT - 6, y=max(y, 10.0), text_anchor="end", class_="soft"
-    )
-    return svg.element("g", line, number, aria_hidden="true")
+    return svg.picture(WIDTH, HEIGHT + axes.BELOW, label, *shapes, role="group")
 
 
 def _cells(moment: CapacityMoment, names: Sequence[str]) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Where the seconds of pods' starts go: percentiles, the same over time, the slowest pods."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -10,6 +10,7 @@ from app.domain.values import counts
 from app.web import svg
 from app.web.frame import Frame, render
 from app.web.pages.attempts import seconds_text
+from app.web.pictures import axes
 
 NAMES = {
     "claims": "until its claims are made",
@@ -33,7 +34,7 @@ def page(frame: Frame, answer: StartPace, wanted: LanesRequest) -> bytes:
         names=NAMES,
         seconds=seconds_text,
         legend=[(_sign(CLASSES[name]), NAMES[name]) for name in STEPS],
-        columns=columns(answer.stretches),
+        columns=columns(answer.stretches, frame.here),
         rows=[
             {"pod": one, "bar": waterfall(one, longest), "steps": _steps(one)}
             for one in answer.pods
@@ -76,30 +77,45 @@ def waterfall(start: PodStart, longest: float) -> Markup:
     )
 
 
-def columns(stretches: Sequence[PaceStretch]) -> Markup:
-    """A column for each stretch of time: the 99th percentile, within it the median."""
+def columns(stretches: Sequence[PaceStretch], to_moment: Callable[[object], str]) -> Markup:
+    """A column for each stretch of time: the 99th percentile, within it the median.
+
+    A column leads to the end of its stretch.
+    """
     most = max((one.p99 for one in stretches), default=0.0)
     if not most:
         return Markup("")
-    width = COLUMNS / len(stretches)
-    shapes: list[Markup] = []
+    width = (COLUMNS - axes.LEFT) / len(stretches)
+    with_clock = axes.clocks_at(len(stretches))
+    shapes = [
+        axes.level(seconds_text(most), 0.0, COLUMNS),
+        axes.level("0 s", HEIGHT, COLUMNS),
+    ]
     for number, one in enumerate(stretches):
         text = (
             f"{counts.of(one.count, 'pod')} from {one.begin[11:19]} to {one.end[11:19]}: "
             f"median {seconds_text(one.p50)}, 99 % within {seconds_text(one.p99)}"
         )
+        x = axes.LEFT + number * width
         parts = [svg.title(text)]
         for value, kind in ((one.p99, "pod fades"), (one.p50, "pod")):
             height = HEIGHT * value / most
             parts.append(
                 svg.element(
-                    "rect", x=number * width + 2, y=HEIGHT - height, width=width - 4,
+                    "rect", x=x + 2, y=HEIGHT - height, width=width - 4,
                     height=height, class_=kind,
                 )
             )  # fmt: skip
-        shapes.append(svg.element("g", *parts))
+        there = to_moment(one.revision) if one.revision else None
+        shapes.append(
+            svg.element("a", *parts, href=there, aria_label=text, tabindex=-1)
+            if there
+            else svg.element("g", *parts)
+        )
+        if number in with_clock:
+            shapes.append(axes.clock(one.begin, x, COLUMNS, HEIGHT))
     label = f"Seconds from creation to a node over time, at most {seconds_text(most)}"
-    return svg.picture(COLUMNS, HEIGHT, label, *shapes)
+    return svg.picture(COLUMNS, HEIGHT + axes.BELOW, label, *shapes, role="group")
 
 
 def _steps(start: PodStart) -> list[dict[str, object]]:
