@@ -5,6 +5,10 @@ It is made small here and by one and two workers, in turns, from the same bundle
 be the same to the byte. CPU seconds of this process and of the workers stand beside the time: read
 those on a machine that others use too. `--all` sends every candidate to the workers, also those
 that are judged sooner here.
+
+`--rounds` counts instead how often somebody has to wait: one after the other are as many runs as
+candidates, and of those that run beside each other the last one counts. That is what is gained
+where a candidate takes long, whatever the machine.
 """
 
 import argparse
@@ -21,8 +25,10 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from app.analysis.minimise import predicates
+from app.analysis.minimise.material import Candidate
 from app.bootstrap.executors import DaskExecutor, Executor, OnDemand
 from app.bootstrap.minimising import searching, sharing, sources
+from app.bootstrap.minimising.judging import Judge, Judged
 from app.bootstrap.minimising.sharing import SharedJudges
 from app.settings import Settings
 from tests.simulation import planted_soak
@@ -90,6 +96,47 @@ def measure(path: Path, keep: str, workers: int, defect: str, file: Path) -> byt
     return file.read_bytes()
 
 
+class Counting:
+    """Judges here, and counts the candidates that are run and how often some are run together."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rounds = self.runs = 0
+        self._judge: Judge | None = None
+
+    def of(self, judge: Judge) -> "Counting":
+        """The same counts for another judge."""
+        self._judge = judge
+        return self
+
+    def judge(self, candidates: Sequence[Candidate]) -> list[Judged]:
+        """All judgements; what the API would refuse is not run."""
+        assert self._judge is not None, "a search gives its judge first"
+        run = [each for each in candidates if not self._judge.is_out(each)]
+        self.rounds += bool(run)
+        self.runs += len(run)
+        return [self._judge.judge(each) for each in candidates]
+
+
+def count(path: Path, keep: str, width: int, file: Path) -> bytes:
+    """Make the history small once, and count; returns the result."""
+    source = anyio.run(sources.read_files, Settings(), (path,), None)
+    counting = Counting(width)
+    done = searching.minimise(
+        source,
+        Settings(),
+        predicates.parse(keep),
+        file,
+        name="small",
+        judges_of=counting.of,
+    )
+    print(
+        f"{width} at once: {done.events} events, {counting.runs} runs in {counting.rounds} rounds",
+        flush=True,
+    )
+    return file.read_bytes()
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench.minimising", description=__doc__)
@@ -99,6 +146,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--keep", default="difference")
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--rounds", action="store_true")
     options = parser.parse_args(arguments)
     if options.all:
         sharing.WORTH_SECONDS = 0.0
@@ -110,8 +158,13 @@ def main(arguments: Sequence[str] = ()) -> None:
             path, keep = Path(folder) / "soak.zip", f"violation {DEFECTS[defect].rule}"
             planted_soak.write(planted_soak.soak(1, options.pods), path)
         print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}: {keep}", flush=True)
+        file = Path(folder) / "small.zip"
+        if options.rounds:
+            if len({count(path, keep, width, file) for width in (1, 2, 4, 8)}) > 1:
+                raise SystemExit("the results differ")
+            return
         results = {
-            measure(path, keep, workers, defect, Path(folder) / "small.zip")
+            measure(path, keep, workers, defect, file)
             for _ in range(options.turns)
             for workers in (0, 1, 2)
         }

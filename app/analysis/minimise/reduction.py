@@ -14,8 +14,9 @@ Example, with parts a to d of which only c is needed, two candidates at a time:
     c   (d away)     yes        c
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeAlias, TypeVar
 
 from app.analysis.minimise import material as materials
@@ -73,7 +74,8 @@ class Pass:
 class Reduction:
     """The search for the smallest candidate; `best` is the smallest that showed it so far.
 
-    `width` candidates are tried together. `tell` hears of each pass and of each success.
+    `width` candidates are tried together, beside those of which `is_out` says at once that they do
+    not show it. `tell` hears of each pass and of each success.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Reduction:
         controllers: Sequence[str],
         *,
         width: int = 1,
+        is_out: Callable[[Candidate], bool] = lambda _: False,
         tell: Callable[[Pass | Candidate], None] = lambda _: None,
     ) -> None:
         self.best = start
@@ -90,6 +93,7 @@ class Reduction:
         self._material = material
         self._controllers = controllers
         self._width = width
+        self._is_out = is_out
         self._tell = tell
 
     def steps(self, sightings: Sequence[Sighting]) -> Tries:
@@ -185,9 +189,8 @@ class Reduction:
 
     def _first(self, candidates: Sequence[Candidate]) -> Tries:
         """Go on from the first of these that shows it."""
-        rest = list(candidates)
-        while rest:
-            batch, rest = rest[: self._width], rest[self._width :]
+        rest = iter(candidates)
+        while batch := self._batch(rest):
             verdicts = yield batch
             for candidate, shows in zip(batch, verdicts, strict=True):
                 if shows:
@@ -267,26 +270,39 @@ class Reduction:
         """
         rest = list(parts)
         self._tell(Pass(name=name, parts=len(rest)))
-        size = len(rest)
-        while size:
-            place = 0
-            while place < len(rest):
-                starts = range(place, len(rest), size)[: self._width]
-                chunks = [rest[start : start + size] for start in starts]
-                batch = [remove(self.best, chunk) for chunk in chunks]
-                verdicts = yield [each for each in batch if each != self.best]
-                shows = iter(verdicts)
-                for start, chunk, candidate in zip(starts, chunks, batch, strict=True):
-                    if candidate == self.best or next(shows):
-                        # Nothing to lose: the part is gone already, or is not needed.
-                        if candidate != self.best:
-                            self._take(candidate)
-                        del rest[start : start + len(chunk)]
-                        place = start
-                        break
-                else:
-                    place = starts[-1] + size
-            size = min(size, len(rest) + 1) // 2
+        size, place = len(rest), 0
+        while batch := self._batch(
+            remove(self.best, rest[at : at + length])
+            for length, at in _cuts(len(rest), size, place)
+        ):
+            cuts = list(islice(_cuts(len(rest), size, place), len(batch)))
+            verdicts = yield [each for each in batch if each != self.best]
+            shows = iter(verdicts)
+            for (length, at), candidate in zip(cuts, batch, strict=True):
+                size, place = length, at + length
+                if candidate == self.best or next(shows):
+                    # Nothing to lose: the part is gone already, or is not needed.
+                    if candidate != self.best:
+                        self._take(candidate)
+                    del rest[at : at + length]
+                    place = at
+                    break
+
+    def _batch(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The next candidates, until so many are open as are tried together.
+
+        Where one has lost nothing the search goes on from there, so that none is tried behind it.
+        """
+        batch: list[Candidate] = []
+        open_ones = 0
+        for candidate in candidates:
+            batch.append(candidate)
+            if self._width == 1 or candidate == self.best:
+                break
+            open_ones += not self._is_out(candidate)
+            if open_ones == self._width:
+                break
+        return batch
 
     def _take(self, candidate: Candidate) -> None:
         self.best = candidate
@@ -294,6 +310,17 @@ class Reduction:
 
     def _without_objects(self, best: Candidate, keys: Iterable[ObjectKey]) -> Candidate:
         return self._material.without(best, materials.numbers_of(self._material, list(keys)))
+
+
+def _cuts(count: int, size: int, place: int) -> Iterator[tuple[int, int]]:
+    """What is cut out of so many parts as long as nothing can go, from a place on: length, start.
+
+    Example: of 4 parts, from 2 at 0 on, `(2, 0), (2, 2), (1, 0), (1, 1), (1, 2), (1, 3)`.
+    """
+    while size:
+        for start in range(place, count, size):
+            yield size, start
+        size, place = min(size, count + 1) // 2, 0
 
 
 def _cut(best: Candidate, parts: Iterable[tuple[ObjectKey, trees.Path]]) -> Candidate:

@@ -66,11 +66,15 @@ class Judge:
 
     def judge(self, candidate: Candidate) -> Judged:
         """Run the candidate and look at it."""
-        if not candidate.kept or not self._runner.is_valid(candidate):
+        if self.is_out(candidate):
             return Judged(shows=False)
         ran = self._runner.run(candidate)
         sighting = next(iter(self._sightings(ran)), None)
         return Judged(shows=sighting is not None, sighting=sighting)
+
+    def is_out(self, candidate: Candidate) -> bool:
+        """Whether a candidate is no history that the API would take, which costs nothing to see."""
+        return not candidate.kept or not self._runner.is_valid(candidate)
 
     def begin(self, candidate: Candidate) -> Judged:
         """Judge the whole, and keep to what it shows of the predicate from then on.

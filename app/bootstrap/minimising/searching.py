@@ -283,8 +283,18 @@ class _Search:
 
     def _reduction(self) -> Reduction:
         return Reduction(
-            self._material, self.best, self._running, width=self._judges.width, tell=self._note
+            self._material,
+            self.best,
+            self._running,
+            width=self._judges.width,
+            is_out=self._is_out,
+            tell=self._note,
         )
+
+    def _is_out(self, candidate: Candidate) -> bool:
+        """Whether it is known without a run that a candidate does not show it."""
+        shows = self._memory.results.get(self._material.digest(candidate))
+        return self.judge.is_out(candidate) if shows is None else not shows
 
     def _drive(self, steps: Tries) -> bool:
         """Try what a reduction yields; False when the time was over before its end."""
@@ -347,7 +357,11 @@ class _Search:
         for digest, each in zip(digests, batch, strict=True):
             if results.get(digest):
                 break
-            if digest not in results:
+            if digest in results:
+                continue
+            if self._judges.width > 1 and self.judge.is_out(each):
+                self._memory.keep(digest, shows=False)
+            else:
                 fresh[digest] = each
         judgements = self._judges.judge(list(fresh.values())) if fresh else ()
         for digest, judged in zip(fresh, judgements, strict=False):

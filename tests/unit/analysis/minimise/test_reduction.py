@@ -72,9 +72,9 @@ def whole(material: Material) -> Candidate:
     return Candidate(kept=frozenset(range(len(material.steps))), until=Instant(20 * SECOND))
 
 
-def search(material, shows, *, width=1, sightings=(Sighting(),), controllers=()):
+def search(material, shows, *, sightings=(Sighting(),), controllers=(), **options):
     """The result of the search, with everything that was tried."""
-    reduction = Reduction(material, whole(material), controllers, width=width)
+    reduction = Reduction(material, whole(material), controllers, **options)
     steps = reduction.steps(sightings)
     tried = []
     try:
@@ -116,6 +116,51 @@ def test_no_candidate_names_what_is_not_there() -> None:
             assert needs[name] in there, candidate
 
 
+@pytest.mark.parametrize("width", [2, 3, 8])
+def test_nobody_waits_while_nothing_can_go(width) -> None:
+    material = world()
+    start = whole(material)
+    passes = []
+    reduction = Reduction(
+        material, start, (), width=width, tell=lambda news: passes.append(news.parts)
+    )
+    steps = reduction.passes()
+    sizes = []
+    try:
+        batch = next(steps)
+        while True:
+            sizes.append(len(batch))
+            batch = steps.send([False] * len(batch))
+    except StopIteration:
+        pass
+    assert reduction.is_minimal
+    assert sum(sizes) > 2 * width
+    # Only the last candidates of a pass may be fewer than are tried at once.
+    assert sum(size < width for size in sizes) <= len(passes)
+
+
+def test_those_that_are_known_take_nobodys_place() -> None:
+    material = world()
+    known = {3, 5, 7}
+
+    def is_out(candidate: Candidate) -> bool:
+        return not known <= candidate.kept
+
+    reduction = Reduction(material, whole(material), (), width=2, is_out=is_out)
+    steps = reduction.passes()
+    sizes = []
+    try:
+        batch = next(steps)
+        while True:
+            sizes.append(sum(not is_out(each) for each in batch))
+            batch = steps.send([False] * len(batch))
+    except StopIteration:
+        pass
+    assert max(sizes) == 2
+    # One alone is what is left at the end of a pass.
+    assert sizes.count(2) > sizes.count(1) + sizes.count(0)
+
+
 @settings(max_examples=draws.examples(25), deadline=None)
 @given(st.sets(st.integers(0, 9), max_size=4), st.integers(1, 5))
 def test_result_is_minimal_and_the_same_however_many_are_tried_at_once(needed, width) -> None:
@@ -126,7 +171,11 @@ def test_result_is_minimal_and_the_same_however_many_are_tried_at_once(needed, w
 
     alone, _ = search(material, shows)
     together, _ = search(material, shows, width=width)
-    assert alone.best == together.best
+    # Some are known beforehand not to show it.
+    knowing, _ = search(
+        material, shows, width=width, is_out=lambda each: len(each.kept) % 2 and not shows(each)
+    )
+    assert alone.best == together.best == knowing.best
     assert needed <= alone.best.kept
     for number in alone.best.kept:
         smaller = material.without(alone.best, [number])
