@@ -249,6 +249,30 @@ ENTRIES = (
         example="the description of an issue in Jira",
     ),
     CatalogueEntry(
+        name="Documents with texts in them",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="texts with `apiVersion` and `kind` in the fields of documents without objects",
+        gives="the documents in the texts, at the line of the document around them",
+        lacks="the text; damaged documents, which are named",
+        example="gh issue view 4711 --json body,comments > issue.json",
+    ),
+    CatalogueEntry(
+        name="Letter",
+        formats=_OBJECTS,
+        detected_by="fields such as `From:` and `MIME-Version:`; also several letters (mbox)",
+        gives="what its texts and attachments give, joined",
+        lacks="the second form of a text, such as HTML beside plain text",
+        example="redra import report.eml --history bug",
+    ),
+    CatalogueEntry(
+        name="Closed files",
+        formats=_OBJECTS,
+        detected_by="the first bytes of 7z, RAR, cabinets, lz4, PDF, age, PGP and office programs",
+        gives="nothing: they are lost, and named as what they are",
+        lacks="everything",
+        example="7z x logs.7z -ologs && redra import logs/ --history bug",
+    ),
+    CatalogueEntry(
         name="Folder",
         formats=_OBJECTS,
         detected_by="each file by its content",
@@ -315,7 +339,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Archives within archives",
         formats=_OBJECTS,
-        detected_by="tar and zip; gzip, bzip2, xz and zstandard around them and around files",
+        detected_by="tar and zip; gzip, bzip2, xz and zstandard, also several, around them",
         gives="what the files in them give",
         lacks="what lies deeper than `REDRA_IMPORT_ARCHIVE_DEPTH_MAX`",
         example="redra import bundle.tar.xz --history bug",
@@ -418,6 +442,22 @@ ENTRIES = (
         example="cp -r /var/lib/etcd copy",
     ),
     CatalogueEntry(
+        name="Answer of etcdctl",
+        formats=(Format.ETCDCTL,),
+        detected_by="`header` and `kvs`, keys and values in base64",
+        gives="the objects with their revisions",
+        lacks="the changes before, who made them; one moment; encrypted values",
+        example="etcdctl get --prefix /registry/ -w json > registry.json",
+    ),
+    CatalogueEntry(
+        name="Answer of etcdctl, fields",
+        formats=(Format.ETCDCTL,),
+        detected_by='lines of fields, `"ClusterID" : …` first',
+        gives="the objects with their revisions",
+        lacks="the changes before, who made them; one moment; encrypted values",
+        example="etcdctl get --prefix /registry/ -w fields > registry.txt",
+    ),
+    CatalogueEntry(
         name="kine table",
         formats=(Format.KINE,),
         detected_by="a table `kine` in SQLite, or an export with its columns",
@@ -429,8 +469,9 @@ ENTRIES = (
         name="kube-scheduler log",
         formats=(Format.SCHEDULER_LOG,),
         detected_by=(
-            "lines of klog, also behind other words (`--prefix`, stern, a journal) or in a field "
-            "of JSON (`log`, `message`, `textPayload`); lines of `--logging-format=json`"
+            "lines of klog, also behind other words (`--prefix`, stern, a journal), in a cell of a "
+            "table or in any field of JSON or YAML, on one line or over many (gcloud, Loki, "
+            "Elasticsearch); lines of `--logging-format=json`"
         ),
         gives="attempts to place pods and what came of them, as observed requests",
         lacks="every object; the year, unless `--at` names it",

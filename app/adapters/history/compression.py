@@ -8,6 +8,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Protocol
 
 import zstandard
@@ -108,16 +109,25 @@ _DAMAGED = (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, zstandard
 
 
 def expand(
-    first: bytes, chunks: Iterator[bytes], name: str, limits: ImportLimits
+    first: bytes, chunks: Iterator[bytes], name: str, limits: ImportLimits, layers: int = 0
 ) -> Iterator[bytes]:
     """The unpacked bytes of a stream that begins with `first`, which is the first of `chunks`.
 
-    What is not packed comes as it is. Raises InputError for damage, BoundReached beyond
-    `unpacked_bytes_max` and `ratio_max`.
+    What is packed several times is unpacked as often, what is not packed comes as it is. Raises
+    InputError for damage, BoundReached beyond `unpacked_bytes_max`, `ratio_max` and
+    `archive_depth_max`.
     """
     for magic, packing, make in _MEMBERS:
         if first.startswith(magic):
-            return _members(chunks, make, packing, name, limits)
+            if layers >= limits.archive_depth_max:
+                raise BoundReached(
+                    f"it is packed more than {layers} times",
+                    place=name,
+                    cure="unpack it, or raise import_archive_depth_max if it is sound",
+                )
+            unpacked = _members(chunks, make, packing, name, limits)
+            inner = next(unpacked, b"")
+            return expand(inner, chain((inner,), unpacked), name, limits, layers + 1)
     return _plain(chunks, name, limits)
 
 

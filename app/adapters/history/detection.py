@@ -10,6 +10,7 @@ from app.adapters.history import documents, json_text, kinds, path_kinds, wrappi
 from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.formats import keyed
 from app.adapters.history.limits import BoundReached
+from app.adapters.history.storage import etcdctl
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
 
@@ -19,6 +20,19 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
+_CLOSED = (
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"MSCF\0\0\0\0", "a cabinet archive"),
+    (b"\x04\x22\x4d\x18", "a file packed with lz4"),
+    (b"\x1f\x9d", "a file packed with compress"),
+    (b"%PDF-", "a PDF"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document or letter of an office program"),
+    (b"age-encryption.org/", "a file encrypted with age"),
+    (b"-----BEGIN PGP MESSAGE-----", "a file encrypted with PGP"),
+)
+"""First bytes of files that may hold objects and that are not opened here."""
+
 LOG_LINES_SEEN_MAX = 50
 """Lines of a log that are looked at before it is taken for one of one format."""
 DOCUMENTS_SEEN_MAX = 2000
@@ -38,6 +52,7 @@ class Format(StrEnum):
     SIMULATOR_EXPORT = "simulator-export"
     SCHEDULER_SNAPSHOT = "scheduler-snapshot"
     ETCD = "etcd"
+    ETCDCTL = "etcdctl"
     KINE = "kine"
     KSHRK = "kshrk"
     SCHEDULER_LOG = "scheduler-log"
@@ -85,6 +100,11 @@ def is_bundle(names: Collection[str]) -> bool:
     return "manifest.json" in names and "events.jsonl" in names
 
 
+def closed(head: bytes) -> str:
+    """What a file is that may hold objects and is not opened here; empty for others."""
+    return next((name for magic, name in _CLOSED if head.startswith(magic)), "")
+
+
 def is_zip(source: ByteSource) -> bool:
     """True when the file begins like a zip archive."""
     with source.raw() as stream:
@@ -105,6 +125,8 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
     first = head.split(b"\n", 1)[0]
     if (b"prev_revision" in first and b"create_revision" in first) or first.startswith(KINE_HEADER):
         return Detected(Format.KINE)
+    if head.startswith(etcdctl.FIELDS_BEGIN):
+        return Detected(Format.ETCDCTL)
     if head.startswith(b"AUDIT: id="):
         raise InputError(
             "audit lines in the old text form carry no objects",
@@ -132,16 +154,25 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
     """
     if documents.is_json_lines(source):
         return _one(_of_lines(source))
-    seen = {
-        classify(value, source.name)
-        for _, value in islice(documents.read_documents(source), DOCUMENTS_SEEN_MAX)
-    }
-    if Format.AUDIT in seen and head.lstrip()[:1] not in (b"{", b"["):
+    is_yaml = head.lstrip()[:1] not in (b"{", b"[")
+    seen: set[Format] = set()
+    for _, value in islice(documents.read_documents(source), DOCUMENTS_SEEN_MAX):
+        if is_yaml and _is_prose(value):
+            return Format.MIXTURE
+        seen.add(classify(value, source.name))
+    if Format.AUDIT in seen and is_yaml:
         # Lines of a log that begin with a word and a colon are YAML by chance.
         return Format.MIXTURE
     if seen >= {Format.DUMP} and KWOK_GROUP.encode() in head:
         seen.add(Format.KWOK)
     return _one(seen)
+
+
+def _is_prose(value: Any) -> bool:
+    """True for an object beside words with a colon (`My claim:`), which are YAML by chance."""
+    if not isinstance(value, dict) or "apiVersion" not in value:
+        return False
+    return any(name[:1].isupper() or " " in name for name in value)
 
 
 def _of_lines(source: ByteSource) -> set[Format]:
@@ -197,6 +228,8 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.SIMKUBE
     if {"api_path", "response_body"} <= value.keys():
         return Format.KSHRK
+    if etcdctl.is_answer(value):
+        return Format.ETCDCTL
     if kinds.is_list(value) or (isinstance(kind, str) and ("metadata" in value or version)):
         return Format.DUMP
     if isinstance(value.get("metadata"), dict) and not kind and path_kinds.kind_of(name):

@@ -45,7 +45,9 @@ _YAML_INDENTED = re.compile(
 )
 _HUNK = re.compile(r"^@@ -\d")
 _CUT = re.compile(r"^[^\w{]*(?:(?:output|rest|file|log) (?:was )?)?truncated\W*$", re.IGNORECASE)
-_YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[\w.$/"'-]+:(?:\s|$))""")
+_YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
+"""Lines of a YAML document: no field of an object begins with a capital, as words of prose do."""
+
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """What ends a YAML document; in what helm prints, titles do."""
 _ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")

@@ -31,7 +31,7 @@ from app.adapters.history.joining.spool import Spool, replace_times
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions, SkippedRecord
 from app.adapters.history.sources import Finder, SourceFile
-from app.adapters.history.storage import etcd, kine
+from app.adapters.history.storage import etcd, etcdctl, kine
 from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
@@ -288,6 +288,8 @@ def _read_one(
             yield from kine.read(file.source, number, notes)
         case Format.ETCD:
             yield from etcd.read(file.source, number, options, notes)
+        case Format.ETCDCTL:
+            yield from etcdctl.read(file.source, number, notes)
         case Format.PRINTED:
             yield from dumps.read(file.source, number, options, notes, losses=(Loss.PRINTED,))
         case Format.SCHEDULER_LOG:

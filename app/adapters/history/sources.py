@@ -5,19 +5,30 @@ What a person names is a source; what stands in a folder or an archive is not. A
 is refused, another file is left out with its reason.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.adapters.history import archives, detection, json_text, kinds, mixtures, unpacking
+from app.adapters.history import (
+    archives,
+    detection,
+    json_text,
+    kinds,
+    mixtures,
+    unpacking,
+    wrappings,
+)
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.detection import Format
+from app.adapters.history.enclosed import letters, texts
 from app.adapters.history.formats import kshrk, scheduler_log
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
+from app.domain.objects.schema.structural import Schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +107,10 @@ class Finder:
                 self._check_depth(source, depth)
                 for entry in self._unpacked.tar_entries(source):
                     yield from self._in_source(entry, is_named=False, depth=depth + 1)
+            elif letters.is_letter(head):
+                self._check_depth(source, depth)
+                for part in letters.parts(source):
+                    yield from self._in_source(part, is_named=False, depth=depth + 1)
             else:
                 yield from self._in_file(source, head, is_named=is_named)
         except InputError as problem:
@@ -131,11 +146,19 @@ class Finder:
             yield from self._in_mixture(source, detected.problem, is_named=is_named)
             return
         if detected.format is Format.UNKNOWN:
-            self._unknown(source, is_named=is_named)
+            self._unknown(source, head, is_named=is_named)
             return
         yield SourceFile(source=source, format=detected.format, is_named=is_named)
 
-    def _unknown(self, source: ByteSource, *, is_named: bool) -> None:
+    def _unknown(self, source: ByteSource, head: bytes, *, is_named: bool) -> None:
+        """Refuse a named source, lose what may hold objects, pass over another file."""
+        closed = detection.closed(head)
+        if closed:
+            raise InputError(
+                f"it is {closed}, which is not opened here",
+                place=source.name,
+                cure="take out what it holds, and give that",
+            )
         if is_named:
             raise InputError(
                 "the file is in no format that is read here",
@@ -154,13 +177,18 @@ class Finder:
         rules = self._options.rules
         schemas = None if rules is None else rules.schemas
         content = source.whole()
+        if wrappings.utf16(content):
+            content = mixtures.decoded(content).encode()
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
-        buckets = _buckets(mixture, source.name)
+        buckets = self._buckets(mixture, source, schemas)
         has_attempts = scheduler_log.begins_in(content)
+        if buckets:
+            # Lines of other programs in klog's form are a text between documents.
+            has_attempts = has_attempts and scheduler_log.tells_in(content)
         if not buckets and not has_attempts:
             if problem is not None:
                 raise problem
-            self._unknown(source, is_named=is_named)
+            self._unknown(source, content, is_named=is_named)
             return
         for damage in mixture.damaged:
             self._notes.lose(damage)
@@ -170,33 +198,67 @@ class Finder:
         if mixture.text_lines and not has_attempts:
             self._notes.pass_over(source.name, "text between documents", mixture.text_lines)
         for chosen, parts in buckets.items():
-            content = mixtures.as_lines(parts)
+            lines = mixtures.as_lines(parts)
             yield SourceFile(
-                source=unpacking.bytes_source(content, source.name, source.limits),
+                source=unpacking.bytes_source(lines, source.name, source.limits),
                 format=chosen,
                 is_named=is_named,
                 whole=source,
             )
         if has_attempts:
-            yield SourceFile(source=source, format=Format.SCHEDULER_LOG, is_named=is_named)
+            yield SourceFile(
+                source=unpacking.bytes_source(content, source.name, source.limits),
+                format=Format.SCHEDULER_LOG,
+                is_named=is_named,
+                whole=source,
+            )
 
+    def _buckets(
+        self, mixture: Mixture, source: ByteSource, schemas: Schemas | None
+    ) -> dict[Format, list[Part]]:
+        """The documents by format; objects beside patches of kwok are part of its recording.
 
-def _buckets(mixture: Mixture, name: str) -> dict[Format, list[Part]]:
-    """The documents by format; objects beside patches of kwok are part of its recording."""
-    buckets: dict[Format, list[Part]] = {}
-    for part in mixture.parts:
-        chosen = Format.PRINTED if part.is_printed else detection.classify(part.value, name)
-        if chosen is Format.UNKNOWN:
+        A document of no format may hold objects that were logged, and texts with documents.
+        """
+        buckets: dict[Format, list[Part]] = {}
+        for part in mixture.parts:
+            chosen = _format_of(part, source.name)
+            if chosen is not Format.UNKNOWN:
+                buckets.setdefault(chosen, []).append(part)
+                continue
             logged = [
                 Part(line=part.line, value=tree, content=json_text.encode(tree))
                 for tree in kinds.objects_within(part.value)
             ]
-            mixture.text_lines += not logged
             if logged:
                 buckets.setdefault(Format.DUMP, []).extend(logged)
-        else:
-            buckets.setdefault(chosen, []).append(part)
-    if Format.KWOK in buckets and Format.DUMP in buckets:
-        joined = buckets[Format.KWOK] + buckets.pop(Format.DUMP)
-        buckets[Format.KWOK] = sorted(joined, key=lambda part: part.line)
-    return buckets
+            enclosed = self._enclosed(part, mixture, source, schemas)
+            for inner in enclosed:
+                buckets.setdefault(_format_of(inner, source.name), []).append(inner)
+            mixture.text_lines += not logged and not enclosed
+        if Format.KWOK in buckets and Format.DUMP in buckets:
+            joined = buckets[Format.KWOK] + buckets.pop(Format.DUMP)
+            buckets[Format.KWOK] = sorted(joined, key=lambda part: part.line)
+        return buckets
+
+    def _enclosed(
+        self, part: Part, mixture: Mixture, source: ByteSource, schemas: Schemas | None
+    ) -> list[Part]:
+        """What stands in the texts of a document, at the line of the document."""
+        enclosed: list[Part] = []
+        for text in texts.within(part.value):
+            inner = mixtures.take_apart(text.encode(), source.name, source.limits, schemas)
+            mixture.damaged += [
+                InputError(f"in a text: {damage.problem}", place=f"{source.name}:{part.line}")
+                for damage in inner.damaged
+            ]
+            enclosed += [
+                dataclasses.replace(each, line=part.line)
+                for each in inner.parts
+                if _format_of(each, source.name) is not Format.UNKNOWN
+            ]
+        return enclosed
+
+
+def _format_of(part: Part, name: str) -> Format:
+    return Format.PRINTED if part.is_printed else detection.classify(part.value, name)

@@ -35,6 +35,9 @@ _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
 _MARK = re.compile(
     r"(?P<fence>```+|~~~+)|\{(?P<jira>code|noformat)(?::[^}\n]{0,200})?\}|(?P<xml><!\[CDATA\[|\]\]>)"
 )
+_IN_A_TEXT = re.compile(r"""["']$|\\[nrt]$""")
+"""What stands before a mark within a text of JSON or YAML."""
+
 _BEFORE_A_MARK = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _DOCUMENT = re.compile(
     r"""\s*(?:(?:- )?(?:apiVersion|kind|metadata|items):\s|\{\s*(?:"|$)|\[\s*[{"])"""
@@ -177,6 +180,8 @@ class Fences:
         if is_first and match["fence"] and match["fence"] in after:
             # Code within a line, not a fence, but for a document in it.
             is_first = False
+        if not is_first and _IN_A_TEXT.search(before[-2:]):
+            return False
         return is_first or _DOCUMENT.match(after) is not None
 
     def _ends(self, before: str, after: str, match: re.Match[str], kind: str) -> bool:

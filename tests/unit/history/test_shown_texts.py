@@ -157,3 +157,12 @@ def test_folder_of_texts_is_read_the_same(tmp_path):
     (tmp_path / "letter.txt").write_text(SHOWN["a letter that quotes"])
     with open_history([tmp_path], ReadOptions()) as history:
         assert keys(history.records()) == [ONE]
+
+
+@pytest.mark.parametrize("words", ["See:", "My claim:", "Note: all of it", "Claims in shop:"])
+def test_words_with_a_colon_are_no_fields(tmp_path, words):
+    text = f"{words}\n\n{CLAIM}\n{words}\n"
+    records, lost = read(tmp_path, text, name="claim.yaml")
+    assert keys(records) == [ONE]
+    assert not {*records[0].object} - {"apiVersion", "kind", "metadata", "spec"}
+    assert lost == []

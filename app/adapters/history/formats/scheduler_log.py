@@ -10,6 +10,10 @@ Programs that show logs write words before a line (`[pod/…]`, the host and the
 or keep it in a field of JSON; with `--logging-format=json` the line is JSON itself:
 
     {"ts":1700000000000.1,"msg":"Attempting to schedule pod","pod":{"namespace":"ns","name":"a"}}
+
+Services that keep logs answer with documents over many lines, in JSON or YAML: lists of entries
+(`gcloud logging read`), streams of pairs of time and line (Loki), hits (Elasticsearch). A line is
+found in any field of them, with the time that stands nearest to it.
 """
 
 import re
@@ -18,8 +22,11 @@ from typing import Any
 
 import msgspec
 
+from app.adapters.history import documents, wrappings
+from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
 from app.domain.log.event import Actor
 from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality
 from app.domain.values import timestamps
@@ -38,16 +45,17 @@ _LINE = re.compile(
     r"(?P<file>[\w./-]+\.go):\d+\] (?P<rest>.*)"
 )
 _STAMP = re.compile(r"(?<!\S)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*")
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MESSAGE = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"')
 _FIELD = re.compile(r'\b(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S+))')
 _BEGINS = re.compile(
     rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:\d+\] "
 )
-_KEPT_IN = ("log", "message", "MESSAGE", "msg", "textPayload", "jsonPayload", "line")
-"""Fields in which programs that collect logs keep a line."""
+_STAMPED_IN = ("time", "timestamp", "@timestamp", "date")
+_DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
+DEPTH_MAX = 16
+"""Levels of a document below which no line of a log is looked for."""
 
-_STAMPED_IN = ("time", "timestamp", "@timestamp")
+_DIGITS_OF_SECONDS = 10
 _ATTEMPTS = {
     "Attempting to schedule pod": "attempt",
     "Unable to schedule pod; no fit; waiting": "unschedulable",
@@ -60,30 +68,31 @@ _ATTEMPTS = {
 }
 """What a message of the scheduler says of an attempt."""
 
-_IN_JSON = tuple(f'"{text}"'.encode() for text in _ATTEMPTS)
-
 
 def begins_in(content: bytes) -> bool:
     """True when a text holds lines of klog, or of its form in JSON that tell of an attempt."""
     if _BEGINS.search(content) is not None:
         return True
-    return b'"pod"' in content and any(text in content for text in _IN_JSON)
+    return b"pod" in content and any(text.encode() in content for text in _ATTEMPTS)
+
+
+def tells_in(content: bytes) -> bool:
+    """True when a text has the words of an attempt."""
+    return any(text.encode() in content for text in _ATTEMPTS)
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
     """The attempts in a log, as observed requests. Other lines are counted and left out."""
     others = 0
     index = 0
-    year = options.at if options.at is not None else None
-    for line_number, line in source.lines():
-        attempts = list(_attempts(line.decode("utf-8", "replace").strip(), year))
+    for position, attempts in _entries(source, options.at):
         others += not attempts
         for attempt, moment in attempts:
             verb, namespace, name, message = attempt
             index += 1
             yield Record(
                 source=source.name,
-                position=str(line_number),
+                position=position,
                 op=Op.CONTEXT,
                 version="v1",
                 resource="pods",
@@ -100,44 +109,92 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
                 message=message,
             )
     if others:
-        notes.pass_over(source.name, "lines of the scheduler that tell of no attempt", others)
+        notes.pass_over(source.name, "lines and entries that tell of no attempt", others)
 
 
-def _attempts(text: str, year: Instant | None) -> Iterator[tuple[_Attempt, Instant | None]]:
-    """The attempts that a line tells of, with their moments."""
-    if text.startswith(("{", "[{")):
-        yield from _in_json(text.removeprefix("[").rstrip(",]"), year)
+_Told = tuple[_Attempt, Instant | None]
+
+
+def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, list[_Told]]]:
+    """What each entry of a log tells, with its place: a line, or an entry of a document."""
+    trees = _documents(source)
+    if trees is None:
+        for line_number, line in source.lines():
+            text = line.decode("utf-8", "replace").strip()
+            yield str(line_number), list(_in_text(text, "", year, 0))
         return
-    bare = _COLOURS.sub("", text)
-    match = _LINE.search(bare)
-    attempt = None if match is None else _attempt(match["rest"])
-    if match is not None and attempt is not None:
-        stamp = _STAMP.search(bare, 0, match.start())
-        yield attempt, _moment(match, stamp.group() if stamp else "", year)
+    for position, value in trees:
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield f"{position}[{index}]", list(_in_tree(item, "", year, 0))
+        else:
+            yield position, list(_in_tree(value, "", year, 0))
 
 
-def _in_json(text: str, year: Instant | None) -> Iterator[tuple[_Attempt, Instant | None]]:
-    """The attempts of a line of JSON: klog's own form, or lines that a collector wrapped."""
+def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
+    """The documents of a text that holds nothing else; None for the lines of a log."""
+    if _DOCUMENT.match(source.head(64)) is None or documents.is_json_lines(source):
+        return None
     try:
-        value = msgspec.json.decode(text)
+        return list(documents.read_documents(source))
+    except BoundReached:
+        raise
+    except InputError:
+        return None
+
+
+def _in_text(text: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Told]:
+    """The attempts that the lines of a text tell of, with their moments."""
+    for line in text.splitlines():
+        bare = wrappings.uncoloured(line).strip()
+        if bare.startswith(("{", "[{")):
+            value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
+            yield from _in_tree(value, stamp, year, depth + 1)
+            continue
+        match = _LINE.search(bare)
+        if match is None:
+            continue
+        rest = match["rest"]
+        # A cell of a table doubles its quotes.
+        attempt = _attempt(rest.replace('""', '"') if rest.startswith('""') else rest)
+        if attempt is not None:
+            before = _STAMP.search(bare, 0, match.start())
+            yield attempt, _moment(match, before.group() if before else stamp, year)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterator[_Told]:
+    """The attempts in a decoded value: klog's own form, or lines that a collector wrapped.
+
+    A service may show an entry twice, in a hit and in its fields: it is one.
+    """
+    if depth > DEPTH_MAX:
         return
-    if not isinstance(value, dict):
-        return
-    stamp = next((value[name] for name in _STAMPED_IN if isinstance(value.get(name), str)), "")
-    whole = _of_fields(value)
-    if whole is not None:
-        yield whole, _stamped(stamp) or _of_seconds(value.get("ts"))
-        return
-    for kept in (value[name] for name in _KEPT_IN if name in value):
-        inner = _of_fields(kept) if isinstance(kept, dict) else None
-        if inner is not None:
-            yield inner, _stamped(stamp)
-        elif isinstance(kept, str) and (match := _LINE.search(kept)) is not None:
-            attempt = _attempt(match["rest"].rstrip())
-            if attempt is not None:
-                yield attempt, _moment(match, stamp, year)
+    if isinstance(value, str):
+        yield from _in_text(value, stamp, year, depth)
+    elif isinstance(value, list):
+        if len(value) == 2 and isinstance(value[0], str) and value[0].isdecimal():
+            # Loki: nanoseconds and the line.
+            stamp, value = value[0], value[1:]
+        for item in value:
+            yield from _in_tree(item, stamp, year, depth + 1)
+    elif isinstance(value, dict):
+        stamp = next((str(value[name]) for name in _STAMPED_IN if value.get(name)), stamp)
+        whole = _of_fields(value)
+        if whole is not None:
+            yield whole, _stamped(stamp) or _of_seconds(value.get("ts"))
             return
+        told = set[_Told]()
+        for part in value.values():
+            found = [each for each in _in_tree(part, stamp, year, depth + 1) if each not in told]
+            told.update(found)
+            yield from found
 
 
 def _of_fields(tree: dict[str, Any]) -> _Attempt | None:
@@ -153,7 +210,11 @@ def _of_fields(tree: dict[str, Any]) -> _Attempt | None:
 
 
 def _stamped(stamp: str) -> Instant | None:
+    """The moment of a time: as text, or as seconds since 1970 with further digits behind them."""
     try:
+        if stamp.isdecimal() and _DIGITS_OF_SECONDS <= len(stamp) <= 19:
+            micros = stamp.ljust(_DIGITS_OF_SECONDS + 6, "0")[: _DIGITS_OF_SECONDS + 6]
+            return Instant(int(micros))
         return timestamps.parse(stamp) if stamp else None
     except TimestampError:
         return None
@@ -200,11 +261,10 @@ def _unquoted(text: str) -> str:
 
 def _moment(match: re.Match[str], stamp: str, given: Instant | None) -> Instant | None:
     """The instant of a line: what a runtime wrote before it, else its own with the given year."""
+    stamped = _stamped(stamp)
+    if stamped is not None or given is None:
+        return stamped
     try:
-        if stamp:
-            return timestamps.parse(stamp)
-        if given is None:
-            return None
         year = timestamps.seconds_text(given)[:4]
         return timestamps.parse(f"{year}-{match['month']}-{match['day']}T{match['clock']}Z")
     except TimestampError:

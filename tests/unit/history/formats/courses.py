@@ -1,5 +1,6 @@
 """Files that hold a course of changes: watches, audit events in every envelope, stores, traces."""
 
+import base64
 import csv
 import gzip
 import hashlib
@@ -365,6 +366,37 @@ def etcd_folder(folder):
             "member/wal/0000000000000000-0000000000000000.wal": b"\0\1\2\3" * 64,
         },
     )
+
+
+def etcdctl_json(folder):
+    """What `etcdctl get --prefix -w json` answers: keys and values in base64."""
+    pairs = [
+        {
+            "key": base64.b64encode(f"/registry/{path}".encode()).decode(),
+            "create_revision": number,
+            "mod_revision": number,
+            "version": 1,
+            "value": base64.b64encode(value).decode(),
+        }
+        for number, path, value in _stored()
+    ]
+    return dumps.one(folder, "registry.json", {"header": {"revision": 9}, "kvs": pairs, "count": 8})
+
+
+def etcdctl_fields(folder):
+    """What `-w fields` prints: bytes that are no letters as Go writes them between quotes."""
+    lines = ['"ClusterID" : 1', '"MemberID" : 2', '"Revision" : 9', '"RaftTerm" : 2']
+    for number, path, value in _stored():
+        lines += [f'"Key" : "/registry/{path}"', f'"CreateRevision" : {number}']
+        lines += [f'"ModRevision" : {number}', '"Version" : 1']
+        lines += [f'"Value" : "{"".join(map(_of_go, value))}"', '"Lease" : 0']
+    lines += ['"More" : false', '"Count" : 8']
+    return dumps.one(folder, "registry.txt", "\n".join(lines) + "\n")
+
+
+def _of_go(byte):
+    letters = {9: "\\t", 10: "\\n", 34: '\\"', 92: "\\\\"}
+    return letters.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}")
 
 
 def kine(folder):

@@ -9,6 +9,7 @@ import lzma
 import re
 import tarfile
 import zipfile
+from email.message import EmailMessage
 
 import yaml
 import zstandard
@@ -125,6 +126,28 @@ def markdown(folder):
         fenced = ["```yaml" if number % 3 else "~~~json", *body.splitlines(), "```"]
         parts += ["", f"{number}. the {tree['kind']}:", *(indent + line for line in fenced)]
     return one(folder, "issue.md", "\n".join(parts))
+
+
+def letter(folder):
+    """A letter with some of the objects in its text and the others attached, packed."""
+    message = EmailMessage()
+    message["From"], message["Subject"] = "a@example.com", "It hangs"
+    text, attached = truth.objects()[:3], truth.objects()[3:]
+    message.set_content(f"See:\n\n{yaml.safe_dump(listed(text))}", cte="base64")
+    packed = gzip.compress(json.dumps(listed(attached)).encode())
+    message.add_attachment(packed, "application", "gzip", filename="all.json.gz")
+    return one(folder, "bug.eml", message.as_bytes())
+
+
+def documents_with_texts(folder):
+    """Cells of a notebook: what a command printed, and Markdown."""
+    cells = [
+        {"cell_type": "code", "outputs": [{"text": yaml.safe_dump(tree).splitlines(keepends=True)}]}
+        for tree in truth.objects()[1:]
+    ]
+    fenced = f"It hangs\n```json\n{json.dumps(truth.objects()[0], indent=2)}\n```\n"
+    cells.append({"cell_type": "markdown", "source": fenced.splitlines(keepends=True)})
+    return one(folder, "notes.ipynb", {"cells": cells, "nbformat": 4})
 
 
 def tracker(folder):

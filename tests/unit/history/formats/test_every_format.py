@@ -70,6 +70,8 @@ CASES = {
     "Text out of a chat": Case(dumps.chat, left_out=("chat.txt: text between",)),
     "Table with objects": Case(dumps.table_with_objects),
     "Markdown": Case(dumps.markdown, left_out=("issue.md: text between",)),
+    "Letter": Case(dumps.letter, left_out=("bug.eml/text: text between",)),
+    "Documents with texts in them": Case(dumps.documents_with_texts),
     "Text of a tracker or wiki": Case(dumps.tracker, left_out=("issue.txt: text between",)),
     "Folder": Case(
         dumps.folder_with_foreign_files,
@@ -125,12 +127,15 @@ CASES = {
     "SimKube trace": Case(courses.simkube, whole=False, losses=frozenset({Loss.SPEC_ONLY})),
     "etcd snapshot": Case(courses.etcd_snapshot),
     "etcd data folder": Case(courses.etcd_folder, left_out=(".wal",)),
+    "Answer of etcdctl": Case(courses.etcdctl_json),
+    "Answer of etcdctl, fields": Case(courses.etcdctl_fields),
     "kine table": Case(courses.kine),
 }
 
 TESTED_ELSEWHERE = {
     "Audit log without bodies": "test_writes_without_bodies_are_gaps_of_known_objects",
     "kube-scheduler log": "test_attempts_of_a_scheduler_are_observed_requests",
+    "Closed files": "tests/unit/history/test_enclosed.py",
     "Native bundle": "tests/unit/history/test_bundle.py",
 }
 

@@ -1,0 +1,96 @@
+"""Letters with their attachments: one message, or several in a row as mailboxes keep them.
+
+    From: somebody
+    MIME-Version: 1.0
+    Content-Type: multipart/mixed; boundary=x
+
+Each text and each attachment is a file of its own, unpacked from base64 or quoted-printable. A
+letter without MIME is a text like others and is left to them. Parity: history-formats.md 2.
+"""
+
+import email
+import re
+from collections.abc import Iterator
+from email import policy
+from email.errors import MessageError
+from email.message import EmailMessage, MIMEPart
+from pathlib import PurePosixPath
+
+from app.adapters.history import unpacking
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+
+_HEADER = re.compile(rb"(?:From \S[^\n]*\n)?(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*)+")
+_ENCODED = re.compile(
+    rb"^(?:MIME-Version:|Content-Type:\s*multipart/|Content-Transfer-Encoding:\s*(?:base64|quoted))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BORDER = re.compile(rb"(?:\A|\r?\n\r?\n)From [^\s:]+ [^\n]*\d{4}\r?\n")
+_SUBJECT = re.compile(rb"^(?:From|Subject|Received|Date|Message-ID):", re.IGNORECASE | re.MULTILINE)
+_READ_FIRST = ("plain", "html")
+"""Of two forms of one text the plain one is read."""
+
+
+def is_letter(head: bytes) -> bool:
+    """True for the head of a letter whose parts are encoded, or of a mailbox with such a letter."""
+    header = _HEADER.match(head.replace(b"\r\n", b"\n"))
+    if header is None or _SUBJECT.search(header.group()) is None:
+        return False
+    return _ENCODED.search(head) is not None
+
+
+def parts(source: ByteSource) -> Iterator[ByteSource]:
+    """The texts and attachments of a file of letters. Raises InputError for one without any."""
+    letters = _apart(source.whole())
+    for number, content in enumerate(letters, start=1):
+        prefix = f"{source.name}/{number}" if len(letters) > 1 else source.name
+        try:
+            message = email.message_from_bytes(content, policy=policy.default)
+            for name, part in _parts(message):
+                yield unpacking.bytes_source(part, f"{prefix}/{name}", source.limits)
+        except (MessageError, LookupError, ValueError, TypeError, AttributeError) as problem:
+            raise InputError(
+                f"the letter cannot be taken apart: {problem}",
+                place=prefix,
+                cure="save its attachments, and give them",
+            ) from problem
+
+
+def _apart(content: bytes) -> list[bytes]:
+    """The messages of a mailbox; one that is none is a message itself."""
+    begins = [match.end() for match in _BORDER.finditer(content)]
+    if not content.startswith(b"From ") or not begins:
+        return [content]
+    ends = [match.start() for match in _BORDER.finditer(content)][1:]
+    return [content[at:end] for at, end in zip(begins, [*ends, len(content)], strict=True)]
+
+
+def _parts(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each part; letters within the letter are taken apart as well."""
+    body = message.get_body(preferencelist=_READ_FIRST)
+    if body is not None:
+        yield "text", _content(body)
+    for number, part in enumerate(message.iter_attachments(), start=1):
+        name = _name(part.get_filename() or "", number)
+        if part.get_content_maintype() == "message" or part.is_multipart():
+            inner = part.get_payload()
+            for each in inner if isinstance(inner, list) else []:
+                if isinstance(each, EmailMessage):
+                    yield from ((f"{name}/{below}", content) for below, content in _parts(each))
+        else:
+            yield name, _content(part)
+
+
+def _content(part: MIMEPart) -> bytes:
+    raw = part.get_payload(decode=True)
+    content = raw if isinstance(raw, bytes) else b""
+    charset = part.get_content_charset()
+    if part.get_content_maintype() == "text" and charset not in (None, "utf-8", "us-ascii"):
+        return content.decode(charset or "utf-8", "replace").encode()
+    return content
+
+
+def _name(filename: str, number: int) -> str:
+    """The last step of the name that an attachment gives itself; it names no file here."""
+    last = PurePosixPath(filename.replace("\\", "/")).name
+    return last if last not in ("", "..") else f"attachment-{number}"
