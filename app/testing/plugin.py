@@ -10,7 +10,7 @@ test that was exported from a history carries.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +51,7 @@ def redra_cluster(
     """A cluster of this test's own, with the controllers of Kubernetes and emulated kubelets."""
     from app.settings import read
 
-    marker = request.node.get_closest_marker("redra")
-    chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    chosen = _chosen(request)
     without = tuple(chosen.pop("without", ()))
     with redra_server.cluster(
         _name_of(request.node.name), tmp_path, read(chosen), without=without
@@ -67,14 +66,32 @@ def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRu
     from app.bootstrap.handover import stories
     from app.settings import read
 
-    marker = request.node.get_closest_marker("redra")
-    chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    chosen = _chosen(request)
     changes = history_settings.history_settings(read(chosen)) if chosen else {}
 
     def run(story: object) -> "StoryRun":
         return stories.run(story, changes)
 
     return run
+
+
+def _chosen(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the marker of a test says; gates and quirks in one text, as settings have them.
+
+    They may also be given as `["q9=off"]` or `{"q9": False}`.
+    """
+    marker = request.node.get_closest_marker("redra")
+    chosen: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    for name, words in (("gates", ("false", "true")), ("quirks", ("off", "on"))):
+        switches = chosen.get(name)
+        if isinstance(switches, Mapping):
+            switches = [
+                f"{each}={words[is_on] if isinstance(is_on, bool) else is_on}"
+                for each, is_on in switches.items()
+            ]
+        if isinstance(switches, list | tuple):
+            chosen[name] = ",".join(map(str, switches))
+    return chosen
 
 
 def _name_of(test: str) -> str:

@@ -1,6 +1,9 @@
 """Known defects exported as tests of their repair: they fail under the defect's release."""
 
+import re
 import runpy
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -111,6 +114,42 @@ def test_defect_that_no_release_repairs_is_repaired_by_its_switch(
         with pytest.raises(AssertionError):
             run_test(alone)
         run_test(alone, quirks={number: False})
+
+
+def run_by_pytest(file: Path, marker: str = "") -> int:
+    """Run a file as whoever has it does, with a marker above its test; returns the exit code."""
+    marked = file.with_name("test_marked.py")
+    text = file.read_text()
+    if marker:
+        text = text.replace("def test_", f"import pytest\n\n@{marker}\ndef test_", 1)
+    marked.write_text(text)
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", marked)
+    return subprocess.run(command, cwd=file.parent, capture_output=True, check=False).returncode
+
+
+@pytest.mark.parametrize("name", ["admin-access-takes-the-device", "counters-stay-booked"])
+def test_marker_that_the_head_names_makes_the_test_pass(name: str, tmp_path: Path) -> None:
+    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    file = tmp_path / "test_repaired.py"
+    words = ("--as", "pytest", "--expect", "repaired", "-o", file)
+    assert redra("export", source, *words)[0] == 0
+    (marker,) = re.findall(r"passes with `@(pytest.+?)`", file.read_text())
+    failed, passed = 1, 0
+    assert run_by_pytest(file) == failed
+    assert run_by_pytest(file, marker) == passed
+
+
+@pytest.mark.parametrize(
+    "switches",
+    ['quirks={"q9": False}', 'quirks=["q9=off"]', 'quirks=("q9=off",)', 'quirks="q9=off"'],
+)
+def test_switches_of_a_marker_may_be_written_as_people_do(switches: str, tmp_path: Path) -> None:
+    name = "admin-access-takes-the-device"
+    source = bundle(name, Variant.BROKEN, tmp_path / f"{name}.zip")
+    file = tmp_path / "test_repaired.py"
+    words = ("--as", "pytest", "--expect", "repaired", "-o", file)
+    assert redra("export", source, *words)[0] == 0
+    assert run_by_pytest(file, f"pytest.mark.redra({switches})") == 0
 
 
 def test_history_without_a_known_defect_has_no_test_of_a_repair(tmp_path: Path) -> None:
