@@ -17,10 +17,11 @@ from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.handover import cases, manifests, places, redaction, stories
 from app.analysis.minimise.material import Material
 from app.analysis.verify.invariants import InvariantWatch
-from app.bootstrap import ran_histories, recordings
+from app.bootstrap import recordings
 from app.bootstrap.engines import Engines
 from app.bootstrap.handover import repairs
 from app.bootstrap.handover.stories import StoryRun
+from app.bootstrap.minimising import ran_histories
 from app.bootstrap.minimising.sources import Source
 from app.bootstrap.recordings import ToolForm
 from app.domain.errors import InputError
@@ -151,8 +152,10 @@ def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int, Mapping[st
         steps=[replace(redacted.input(step), number=n) for n, step in enumerate(steps)],
         made=[redacted.event(event) for event in source.decided.made if _is_told(event)],
     )
-    told = {name: value for name, value in source.info.settings.items() if name in _TOLD_SETTINGS}
-    plain = msgspec.structs.replace(source.info, settings=told)
+    decisive = {
+        name: value for name, value in source.info.settings.items() if name in _TOLD_SETTINGS
+    }
+    plain = msgspec.structs.replace(source.info, settings=decisive)
     again = _run(replace(source, info=plain), material)
     _check_same(ran, again, redacted)
     return again, material, len(redacted.names), left_out

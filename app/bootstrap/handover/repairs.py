@@ -87,10 +87,10 @@ def repair_of(ran: Ran, material: Material) -> Repair:
             fixed = f"{profile_name(ran)} without {', '.join(numbers)}"
             marker = f"quirks={[f'{each}=off' for each in numbers]}".replace("'", '"')
             return _repair(ran, again, fixed, marker, numbers)
-    told = StoryRun(ran).messages
+    messages = StoryRun(ran).messages
     for number in _defects(ran):
         again = _run(ran, material, _off(ran, (number,)))
-        if (other := StoryRun(again).messages) != told:
+        if (other := StoryRun(again).messages) != messages:
             fixed = f"{profile_name(ran)} without {number}"
             repair = _repair(ran, again, fixed, f'quirks=["{number}=off"]', (number,))
             return replace(repair, parts={"messages": other})

@@ -16,8 +16,9 @@ from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting, Unlike
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.report import DecideDifference, DecideReport
-from app.bootstrap import ran_histories, replays
+from app.bootstrap import replays
 from app.bootstrap.engines import Engines
+from app.bootstrap.minimising import ran_histories
 from app.bootstrap.recordings import PROGRAM
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, ObjectKey
