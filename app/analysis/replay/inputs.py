@@ -33,6 +33,9 @@ _MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
 
 _OWN = frozenset(("resourceVersion",))
 
+_OF_DELETION = frozenset(("deletionTimestamp", "deletionGracePeriodSeconds", "generation"))
+"""What asking for a deletion writes into an object's metadata."""
+
 _Device: TypeAlias = tuple[str, ...]
 """Driver, pool, device and share: the key of a device's status (controllers.md 6.2)."""
 
@@ -129,6 +132,25 @@ def command_of(found: Input, ours: JsonObject | None) -> Command | None:
     if not found.is_terminating and is_terminating(event.object):
         return _deletion(found)
     before = found.before if found.before is not None else {}
+    merged = merge(before, event.object, ours)
+    return None if merged == ours else _taken_over(event, "MODIFIED", merged)
+
+
+def beside_deletion(found: Input, ours: JsonObject | None) -> Command | None:
+    """What a write did besides, which shows that somebody had asked for the object's deletion.
+
+    That request was not recorded: what it did is done first.
+    """
+    event = found.event
+    is_by_itself = event.stamp.verb in ("delete", "deletecollection")
+    if is_by_itself or found.before is None or ours is None or not is_terminating(ours):
+        return None
+    if event.type is not EventType.OBJECT_UPDATED or meta.uid(ours) != event.uid:
+        return None
+    deletion = {
+        name: value for name, value in meta.metadata(event.object).items() if name in _OF_DELETION
+    }
+    before = {**found.before, "metadata": {**meta.metadata(found.before), **deletion}}
     merged = merge(before, event.object, ours)
     return None if merged == ours else _taken_over(event, "MODIFIED", merged)
 

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
 from app.analysis.replay.facts import consumers
+from app.analysis.replay.instants import is_derived
 from app.analysis.replay.traces import is_event_object
+from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType
 from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.domain.values.timestamps import Instant, TimestampError
 
 _Key = tuple[str, tuple[str, ...]]
 
@@ -130,8 +132,7 @@ class RecordedPace:
                     # It may as well have been the claim controller.
                     self._learn_claims(act)
             elif "namespaces" in roles:
-                key = act.event.key
-                self._note(("namespaces", (key.namespace or key.name,)), act)
+                self._learn_namespace(act)
             elif "eviction" in roles or "rule-status" in roles:
                 self._learn_eviction(act)
         self._note_freed()
@@ -160,6 +161,9 @@ class RecordedPace:
         due = self.next_act(queue, key, now)
         if due is not None:
             return due
+        if queue == namespaces.CONTENT and self._has_act((namespaces.END, (key[0],)), now):
+            # There the contents were gone by then: who wrote that they are was past this.
+            return now
         return self._unseen_due(
             place,
             now,
@@ -289,6 +293,10 @@ class RecordedPace:
             course.number += 1
         return course.tries[course.number].first if course.number < len(course.tries) else None
 
+    def _has_act(self, place: _Key, now: Instant) -> bool:
+        """Whether the recording has an act for a key that is still to come."""
+        return any(instant > now for instant in self._acts.get(place, ())[-1:])
+
     def _unseen_due(self, place: _Key, now: Instant, late: int) -> Instant:
         due = self._unseen.setdefault(place, Instant(now + late))
         if due <= now:
@@ -299,6 +307,15 @@ class RecordedPace:
         self._acts[place].append(act.known)
         self._asked[place, act.known] = act.asked
         self._answered[place, act.known] = act.answered
+
+    def _learn_namespace(self, act: Act) -> None:
+        """One look at a namespace deletes kind after kind, and tells of it at the end."""
+        key = act.event.key
+        self._note((namespaces.NAME, (key.namespace or key.name,)), act)
+        if key.namespace:
+            self._note((namespaces.CONTENT, (key.namespace, key.group, key.resource)), act)
+        else:
+            self._note((namespaces.END, (key.name,)), act)
 
     def _learn_claims(self, act: Act) -> None:
         """Pod sync makes claims, writes their names and reserves; claim sync does the rest."""
@@ -430,62 +447,6 @@ class RecordedPace:
 def _version(text: str) -> int:
     """A resource version as a number; 0 when there is none to compare."""
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def known_instants(events: Sequence[Event], begin: Instant | None = None) -> list[Instant]:
-    """When each event, in the order of the log, could be seen by others; always rising.
-
-    An answer is given after the write, so what comes later in the log and was answered earlier
-    shows that this write had happened by then. What a source without times has in one second is
-    spread over it, in its order. All come after `begin`, where a replay starts: with what happened
-    at the very instant still to come, one after the other.
-    """
-    instants: list[Instant] = []
-    bound: Instant | None = None
-    spread = _spread(events)
-    for number, event in zip(range(len(events) - 1, -1, -1), reversed(events), strict=True):
-        origin = event.stamp.origin
-        answered = spread.get(number, event.stamp.time)
-        if origin is not None and origin.answered and event.is_about_object:
-            answered = Instant(min(origin.answered, answered))
-        bound = answered if bound is None else Instant(min(bound - 1, answered))
-        instants.append(bound)
-    instants.reverse()
-    if begin is not None:
-        for number, instant in enumerate(instants):
-            if instant > begin:
-                break
-            begin = instants[number] = Instant(begin + 1)
-    return instants
-
-
-def _spread(events: Sequence[Event]) -> dict[int, Instant]:
-    """Instants for events whose source has only seconds, by their number.
-
-    Example: three events that all tell 7 s, and the next one 7.6 s, get 7, 7.2 and 7.4 s.
-    """
-    spread: dict[int, Instant] = {}
-    start = 0
-    while start < len(events):
-        begin = events[start].stamp.time
-        end = start + 1
-        while end < len(events) and events[end].stamp.time == begin:
-            end += 1
-        until = (begin // SECOND + 1) * SECOND
-        if end < len(events):
-            until = min(until, events[end].stamp.time)
-        for number in range(start, end):
-            if is_derived(events[number]):
-                step = (until - begin) * (number - start) // (end - start)
-                spread[number] = Instant(begin + step)
-        start = end
-    return spread
-
-
-def is_derived(event: Event) -> bool:
-    """Whether the source has no time of an event: at best what its object tells of itself."""
-    origin = event.stamp.origin
-    return origin is not None and origin.time_quality in ("derived", "none")
 
 
 def _refusal(pod: JsonView) -> str | None:

@@ -8,10 +8,10 @@ from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Au
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating
-from app.analysis.replay.overuse import OveruseAudit
 from app.analysis.replay.pace import Act, RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.overuse import OveruseAudit
 from app.analysis.replay.writers import Writer, Writers, short_name
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews

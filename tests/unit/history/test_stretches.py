@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.domain.log.records import Op
-from tests.unit.history.worlds import CLAIMS, PODS, audit, audit_records, tree
+from app.domain.log.records import Loss, Op
+from tests.unit.history.worlds import CLAIMS, NAMESPACES, PODS, audit, audit_records, tree
 
 
 def made(second, **metadata):
@@ -100,3 +100,44 @@ def test_objects_from_before_the_log_are_no_sign_of_a_missing_stretch(tmp_path):
 def test_gap_stands_where_the_stretch_is(tmp_path):
     assert stretches(tmp_path, UPON_UNSEEN, FIRST_SEEN) == ["c1"]
     assert stretches(tmp_path, UPON_UNSEEN, POD_FIRST_SEEN) == ["c1"]
+
+
+def namespace(name, rv):
+    return tree(NAMESPACES, name, rv=rv, metadata=made(1))
+
+
+def test_log_that_has_not_all_namespaces_made_in_it_began_late(tmp_path):
+    other = audit("create", namespace("other", 9), type_=NAMESPACES, second=1)
+    records = audit_records(tmp_path, other, *BEGUN)
+    assert {(each.op, each.name, each.losses) for each in records[:2]} == {
+        (Op.BASELINE, "default", (Loss.NO_UID, Loss.SYNTHETIC_CREATE)),
+        (Op.GAP, "", (Loss.NO_BASELINE,)),
+    }
+
+
+@pytest.mark.parametrize("names", [(), ("default",), ("default", "other")])
+def test_log_without_namespaces_or_with_all_does_not_tell_when_it_began(names, tmp_path):
+    begun = [
+        audit("create", namespace(name, number + 3), type_=NAMESPACES, second=1, auditID=name)
+        for number, name in enumerate(names)
+    ]
+    assert not [each for each in audit_records(tmp_path, *begun, *BEGUN) if each.losses]
+
+
+def test_deletion_that_only_a_later_state_shows_is_a_gap_of_the_object(tmp_path):
+    records = audit_records(tmp_path, *BEGUN, ENDING_UNSEEN)
+    assert [(each.op, each.name) for each in records[-2:]] == [(Op.GAP, "p1"), (Op.MODIFIED, "p1")]
+
+
+def test_what_is_left_in_a_namespace_that_goes_has_ended_unseen(tmp_path):
+    made_in = audit("create", namespace("default", 9), type_=NAMESPACES, second=1)
+    gone = namespace("default", 50)
+    deletion = audit("delete", gone, type_=NAMESPACES, name="default", second=20)
+    told = [(each.op, each.name) for each in audit_records(tmp_path, made_in, *BEGUN, deletion)]
+    ends = [(op, name) for name in ("c1", "p1") for op in (Op.GAP, Op.DELETED)]
+    assert told[-5:] == [*ends, (Op.DELETED, "default")]
+    removed = audit("delete", claim("c1", 48), name="c1", second=19)
+    told = [
+        (each.op, each.name) for each in audit_records(tmp_path, made_in, *BEGUN, removed, deletion)
+    ]
+    assert (Op.GAP, "c1") not in told

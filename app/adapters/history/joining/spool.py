@@ -140,7 +140,8 @@ class Spool:
 
     def put(self, record: Record) -> None:
         """Store what was concluded from other records: it is none that was read."""
-        self.database.execute(_INSERT, self._columns(record, None))
+        body = None if record.object is None else self._encode_body(record.object, record)
+        self.database.execute(_INSERT, self._columns(record, body))
 
     def _columns(self, record: Record, body: bytes | None) -> tuple[object, ...]:
         epoch, version, sub, source, position = record.order_key

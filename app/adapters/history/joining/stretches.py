@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from app.adapters.history import times
 from app.adapters.history.joining.spool import Spool
 from app.adapters.history.reading import Notes
@@ -37,6 +39,7 @@ _JUDGED = (f"{api_groups.RESOURCE}\0", "\0pods\0", "\0nodes\0")
 
 _VERSIONED = f"{api_groups.RESOURCE}\0"
 _PODS = "\0pods\0"
+_NAMESPACES = "\0namespaces\0"
 
 
 class _Missing(NamedTuple):
@@ -54,6 +57,7 @@ class _Epoch:
 
     versions: list[str] = field(default_factory=list)
     answered: list[tuple[int, str]] = field(default_factory=list)
+    namespaces: set[str] = field(default_factory=set)
     begun: int | None = None
 
     def version_by(self, time: int) -> str:
@@ -73,6 +77,7 @@ class _Epoch:
 def note(spool: Spool, notes: Notes) -> None:
     """Put a gap of all kinds where a stretch of the log is missing."""
     epochs = _epochs(spool)
+    _note_beginning(spool, epochs, notes)
     missing: dict[int, list[_Missing]] = {}
     for epoch, one in _changed_upon_unseen(spool, epochs):
         missing.setdefault(epoch, []).append(one)
@@ -83,26 +88,76 @@ def note(spool: Spool, notes: Notes) -> None:
     for epoch, one in _done_to_pods_unseen(spool):
         if epoch in missing:
             missing[epoch].append(one)
-    for epoch, found in missing.items():
-        for stretch in _stretches(found):
+    for epoch, writes in missing.items():
+        for stretch in _stretches(writes):
             _put(spool, epoch, epochs[epoch], stretch, notes)
 
 
 def _epochs(spool: Spool) -> dict[int, _Epoch]:
     epochs: dict[int, _Epoch] = {}
     rows = spool.database.execute(
-        "SELECT epoch, own, asked, time FROM record WHERE own <> '' AND actor AND exact "
+        "SELECT epoch, own, key, asked, time FROM record WHERE own <> '' AND actor AND exact "
         "AND time IS NOT NULL AND op IN ('ADDED', 'MODIFIED', 'DELETED') ORDER BY epoch, own"
     )
-    for number, own, asked, time in rows:
+    for number, own, key, received, time in rows:
         epoch = epochs.setdefault(number, _Epoch())
+        epoch.namespaces.add(key.split("\0")[2])
         epoch.versions.append(own)
         epoch.answered.append((time, own))
-        came = time if asked is None else asked
+        came = time if received is None else received
         epoch.begun = came if epoch.begun is None else min(epoch.begun, came)
     for epoch in epochs.values():
         epoch.settle()
     return epochs
+
+
+def _note_beginning(spool: Spool, epochs: dict[int, _Epoch], notes: Notes) -> None:
+    """Where a log has namespaces made, but not all that something is written in, it began late."""
+    rows = spool.database.execute(
+        "SELECT key, op FROM record WHERE key >= ? AND key < ?", _range(_NAMESPACES)
+    ).fetchall()
+    if not epochs or not any(op == "ADDED" for _, op in rows):
+        return
+    first = min(epochs)
+    known = {key.split("\0")[3] for key, _ in rows} | {""}
+    unknown = sorted(epochs[first].namespaces - known)
+    if not unknown:
+        return
+    message = (
+        f"the log began late: something is written in namespace {unknown[0]}, which nobody made "
+        "in it, so any object may have been there before"
+    )
+    notes.add(message)
+    witness = spool.row(_first_row(spool)).record
+    beginning = Record(
+        source=witness.source,
+        position=witness.position,
+        op=Op.GAP,
+        object_quality=Quality.IDENTITY,
+        order_key=(first, "", 1, *witness.order_key[3:]),
+        losses=(Loss.NO_BASELINE,),
+        message=message,
+    )
+    spool.put(beginning)
+    for name in unknown:
+        tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        namespace = msgspec.structs.replace(
+            beginning,
+            op=Op.BASELINE,
+            version="v1",
+            resource="namespaces",
+            kind="Namespace",
+            name=name,
+            object={**tree, "status": {"phase": "Active"}},
+            losses=(Loss.NO_UID, Loss.SYNTHETIC_CREATE),
+            message="",
+        )
+        spool.put(namespace)
+
+
+def _first_row(spool: Spool) -> int:
+    (row,) = spool.database.execute("SELECT min(row) FROM record").fetchone()
+    return int(row)
 
 
 def _changed_upon_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int, _Missing]]:
@@ -204,7 +259,7 @@ def _put(spool: Spool, number: int, epoch: _Epoch, stretch: list[_Missing], note
     """
     after = max(one.after for one in stretch)
     before = min(one.before for one in stretch)
-    told = spool.row(min(stretch).row).record
+    witness = spool.row(min(stretch).row).record
     keys = {one.key for one in stretch}
     message = (
         f"a stretch of the log is missing: later lines tell of writes of {len(keys)} objects "
@@ -214,12 +269,12 @@ def _put(spool: Spool, number: int, epoch: _Epoch, stretch: list[_Missing], note
     last = epoch.versions[bisect_left(epoch.versions, before) - 1]
     for version in dict.fromkeys((after, last)):
         record = Record(
-            source=told.source,
-            position=told.position,
+            source=witness.source,
+            position=witness.position,
             op=Op.GAP,
             object_quality=Quality.IDENTITY,
             time_quality=TimeQuality.NONE,
-            order_key=(number, version, 1, *told.order_key[3:]),
+            order_key=(number, version, 1, *witness.order_key[3:]),
             losses=(Loss.GAP,),
             message=message,
         )

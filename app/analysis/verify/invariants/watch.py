@@ -31,9 +31,10 @@ from app.analysis.verify.invariants.violations import (
     Violation,
     ViolationKind,
 )
-from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
+from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.raw_parts import RawClaim, RawPod
+from app.domain.log.records import Loss
 from app.domain.values.timestamps import Instant
 
 INCOMPLETE = (
@@ -42,6 +43,8 @@ INCOMPLETE = (
 )
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
+ORDERED = "bound-pod-has-claims"
+"""The rule that an order of two writes breaks of which one has no version: a binding."""
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
@@ -68,7 +71,10 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A violation that has not ended; `is_known` once `news` has named it."""
+    """A violation that has not ended; `is_known` once `news` has named it.
+
+    `by` is the event that brought it about, where times contradict the order of changes.
+    """
 
     kind: ViolationKind
     objects: set[ObjectKey]
@@ -76,6 +82,7 @@ class _Open:
     begin: Moment
     is_doubted: bool
     causes: frozenset[Cause]
+    by: Event | None = None
     is_known: bool = False
 
 
@@ -94,6 +101,8 @@ class InvariantWatch:
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._is_listing = False
+        self._has_clocks = doubts.TIMES not in self._cluster.lacking
+        self._event: Event | None = None
 
     def note(self, event: Event) -> None:
         """Take the next event in, and judge what it touched."""
@@ -121,6 +130,7 @@ class InvariantWatch:
                 cluster.unseen.note_whole(event)
             if cluster.dirty:
                 self._at = event.revision, event.stamp.time
+                self._event = None if self._has_clocks else event
                 self._judge(is_listed=False)
         if page.events:
             self._time = page.events[-1].stamp.time
@@ -260,9 +270,13 @@ class InvariantWatch:
                 begin=self._now(),
                 is_doubted=self._cluster.is_doubted(finding),
                 causes=causes,
+                by=self._event,
             )
         for place, each in still.items():
             if now.get(place) is not each:
+                each.is_doubted |= place[0] == ORDERED and _may_have_come_later(
+                    each.by, self._event
+                )
                 violation = self._violation(place, each, self._now())
                 if violation is not None:
                     self._ended.append(violation)
@@ -308,6 +322,19 @@ class InvariantWatch:
             end=end,
             doubt=doubt,
         )
+
+
+def _may_have_come_later(one: Event | None, other: Event | None) -> bool:
+    """Whether a write was placed before another by its time alone, and their clocks differ.
+
+    Of two writes of one user the clock is the same, right or corrected, unless only one was
+    corrected.
+    """
+    if one is None or other is None or "no_rv" not in losses_of(one):
+        return False
+    corrected = [Loss.TIMES_CONTRADICT in losses_of(each) for each in (one, other)]
+    is_one_clock = one.stamp.actor.user == other.stamp.actor.user and len(set(corrected)) == 1
+    return any(corrected) and not is_one_clock
 
 
 def _blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:

@@ -29,6 +29,12 @@ GRACE = 5 * SECOND
 DELETED_MAX = 200
 """How many objects one step deletes."""
 
+CONTENT = f"{NAME}/content"
+"""The queue under which a pace has deletions, by namespace, group and resource."""
+
+END = f"{NAME}/end"
+"""The queue under which a pace has what is written to the namespace itself."""
+
 _ORDER = (
     api_resources.PODS,
     api_resources.EVENTS,
@@ -41,6 +47,8 @@ _ORDER = (
     api_resources.REPLICA_SETS,
 )
 
+_NOTHING: JsonObject = {}
+
 _Conditions = tuple[tuple[str, str, str, str], ...]
 
 
@@ -52,6 +60,7 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
 
     def __init__(self, pace: Pace | None = None) -> None:
         super().__init__(pace=pace)
+        self._pace = pace
         self._ending: set[str] = set()
         self._started: set[str] = set()
 
@@ -78,7 +87,30 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
             # It is gone, and one of the same name may have come: that one is not ours.
             return None
         self._started.add(name)
-        return Work(tuple(_commands(views.objects, namespace, name, now)))
+        remaining = [key for key in contents(views.objects, name) if views.objects.get(key)]
+        if doomed := _doomed(views.objects, remaining):
+            ready, due = self._ready(name, doomed, now)
+            return Work(tuple(_deletions(views.objects, ready)), due=due)
+        due = self._not_before(END, (name,), now)
+        if due is not None:
+            return Work(due=due)
+        return Work(tuple(_end(views.objects, namespace, name, remaining, now)))
+
+    def _ready(
+        self, name: str, doomed: list[ObjectKey], now: Instant
+    ) -> tuple[list[ObjectKey], Instant | None]:
+        """What is deleted now, and when the rest may be: one kind goes after the other."""
+        dues = {
+            place: self._not_before(CONTENT, (name, *place), now)
+            for place in dict.fromkeys(key[:2] for key in doomed)
+        }
+        ready = [key for key in doomed if dues[key[:2]] is None]
+        return ready, min((due for due in dues.values() if due is not None), default=None)
+
+    def _not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant | None:
+        """When a pace lets something be done that it does not let be done now."""
+        due = now if self._pace is None else self._pace.not_before(queue, key, now)
+        return due if due > now else None
 
     def has_more(self, plan: Plan) -> bool:
         """More of its objects may remain."""
@@ -95,18 +127,18 @@ def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
         yield from objects.keys(group, resource, namespace)
 
 
-def _commands(
-    objects: ObjectsReader, namespace: JsonObject, name: str, now: Instant
-) -> Iterator[Command]:
-    remaining = [key for key in contents(objects, name) if objects.get(key) is not None]
-    doomed: list[ObjectKey] = []
-    for key in remaining:
-        tree = objects.get(key)
-        if tree is not None and "deletionTimestamp" not in tree["metadata"]:
-            doomed.append(key)
-    # Parity: controllers.md 5.5; pods go first, everything else once none is left.
+def _doomed(objects: ObjectsReader, remaining: list[ObjectKey]) -> list[ObjectKey]:
+    """What is to be deleted next of what remains in a namespace.
+
+    Parity: controllers.md 5.5; pods go first, everything else once none is left.
+    """
+    doomed = [key for key in remaining if not meta.deletion_timestamp(objects.get(key) or _NOTHING)]
     if any(is_of(key, api_resources.PODS) for key in remaining):
-        doomed = [key for key in doomed if is_of(key, api_resources.PODS)]
+        return [key for key in doomed if is_of(key, api_resources.PODS)]
+    return doomed
+
+
+def _deletions(objects: ObjectsReader, doomed: list[ObjectKey]) -> Iterator[Command]:
     for key in doomed[:DELETED_MAX]:
         kind = history_kinds.find(objects, key.group, key.resource)
         yield DeleteObject(
@@ -115,8 +147,16 @@ def _commands(
             propagation=Propagation.BACKGROUND,
             options=MANAGER,
         )
-    if doomed:
-        return
+
+
+def _end(
+    objects: ObjectsReader,
+    namespace: JsonObject,
+    name: str,
+    remaining: list[ObjectKey],
+    now: Instant,
+) -> Iterator[Command]:
+    """Tell what remains, or end the namespace."""
     if update := _status_update(objects, namespace, name, remaining, now):
         yield update
         return

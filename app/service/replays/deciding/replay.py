@@ -21,7 +21,8 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.evidence import Evidence, Switched
-from app.analysis.replay.pace import RecordedPace, known_instants
+from app.analysis.replay.instants import known_instants
+from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving import Prover
 from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording

@@ -9,8 +9,8 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import condition_changes, is_failed_attempt
-from app.analysis.replay.inputs import Input, as_served, command_of
-from app.analysis.replay.pace import is_derived
+from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of
+from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording, note_reached
 from app.analysis.replay.report import REFUSED_PLAN
@@ -311,6 +311,10 @@ class Run:
             if self._alteration is not None:
                 command = self._alteration.admit(found, command, self.timeline.views.objects)
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
+            if isinstance(command, DeleteObject):
+                beside = beside_deletion(found, self.timeline.views.objects.get(event.key))
+                if beside is not None:
+                    self.timeline.submit(beside, actor=actor, verb=event.stamp.verb)
         except Rejected as refusal:
             self._leave_out(found, f"a write from outside that is refused here: {refusal}")
         finally:

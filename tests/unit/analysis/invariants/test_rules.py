@@ -938,6 +938,38 @@ def test_pod_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):
     assert watched(story.events, lacking) == {("reservation-names-pod", kind)}
 
 
+GUESSED, CORRECTED = ("no_rv",), ("times_contradict",)
+
+
+@pytest.mark.parametrize(
+    ("binding", "allocation", "kind"),
+    [
+        (GUESSED, CORRECTED, "unsure"),
+        (GUESSED + CORRECTED, (), "unsure"),
+        (GUESSED + CORRECTED, CORRECTED, "broken"),
+        (GUESSED, (), "broken"),
+        ((), CORRECTED, "broken"),
+        (CORRECTED, (), "broken"),
+    ],
+)
+def test_binding_that_a_corrected_clock_placed_accuses_nobody(binding, allocation, kind):
+    """The clock of one user is one, unless the times of one request alone were corrected."""
+    story = Story()
+    story.pod("q", "x")
+    story.publish("p", device("a"))
+    story.claim("x")
+    tree, write = story.change(key_of("pods", "q"), losses=binding)
+    tree["spec"]["nodeName"] = "n"
+    write()
+    tree, write = story.change(key_of("resourceclaims", "x"), losses=allocation)
+    tree["status"] = {
+        "allocation": {"devices": {"results": [result("p", "a")]}},
+        "reservedFor": [user("q", story.uid("q"))],
+    }
+    write()
+    assert watched(story.events, {doubts.TIMES}) == {("bound-pod-has-claims", kind)}
+
+
 def found_when_the_recording_began(story):
     """What is listed was there at once: the order of a list breaks nothing."""
     story.put(key_of("pods", "q"), pod("x", node="n", phase="Running"), verb="baseline")

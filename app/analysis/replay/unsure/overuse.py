@@ -43,12 +43,12 @@ class OveruseAudit:
 
         A write that nobody recorded may show in a later one only, so ask at the end.
         """
-        found: dict[str, str] = {}
+        problems: dict[str, str] = {}
         for each in self._seen:
             if not any(self._lacks.was_unseen(key, each.at) for key in each.holders):
                 for uid in each.accused:
-                    found.setdefault(uid, each.problem)
-        return found
+                    problems.setdefault(uid, each.problem)
+        return problems
 
     def after(self, event: Event, before: JsonView | None, known: Instant) -> None:
         """Check an event that the views show by now; `before` is the object before it.
