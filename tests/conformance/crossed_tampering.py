@@ -1,0 +1,262 @@
+"""Recordings altered by machine, a fourth time: what crosses two objects, two times or two places.
+
+Each alteration is a function of the lines, which it changes in place, and of a seed, written from
+the format of the lines alone; it returns what it is about and what it did in words. One that finds
+nothing to alter in a recording raises `NothingToAlter`.
+"""
+
+import json
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from tests.conformance.further_tampering import SCHEDULER, bound, name_of, one_of
+from tests.conformance.subtle_tampering import NothingToAlter
+from tests.conformance.tampering import Lines, allocations, bodies, ends, of, results_of
+
+HOURS = timedelta(hours=5, minutes=30)
+
+
+class Told(NamedTuple):
+    """The names of objects of which at least one must be named, and what was done to them."""
+
+    about: tuple[str, ...]
+    text: str
+
+
+Alter = Callable[[Lines, random.Random], Told]
+
+
+# What no control plane does.
+
+
+def swap_the_devices_of_two_claims(lines: Lines, draw: random.Random) -> Told:
+    """Two claims of different nodes have each other's devices, in all that is said of them."""
+    chosen = [each for each in allocations(lines) if len(each.results) == 1]
+    pairs = [
+        (one, other)
+        for one in chosen
+        for other in chosen
+        if one.results[0]["pool"] < other.results[0]["pool"]
+        if "shareID" not in one.results[0] and "shareID" not in other.results[0]
+    ]
+    one, other = one_of(pairs, draw)
+    for claim, devices in ((one, other.results[0]), (other, one.results[0])):
+        for tree in claim.trees:
+            for field in ("driver", "pool", "device"):
+                results_of(tree)[0][field] = devices[field]
+    names = (one.claim[1], other.claim[1])
+    return Told(names, f"{names[0]} and {names[1]} have changed devices")
+
+
+def write_an_allocation_again_with_other_devices(lines: Lines, draw: random.Random) -> Told:
+    """Right after its allocation a claim is given a device that is not published."""
+    taken = {_version(line) for line in lines}
+    options = [each for each in allocations(lines) if _version(each.lines[0]) + 1 not in taken]
+    picked = one_of(options, draw)
+    line = picked.lines[0]
+    again = json.loads(json.dumps(line))
+    again["auditID"] = "00000000-0000-0000-0000-000000000011"
+    for tree in bodies(again):
+        results_of(tree)[0]["device"] = "no-such-device"
+    again["responseObject"]["metadata"]["resourceVersion"] = str(_version(line) + 1)
+    again["requestObject"]["metadata"]["resourceVersion"] = str(_version(line))
+    lines.insert(lines.index(line) + 1, again)
+    return Told((picked.claim[1],), f"{picked.claim} is allocated once more")
+
+
+def restore_an_allocation_that_was_taken_away(lines: Lines, draw: random.Random) -> Told:
+    """The write that takes an allocation away answers with it, as of the version before."""
+    options = [
+        (each, line)
+        for each in allocations(lines)
+        for line in list(ends(lines, each))[:1]
+        if line["objectRef"].get("subresource") == "status"
+    ]
+    picked, line = one_of(options, draw)
+    status = json.loads(json.dumps(picked.trees[0]["status"]))
+    for each in of(lines, "resourceclaims"):
+        for tree in bodies(each):
+            if name_of(each) == picked.claim and each["stageTimestamp"] >= line["stageTimestamp"]:
+                tree["status"] = status
+    return Told((picked.claim[1],), f"{picked.claim} keeps its devices after its pod")
+
+
+def allocate_to_another_namespace(lines: Lines, draw: random.Random) -> Told:
+    """One allocation is reserved for a pod of the same name, whose uid is that of another one."""
+    users = [
+        (each, user)
+        for each in allocations(lines)
+        for user in each.trees[0]["status"].get("reservedFor") or ()
+    ]
+    pairs = [
+        (one, theirs)
+        for one, mine in users
+        for other, theirs in users
+        if mine["uid"] != theirs["uid"]
+        and other.claim[0] != one.claim[0]
+        and other.lines[0]["stageTimestamp"] < one.lines[0]["stageTimestamp"]
+    ]
+    picked, stranger = one_of(pairs, draw)
+    for tree in picked.trees:
+        if tree["status"].get("reservedFor"):
+            tree["status"]["reservedFor"] = [stranger]
+    return Told((picked.claim[1],), f"{picked.claim} is reserved for a pod of another namespace")
+
+
+def evict_before_the_taint(lines: Lines, draw: random.Random) -> Told:
+    """Nothing taints the devices until a pod with them has been evicted: the taints come after."""
+    evictions = [line for line in of(lines, "pods") if "taint-eviction" in _user(line)]
+    if not evictions:
+        raise NothingToAlter
+    last = max(line["stageTimestamp"] for line in evictions)
+    for resource in ("resourceslices", "devicetaintrules"):
+        for line in of(lines, resource):
+            if line["stageTimestamp"] <= last:
+                for tree in bodies(line):
+                    _untaint(tree)
+    names = tuple(sorted({name_of(line)[1] for line in evictions}))
+    return Told(names, "no device has a taint before the last eviction")
+
+
+def draw_more_from_a_counter(lines: Lines, draw: random.Random) -> Told:
+    """Each device of one slice draws a thousand times as much as its counters have."""
+    slices = [
+        line
+        for line in of(lines, "resourceslices")
+        if any(_draws(device) for tree in bodies(line) for device in _devices(tree))
+    ]
+    pools = {result["pool"] for each in allocations(lines) for result in each.results} & {
+        _pool(tree) for line in slices for tree in bodies(line)
+    }
+    pool = one_of(sorted(pools), draw)
+    for line in slices:
+        for tree in bodies(line):
+            for device in _devices(tree) if _pool(tree) == pool else ():
+                for draws_ in _draws(device):
+                    for counter in draws_["counters"].values():
+                        counter["value"] = "1000000000Ti"
+    return Told((pool,), f"devices of {pool} draw more than there is")
+
+
+def bind_to_a_node_that_was_not_there(lines: Lines, draw: random.Random) -> Told:
+    """A binding without a claim's node: its line names one that nobody made."""
+    line = one_of(list(bound(lines)), draw)
+    line["requestObject"]["target"]["name"] = "no-such-node"
+    return Told((name_of(line)[1],), f"the binding of {name_of(line)[1]} names no-such-node")
+
+
+# What is missing, late, or dated otherwise: nobody is accused.
+
+
+def date_a_user_in_another_time_zone(lines: Lines, draw: random.Random) -> Told:
+    """All requests of the scheduler are dated five and a half hours ahead."""
+    for line in lines:
+        if _user(line) == SCHEDULER:
+            for field in ("requestReceivedTimestamp", "stageTimestamp"):
+                line[field] = _text(datetime.fromisoformat(line[field]) + HOURS)
+    return Told((), "the scheduler's clock is in another time zone")
+
+
+def drop_every_second_line_of_claims(lines: Lines, draw: random.Random) -> Told:
+    """Every second write to a claim is lost."""
+    claims = list(of(lines, "resourceclaims"))
+    lost = {id(line) for line in claims[1::2]}
+    lines[:] = [line for line in lines if id(line) not in lost]
+    return Told((), f"{len(lost)} writes to claims are lost")
+
+
+def lose_what_one_server_kept(lines: Lines, draw: random.Random) -> Told:
+    """Of two servers' logs one is lost in the second half: every third line is missing there."""
+    half = len(lines) // 2
+    lines[:] = [line for n, line in enumerate(lines) if n < half or n % 3]
+    return Told((), "every third line of the second half is lost")
+
+
+def let_an_old_status_arrive_late(lines: Lines, draw: random.Random) -> Told:
+    """The answer of an allocation comes with the version before it, as a server answers that wrote
+    nothing: the allocation shows in the next write alone."""
+    options = [
+        each
+        for each in allocations(lines)
+        if any(line is not each.lines[0] and "update" in line["verb"] for line in each.lines)
+    ]
+    picked = one_of(options, draw)
+    line = picked.lines[0]
+    before = line["requestObject"]["metadata"]["resourceVersion"]
+    known = [each for each in of(lines, "resourceclaims") if _version(each) == int(before)]
+    if not known:
+        raise NothingToAlter
+    line["responseObject"] = json.loads(json.dumps(known[0]["responseObject"]))
+    return Told((), f"the allocation of {picked.claim} is answered with the version before it")
+
+
+# What changes nothing.
+
+
+def drop_every_second_heartbeat(lines: Lines, draw: random.Random) -> Told:
+    """Every second look that changes nothing is missing: reads, watches and refused requests."""
+    idle = [line for line in lines if line["verb"] in ("get", "list", "watch")]
+    lost = {id(line) for line in idle[::2]}
+    lines[:] = [line for line in lines if id(line) not in lost]
+    return Told((), f"{len(lost)} reads are missing")
+
+
+def repeat_a_binding_that_is_refused(lines: Lines, draw: random.Random) -> Told:
+    """A pod is asked to be bound to another node after it was bound, and that is refused."""
+    first = one_of(list(bound(lines)), draw)
+    again = json.loads(json.dumps(first))
+    again["auditID"] = "00000000-0000-0000-0000-000000000012"
+    again["requestObject"]["target"]["name"] = "another-node"
+    status = {"metadata": {}, "status": "Failure", "reason": "Conflict", "code": 409}
+    again["responseStatus"] = status
+    again["responseObject"] = {"kind": "Status", "apiVersion": "v1", **status}
+    lines.insert(lines.index(first) + 1, again)
+    return Told((), f"a second binding of {name_of(first)[1]} is refused")
+
+
+def write_stamps_with_an_offset(lines: Lines, draw: random.Random) -> Told:
+    """All stamps are written as those of another time zone: the same instants."""
+    zone = timedelta(hours=9)
+    for line in lines:
+        for field in ("requestReceivedTimestamp", "stageTimestamp"):
+            moved = datetime.fromisoformat(line[field]) + zone
+            line[field] = f"{moved:%Y-%m-%dT%H:%M:%S.%f}+09:00"
+    return Told((), "all stamps are of +09:00")
+
+
+# What the lines say.
+
+
+def _user(line: dict[str, Any]) -> str:
+    return str(line["user"].get("username", ""))
+
+
+def _text(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _version(line: dict[str, Any]) -> int:
+    answer = line.get("responseObject") or {}
+    return int((answer.get("metadata") or {}).get("resourceVersion") or 0)
+
+
+def _devices(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    return [device.get("basic", device) for device in tree.get("spec", {}).get("devices") or ()]
+
+
+def _pool(tree: dict[str, Any]) -> str:
+    return str(tree.get("spec", {}).get("pool", {}).get("name", ""))
+
+
+def _draws(device: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(device.get("consumesCounters") or ())
+
+
+def _untaint(tree: dict[str, Any]) -> None:
+    for device in _devices(tree):
+        device.pop("taints", None)
+    taint = tree.get("spec", {}).get("taint", {})
+    if taint.get("effect") == "NoExecute":
+        taint["effect"] = "None"

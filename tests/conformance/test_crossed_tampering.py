@@ -1,0 +1,140 @@
+"""Recordings altered a fourth time, and the verdicts of verify and decide, fixed before any run.
+
+`WRONG`: no control plane does it, so verification fails, decide is unexplained, and one of the
+objects is named. `LACKING`: something is missing or dated wrongly, which is said, and accuses
+nobody. `UNFIT`: lines contradict each other. `HARMLESS`: nothing is different. An alteration of
+which a recording holds nothing stands in `ABSENT`; where the verdict does not hold, `OPEN` says so.
+"""
+
+import json
+import random
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.bootstrap import process_settings, replays, stores
+from app.service.replays.verifying import VerifyOutcome
+from tests.conformance import crossed_tampering as crossed
+from tests.conformance import subtle_tampering as subtle
+from tests.conformance import tampering
+from tests.conformance import test_subtle_tampering as subtly
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+NAMES = ("a-quickstart", "j-api-versions")
+
+WRONG = (
+    crossed.swap_the_devices_of_two_claims,
+    crossed.write_an_allocation_again_with_other_devices,
+    crossed.restore_an_allocation_that_was_taken_away,
+    crossed.allocate_to_another_namespace,
+    crossed.evict_before_the_taint,
+    crossed.draw_more_from_a_counter,
+)
+LACKING = (
+    crossed.date_a_user_in_another_time_zone,
+    crossed.drop_every_second_line_of_claims,
+    crossed.lose_what_one_server_kept,
+    crossed.let_an_old_status_arrive_late,
+)
+UNFIT = (crossed.bind_to_a_node_that_was_not_there,)
+"""The line of a binding and the states after it contradict each other: which is right is open."""
+
+HARMLESS = (
+    crossed.drop_every_second_heartbeat,
+    crossed.repeat_a_binding_that_is_refused,
+    crossed.write_stamps_with_an_offset,
+)
+ELSEWHERE = {
+    crossed.evict_before_the_taint: ("e-taints",),
+    crossed.draw_more_from_a_counter: ("c-multihost-tpu",),
+    crossed.write_an_allocation_again_with_other_devices: ("c-multihost-tpu",),
+    crossed.let_an_old_status_arrive_late: ("c-multihost-tpu",),
+    crossed.date_a_user_in_another_time_zone: ("c-multihost-tpu",),
+}
+"""Longer recordings on which an alteration is tried, too."""
+
+ABSENT = {
+    crossed.swap_the_devices_of_two_claims: ("j-api-versions",),
+    crossed.allocate_to_another_namespace: ("j-api-versions", "c-multihost-tpu"),
+    crossed.let_an_old_status_arrive_late: ("j-api-versions",),
+    crossed.evict_before_the_taint: ("a-quickstart", "j-api-versions", "c-multihost-tpu"),
+    crossed.draw_more_from_a_counter: ("a-quickstart", "j-api-versions"),
+}
+OPEN = {
+    crossed.restore_an_allocation_that_was_taken_away: "verify lets an allocated claim be deleted",
+    crossed.evict_before_the_taint: "verify is unsure of evictions for which no taint was there",
+    crossed.lose_what_one_server_kept: "the end of a pod is one lost line",
+}
+"""Verdicts that are wrong."""
+
+
+def rows(alterations):
+    return [
+        pytest.param(name, alter, marks=marks(alter))
+        for alter in alterations
+        for name in (*NAMES, *ELSEWHERE.get(alter, ()))
+        if name not in ABSENT.get(alter, ())
+    ]
+
+
+def marks(alter):
+    why = OPEN.get(alter, "")
+    return [pytest.mark.xfail(strict=True, reason=f"open: {why}")] if why else []
+
+
+async def judged(name, alter, folder):
+    lines = subtly.read(name)
+    told = alter(lines, random.Random(f"{name} 0"))
+    path = tampering.write(lines, folder / "audit.jsonl")
+    settings = process_settings.settings(profile=subtly.PROFILES[name], verify_processes=1)
+    reports = []
+    for judge in (replays.verify, replays.decide):
+        store = stores.memory_store()
+        history = await replays.load_files(store, settings, (path,))
+        reports.append(await judge(store, settings, history, "", subtly.silent))
+    return *reports, told
+
+
+def names_one(report, told):
+    text = json.dumps(report.to_json())
+    return any(name in text for name in told.about)
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(WRONG))
+async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert decided.agreement is Agreement.UNEXPLAINED, told
+    assert names_one(verified, told)
+    assert names_one(decided, told)
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(LACKING))
+async def test_what_is_missing_or_dated_wrongly_accuses_nobody(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.PARTLY, told
+    assert decided.agreement is Agreement.PARTLY, told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(UNFIT))
+async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is not VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
+
+
+@pytest.mark.parametrize(("name", "alter"), rows(HARMLESS))
+async def test_what_changes_nothing_is_verified_and_agrees(name, alter, tmp_path):
+    verified, decided, told = await judged(name, alter, tmp_path)
+    assert verified.outcome is VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told
+
+
+@pytest.mark.parametrize(
+    ("name", "alter"), [(name, alter) for alter, names in ABSENT.items() for name in names]
+)
+def test_what_is_left_out_has_nothing_to_alter(name, alter):
+    with pytest.raises(subtle.NothingToAlter):
+        alter(subtly.read(name), random.Random(f"{name} 0"))
