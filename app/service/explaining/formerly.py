@@ -25,6 +25,9 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 from app.service.explaining.evidence import Evidence
 
+NODES_MAX = 20
+"""Nodes whose names are looked for in those of slices that are gone."""
+
 BEFORE_MAX = 100
 """Events before the deletion of a slice in which pods of its node are looked for."""
 
@@ -110,7 +113,7 @@ async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Re
     trees = [objects.get(ObjectKey(*api_resources.NODES, "", name)) for name in names]
     empty_nodes = [node_of(tree) for tree in trees if tree is not None]
     reasons: list[Reason] = []
-    for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names):
+    for key in await _gone(evidence, api_resources.RESOURCE_SLICES, names[:NODES_MAX]):
         events = await evidence.changes(key)
         if not events or events[0].type is not EventType.OBJECT_DELETED:
             continue
