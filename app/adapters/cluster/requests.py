@@ -5,6 +5,7 @@ an answer from coming raises ClusterUnreachable. Refused credentials are read ag
 they count as refused.
 """
 
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -176,11 +177,23 @@ class _translated:  # noqa: N801 - a context manager, called like a function
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
                 text = f"{self._place}: the connection is not trusted: {problem}"
                 raise ClusterUnreachable(text, is_refused=True) from problem
+            case aiohttp.ClientConnectorError():
+                server, reason = f"{problem.host}:{problem.port}", _reason(problem.os_error)
+                raise ClusterUnreachable(f"no connection to {server}: {reason}") from problem
+            case aiohttp.ClientPayloadError():
+                text = f"{self._place}: the connection ended in the middle of an answer"
+                raise ClusterUnreachable(text) from problem
             case aiohttp.ClientError() | OSError():
                 text = str(problem) or type(problem).__name__
                 raise ClusterUnreachable(f"{self._place}: {text}") from problem
             case aiohttp.ServerTimeoutError() | TimeoutError():
                 raise ClusterUnreachable(f"{self._place}: no answer in time") from problem
+
+
+def _reason(problem: OSError) -> str:
+    """Why a connection does not come about, in the words of the system."""
+    number = problem.errno
+    return os.strerror(number) if number is not None and number > 0 else str(problem)
 
 
 class _Status(msgspec.Struct):

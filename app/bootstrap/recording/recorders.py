@@ -165,6 +165,8 @@ async def _tell_problems(following: Recorder, name: str, note: Callable[[str], N
         problems = set(following.problems())
         for problem in sorted(problems - before):
             note(f"{name}: {problem}")
+        if before and not problems:
+            note(f"{name}: all kinds are recorded again")
         before = problems
 
 

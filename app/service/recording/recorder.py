@@ -9,7 +9,7 @@ lease on its history, so there is one at a time, and a second takes over when th
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -144,6 +144,25 @@ async def begin(
     return info
 
 
+def together(problems: Mapping[str, str]) -> list[str]:
+    """The problems of kinds as sentences: one for a cause of several, such as a lost server.
+
+    A problem that names no path is one of the whole cluster. How many kinds a cause keeps is not
+    said: they meet it one after the other.
+    """
+    by_cause: dict[str, list[str]] = {}
+    for kind, problem in problems.items():
+        path, _, cause = problem.partition(": ")
+        by_cause.setdefault(cause if path.startswith("/") else problem, []).append(kind)
+    return [_together(cause, kinds, problems[kinds[0]]) for cause, kinds in by_cause.items()]
+
+
+def _together(cause: str, kinds: list[str], problem: str) -> str:
+    if cause == problem:
+        return cause
+    return f"several kinds: {cause}" if len(kinds) > 1 else f"{kinds[0]}: {problem}"
+
+
 class Recorder:
     """Follows a cluster into a history that `begin` made, or that an earlier recorder left."""
 
@@ -173,9 +192,11 @@ class Recorder:
 
     def problems(self) -> list[str]:
         """Why something is not recorded right now, sorted."""
-        problems = {f"{each.kind.name}: {each.problem}" for each in self._followers if each.problem}
+        problems = together(
+            {each.kind.name: each.problem for each in self._followers if each.problem}
+        )
         if self._journal is not None and self._journal.problem:
-            problems.add(self._journal.problem)
+            problems.append(self._journal.problem)
         return sorted(problems)
 
     def head(self) -> Head:
