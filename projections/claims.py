@@ -282,19 +282,19 @@ def _asked_in(spec: bytes) -> tuple[_Asked, ...]:
     """Each request of a spec with what it asks for; many claims have the spec of one template."""
     if not spec:
         return ()
-    asked: list[_Asked] = []
+    requests: list[_Asked] = []
     for request in dra.requests({"spec": _decoder.decode(spec)}):
         named_asks = [(ask.name, ask) for ask in request.first_available] or [
             ("", request.exactly or dra.Ask())
         ]
-        asked.append((request.name, [_ask(sub, ask) for sub, ask in named_asks]))
-    return tuple(asked)
+        requests.append((request.name, [_ask(sub, ask) for sub, ask in named_asks]))
+    return tuple(requests)
 
 
-def _requests(asked: Sequence[_Asked], results: Sequence[dra.DeviceResult]) -> list[JsonObject]:
+def _requests(requests: Sequence[_Asked], results: Sequence[dra.DeviceResult]) -> list[JsonObject]:
     """Each request with the devices it got; `chosen` is the alternative that was taken."""
     rows: list[JsonObject] = []
-    for name, asks in asked:
+    for name, asks in requests:
         given = [result for result in results if result.request.split("/")[0] == name]
         chosen = {result.request.partition("/")[2] for result in given}
         rows.append(
