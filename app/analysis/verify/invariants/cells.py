@@ -152,6 +152,26 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
         yield ("reserved-pod-names-claim", key, name, uid), _sure(objects, message)
 
 
+def is_settled(pod: KnownPod) -> bool:
+    """Whether a bound pod surely has what it needs: claims reserved for it that take its node."""
+    if pod.fits is not None:
+        return False
+    node, uid = pod.node, pod.uid
+    for claim in pod.claims:
+        allocation = claim.allocation
+        if allocation is None:
+            return False
+        for consumer in claim.reserved:
+            if consumer.uid == uid:
+                break
+        else:
+            return False
+        chosen = allocation.node_selector
+        if chosen and nodes.selector(chosen).takes != node:
+            return False
+    return True
+
+
 def _pod(cluster: Cluster, pod: KnownPod, *, is_listed: bool) -> Mapping[Place, Finding]:
     before, pod.fits = pod.fits, None
     broken: dict[Place, Finding] = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import placements, reading
+from app.analysis.verify.invariants import ordinary, placements, reading
 from app.analysis.verify.invariants.asking import asked_in
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
@@ -37,8 +37,13 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         if known is not None and known.is_there:
             _take_end(cluster, known)
         return
+    metadata, status = claim.metadata, claim.status
+    is_protected = metadata.finalizers == _PROTECTED or _has_finalizer(metadata.finalizers)
     if known is None:
         known = cluster.claims[key] = KnownClaim(key)
+        if not (status.allocation or status.reserved_for):
+            ordinary.take_first(known, event, claim, is_protected=is_protected)
+            return
     known.written = event.revision
     if (
         not known.is_there
@@ -47,11 +52,16 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     ):
         _take_found(cluster, event, known, claim)
         return
-    metadata, status = claim.metadata, claim.status
-    is_protected = _has_finalizer(metadata.finalizers)
-    if (
-        status.allocation == known.raw_allocation
-        and status.reserved_for == known.raw_reserved
+    if status.allocation != known.raw_allocation:
+        if not known.raw_allocation:
+            if ordinary.take_given(cluster, event, known, claim, is_protected=is_protected):
+                return
+        elif not (status.allocation or status.reserved_for) and ordinary.take_back(
+            cluster, event, known, claim, is_protected=is_protected
+        ):
+            return
+    elif (
+        status.reserved_for == known.raw_reserved
         and is_protected is known.is_protected
         and (metadata.deletion_timestamp != "") is known.is_terminating
         and claim.spec == known.asked.raw
@@ -183,9 +193,7 @@ def _read(known: KnownClaim, claim: RawClaim, *, is_new: bool) -> None:
 
 
 def _has_finalizer(finalizers: Raw) -> bool:
-    """Whether the finalizer is there that protects an allocated claim; most have no other."""
-    if finalizers == _PROTECTED:
-        return True
+    """Whether the finalizer is there that protects an allocated claim."""
     return bool(finalizers) and CLAIM_FINALIZER in reading.texts(reading.value(finalizers))
 
 
@@ -229,7 +237,7 @@ def _placed(
     cluster: Cluster, event: Event, known: KnownClaim, results: Sequence[Result]
 ) -> Mapping[Place, Finding]:
     """What is wrong with the allocation that the event wrote."""
-    if placements.is_plain(cluster.stock, cluster.switches, known.asked, results):
+    if placements.plain_pool(cluster.stock, cluster.switches, known.asked, results) is not None:
         return SOUND
     written = Written(
         claim=event.key,

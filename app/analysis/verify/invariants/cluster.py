@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 from msgspec import Raw
 
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod
@@ -30,8 +30,7 @@ Cell = KnownClaim | KnownPod | Pool | tuple[Pool | str, Any]
 the writes of an object (`OBJECT` and its key)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True, gc=False):
     """A pod that went: when, with which claims, and whether that `is_placed` by its version."""
 
     time: Instant
@@ -206,7 +205,7 @@ class Cluster:
         place = pod.key, pod.uid
         order.append((now, place))
         claims = tuple([claim.key for claim in pod.claims])
-        gone[place] = Gone(now, claims, is_placed="no_rv" not in losses_of(event))
+        gone[place] = Gone(now, claims, "no_rv" not in losses_of(event))
 
     def claims_of_gone(
         self, key: ObjectKey, uid: str, now: Instant

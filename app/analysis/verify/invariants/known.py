@@ -26,6 +26,9 @@ SOUND: Mapping[Place, Finding] = {}
 
 NO_STRANGERS: Mapping[Entry, bool] = {}
 
+NEVER = Instant(0)
+"""When a claim was allocated that is not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -83,16 +86,22 @@ class KnownClaim:
         self.key = key
         self.users: Collection[KnownPod] = ()
         self.cause: Cause | None = None
-        self.forget()
+        self.is_there = self.was_protected = False
+        self.raw_allocation = self.raw_reserved = NOTHING
+        self.allocation: Allocation | None = None
+        self.held_since = NEVER
+        self.reserved: tuple[Consumer, ...] = ()
+        self.placed: Mapping[Place, Finding] = SOUND
+        self.strangers = NO_STRANGERS
 
     def forget(self) -> None:
         """The claim is not there."""
         self.is_there = self.was_protected = False
         self.raw_allocation = self.raw_reserved = NOTHING
-        self.allocation: Allocation | None = None
-        self.held_since = Instant(0)
-        self.reserved: tuple[Consumer, ...] = ()
-        self.placed: Mapping[Place, Finding] = SOUND
+        self.allocation = None
+        self.held_since = NEVER
+        self.reserved = ()
+        self.placed = SOUND
         self.strangers = NO_STRANGERS
 
 
@@ -100,9 +109,9 @@ class KnownPod:
     """A pod that may name claims; `came_bound` when it had its node from the first write on.
 
     `node` is the node that needs its claims: none for a pod that is finished. What is named `raw`
-    are the bytes of the statuses of its entries, of that of its extended resources, and of its
-    conditions. `reservers` are the claims that are reserved for a pod of that name. What is not set
-    at first is read with the pod.
+    are the bytes of the statuses of its entries, and of that of its extended resources. `reservers`
+    are the claims that are reserved for a pod of that name. What is not set at first is read with
+    the pod.
     """
 
     __slots__ = (
@@ -116,7 +125,6 @@ class KnownPod:
         "key",
         "node",
         "node_name",
-        "raw_conditions",
         "raw_extended",
         "raw_statuses",
         "reservers",
@@ -126,7 +134,6 @@ class KnownPod:
     node_name: str
     raw_statuses: Raw
     raw_extended: Raw
-    raw_conditions: Raw
     came_bound: bool
     is_terminating: bool
     is_marked: bool
@@ -136,13 +143,15 @@ class KnownPod:
         self.entries = NO_ENTRIES
         self.reservers: Collection[KnownClaim] = ()
         self.fits: dict[ObjectKey, Fit] | None = None
-        self.forget()
+        self.is_there = False
+        self.uid = self.node = ""
+        self.claims: tuple[KnownClaim, ...] = ()
 
     def forget(self) -> None:
         """The pod is not there."""
         self.is_there = False
         self.uid = self.node = ""
-        self.claims: tuple[KnownClaim, ...] = ()
+        self.claims = ()
 
 
 def joined(some: Collection[_T], one: _T) -> Collection[_T]:

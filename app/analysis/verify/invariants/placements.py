@@ -12,7 +12,7 @@ from typing import Any
 
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.asking import Asked, Wanted, tolerations_in
-from app.analysis.verify.invariants.pools import DeviceId
+from app.analysis.verify.invariants.pools import DeviceId, Pool
 from app.analysis.verify.invariants.reading import Result, Taint
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place, ViolationKind
@@ -87,18 +87,22 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
             yield ("tolerations-copied", index), _finding(written, ViolationKind.BROKEN, message)
 
 
-def is_plain(stock: Stock, switches: Switches, asked: Asked, results: Sequence[Result]) -> bool:
-    """Whether an allocation is surely right: most are one untainted device for one request."""
+def plain_pool(
+    stock: Stock, switches: Switches, asked: Asked, results: Sequence[Result]
+) -> Pool | None:
+    """The pool of an allocation that is surely right, as that of one untainted device is."""
     if len(results) != 1 or (switches.rules and stock.rules):
-        return False
+        return None
     result = results[0]
     if asked.single != result.request or result.admin_access or result.tolerations:
-        return False
+        return None
     pool = stock.pools.get((result.driver, result.pool))
-    device = None if pool is None else pool.devices.get(result.device)
+    if pool is None:
+        return None
+    device = pool.devices.get(result.device)
     if device is None or device.taints:
-        return False
-    return not result.share_id or device.allow_multiple_allocations
+        return None
+    return pool if not result.share_id or device.allow_multiple_allocations else None
 
 
 def _finding(

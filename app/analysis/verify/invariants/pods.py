@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from app.analysis.verify.invariants import evictions, reading
+from app.analysis.verify.invariants import cells, evictions, reading
 from app.analysis.verify.invariants.asking import entries_in
 from app.analysis.verify.invariants.claims import note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
@@ -69,8 +69,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
     known.node = "" if status.phase in FINISHED else spec.node_name
     known.came_bound = spec.node_name != "" and event.stamp.verb != LISTED
     known.is_terminating = pod.metadata.deletion_timestamp != ""
-    known.raw_conditions = status.conditions.copy()
-    known.is_marked = evictions.is_marked(status.conditions)
+    known.is_marked = bool(status.conditions) and evictions.is_marked(status.conditions)
     _read_names(known, pod)
     known.claims = _claims(cluster, known)
     if known.claims != before:
@@ -89,10 +88,7 @@ def _take_change(
     node_name = spec.node_name
     node = "" if status.phase in FINISHED else node_name
     is_terminating = pod.metadata.deletion_timestamp != ""
-    is_marked = known.is_marked
-    if status.conditions != known.raw_conditions:
-        known.raw_conditions = status.conditions.copy()
-        is_marked = evictions.is_marked(status.conditions)
+    is_marked = bool(status.conditions) and evictions.is_marked(status.conditions)
     is_named = (
         status.resource_claim_statuses == known.raw_statuses
         and spec.resource_claims == known.entries.raw
@@ -101,11 +97,16 @@ def _take_change(
     is_other = node != known.node or uid != known.uid
     if (
         is_named
-        and not is_other
-        and node_name == known.node_name
         and is_terminating is known.is_terminating
         and is_marked is known.is_marked
+        and uid == known.uid
+        and (node_name == known.node_name or not known.node_name)
     ):
+        known.node_name = node_name
+        if is_other:
+            known.node = node
+            if known.claims or known.fits or cluster.open:
+                _follow(cluster, known, is_other=True)
         return
     before, is_evicted = known.claims, False
     if is_whole and uid and uid == known.uid:
@@ -157,7 +158,7 @@ def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -
 def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
     """Judge a pod that was written, if it has other claims, another node or another uid."""
     if known.node:
-        if is_other and known.claims:
+        if is_other and known.claims and not cells.is_settled(known):
             cluster.dirty.add(known)
     elif known.fits:
         cluster.dirty.add(known)
@@ -191,8 +192,14 @@ def _claims(cluster: Cluster, known: KnownPod) -> tuple[KnownClaim, ...]:
     entries = known.entries
     names: Collection[str] = entries.named
     if entries.unnamed and known.raw_statuses:
-        # Of several statuses for one entry the last counts.
         statuses = reading.pod_claims(known.raw_statuses)
+        if len(statuses) == 1 and not names and not known.raw_extended:
+            status = statuses[0]
+            name = status.resource_claim_name
+            if not name or status.name not in entries.unnamed:
+                return ()
+            return (cluster.claim(known.key.namespace, name),)
+        # Of several statuses for one entry the last counts.
         made = {each.name: each.resource_claim_name for each in statuses}
         names = [name for entry, name in made.items() if name and entry in entries.unnamed]
         if entries.named:

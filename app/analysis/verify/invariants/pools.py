@@ -22,7 +22,10 @@ Held = tuple[KnownClaim, Result]
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """A slice: its devices by name, and its body for those who want their attributes."""
+    """A slice: its devices by name, and its body for those who want their attributes.
+
+    `text` is all that is read of it at once: 1 and true are equal values, and not equal texts.
+    """
 
     name: str
     uid: str
@@ -30,6 +33,7 @@ class Published:
     node_name: str
     generation: int
     slice: Slice
+    text: bytes
     devices: Mapping[str, Device]
     body: bytes
     is_tainted: bool
@@ -191,6 +195,13 @@ class Pool:
             for name in self.holders:
                 _add(self._drawn, self.devices.get(name), 1)
         return self._drawn
+
+    def may_draw(self, device: str) -> bool:
+        """Whether the device may draw from a counter."""
+        if not self.limits:
+            return False
+        published = self.devices.get(device)
+        return published is not None and bool(published.consumes_counters)
 
     def is_overdrawn(self, device: str) -> bool:
         """Whether more is drawn than there is of a counter from which the device draws."""

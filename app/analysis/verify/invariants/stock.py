@@ -9,7 +9,7 @@ import msgspec
 
 from app.analysis.verify.invariants import amounts, reading
 from app.analysis.verify.invariants.pools import DeviceId, Pool, PoolId, Published
-from app.analysis.verify.invariants.reading import Device, Slice, Taint
+from app.analysis.verify.invariants.reading import Device, Taint
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import Instant
@@ -117,8 +117,9 @@ class Stock:
         """A slice was written; what is new in it is there `since` an instant."""
         self.has_seen_slices = True
         read = reading.slice_(body)
+        text = _encode(read)
         old = self.slices.get(key)
-        if old is not None and _is_same(old.slice, read):
+        if old is not None and text == old.text:
             # Nothing but attributes, which are read when somebody asks.
             old.uid, old.body, old.trees = uid, body, None
             return ()
@@ -134,6 +135,7 @@ class Stock:
             node_name=spec.node_name,
             generation=spec.pool.generation,
             slice=read,
+            text=text,
             devices=devices,
             body=body,
             is_tainted=any(device.taints for device in spec.devices),
@@ -278,11 +280,6 @@ class Stock:
             change = best.changes[field_name][qualified]
             value = None if "null" in change else change
         return value, is_certain
-
-
-def _is_same(one: Slice, other: Slice) -> bool:
-    """Whether all that is read of two slices is the same: 1 and true are equal, and are not."""
-    return one == other and _encode(one) == _encode(other)
 
 
 _NOTHING = Pool(("", ""))

@@ -34,10 +34,14 @@ NODES = 3
 
 
 class SoundWorld(World):
-    """Pods come, get a claim with a device each, run, and go, on nodes that report now and then."""
+    """Pods come, get a claim with a device each, run, and go, on nodes that report now and then.
+
+    Nodes have partitions that draw counters if the seed is even.
+    """
 
     def __init__(self, seed: int, pods: int) -> None:
         super().__init__(seed)
+        self._has_counters = seed % 2 == 0
         for node in range(NODES):
             labels = {"metadata": {"labels": {"zone": "ab"[node % 2]}}}
             self.put(key_of("nodes", f"n{node}"), labels, verb="baseline")
@@ -59,10 +63,11 @@ class SoundWorld(World):
             device("whole", attributes=attributes),
             device("twin", attributes=attributes),
             device("shares", shared=True, capacity={"memory": "10Gi"}),
-            device("left", consumes={"units": "2"}),
-            device("right", consumes={"units": "2"}),
         ]
-        tree = slice_(f"n{node}", *devices, counters={"units": "3"})
+        if self._has_counters:
+            devices += [device(name, consumes={"units": "2"}) for name in ("left", "right")]
+        counters = {"units": "3"} if self._has_counters else None
+        tree = slice_(f"n{node}", *devices, counters=counters)
         tree["spec"]["nodeName"] = f"n{node}"
         self.put(key_of("resourceslices", f"n{node}"), tree, **options)
 
@@ -83,7 +88,8 @@ class SoundWorld(World):
         tree["status"]["resourceClaimStatuses"] = [made]
         write()
         tree, write = self.change(claim_key, after=1)
-        place = ("whole", "shares", "left")[number % 4 % 3]
+        third = "left" if self._has_counters else "twin"
+        place = ("whole", "shares", third)[number % 4 % 3]
         more = {}
         if place == "shares":
             more = {"shareID": f"s{number}", "consumedCapacity": {"memory": "4Gi"}}

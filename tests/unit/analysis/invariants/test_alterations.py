@@ -1,10 +1,11 @@
 """The watch finds in altered histories what brute force finds, at the same revisions."""
 
 import random
+from collections import Counter
 
 import pytest
 
-from app.analysis.verify.invariants import RULES, InvariantWatch, Switches
+from app.analysis.verify.invariants import RULES, InvariantWatch, Switches, cells, ordinary
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.alterations import ALTERATIONS, SoundWorld, numbered
 from tests.unit.analysis.invariants.test_against_model import told, watched
@@ -66,6 +67,51 @@ def test_events_followed_one_by_one_or_by_the_page(name):
         for begin in range(0, len(events), size):
             watch.follow(events[begin : begin + size])
         assert told(watch) == watched(events)
+
+
+SHORT = ((ordinary, "take_given"), (ordinary, "take_back"), (cells, "is_settled"))
+"""Steps that take most writes in without judging, and say whether they did."""
+
+
+def at_every_revision(events):
+    """What is broken after each event of a history."""
+    watch = InvariantWatch()
+    found = []
+    for event in events:
+        watch.note(event)
+        if event.stamp.verb != "baseline":
+            found.append(sorted(map(str, watch.broken())))
+    return found
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_short_steps_find_what_all_steps_find(name, monkeypatch):
+    for seed in range(4):
+        events = altered(name, seed)
+        with monkeypatch.context() as patch:
+            for module, step in SHORT:
+                patch.setattr(module, step, lambda *_, **__: False)
+            expected = at_every_revision(events)
+        assert at_every_revision(events) == expected
+
+
+def test_short_steps_take_most_writes_of_a_sound_history_in(monkeypatch):
+    """Else the test above would compare nothing."""
+    answers = Counter()
+
+    def counted(step, take):
+        def taken(*given, **options):
+            answer = take(*given, **options)
+            answers[step, answer] += 1
+            return answer
+
+        return taken
+
+    for module, step in SHORT:
+        monkeypatch.setattr(module, step, counted(step, getattr(module, step)))
+    watched(SoundWorld(1, 20).events)
+    for _, step in SHORT:
+        assert answers[step, True] > answers[step, False]
 
 
 def test_alterations_break_every_rule():

@@ -1,0 +1,120 @@
+"""What most claims do, in few steps: one device for one pod, given and given back.
+
+Each function here takes a write in as `claims` would, and leaves out what could find nothing. It
+looks for all that a rule may object to before it changes anything, and says False where there is
+any, or where it does not know: then `claims` takes the write in. So a rule may be forgotten here
+only if it holds of every write that passes, and `tests/unit/analysis/invariants` holds both ways
+against the model.
+"""
+
+from app.analysis.verify.invariants import placements, reading
+from app.analysis.verify.invariants.asking import asked_in
+from app.analysis.verify.invariants.cluster import LISTED, Cluster
+from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, joined, parted
+from app.analysis.verify.invariants.reading import NOTHING, Consumer
+from app.domain.log import Event
+from app.domain.log.raw_parts import RawClaim
+
+
+def take_first(known: KnownClaim, event: Event, claim: RawClaim, *, is_protected: bool) -> None:
+    """A claim that nothing has named, and that neither holds nor is reserved, is there."""
+    known.is_there = True
+    known.uid, known.made, known.written = event.uid, event.stamp.time, event.revision
+    known.is_protected = is_protected
+    known.is_terminating = claim.metadata.deletion_timestamp != ""
+    known.asked = asked_in(claim.spec)
+    known.raw_owners = claim.metadata.owner_references.copy()
+
+
+def take_given(
+    cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_protected: bool
+) -> bool:
+    """A claim got a device that nobody held, for a pod that names it and is not bound yet."""
+    metadata, status, spec = claim.metadata, claim.status, known.asked
+    if (
+        spec.single is None
+        or not is_protected
+        or known.is_terminating
+        or metadata.deletion_timestamp
+        or known.reserved
+        or claim.spec != spec.raw
+        or event.stamp.verb == LISTED
+    ):
+        return False
+    reserved = reading.consumers(status.reserved_for)
+    pod = _waiting(known, reserved)
+    if pod is None:
+        return False
+    given = reading.allocation(status.allocation)
+    if given is None:
+        return False
+    results = given.devices.results
+    pool = placements.plain_pool(cluster.stock, cluster.switches, spec, results)
+    if pool is None:
+        return False
+    result = results[0]
+    name = result.device
+    if result.consumed_capacity or name in pool.holders or pool.may_draw(name):
+        return False
+    if cluster.open and not cluster.open.keys().isdisjoint((known, pool, (pool, name))):
+        return False
+    known.uid, known.held_since = event.uid, event.stamp.time
+    known.is_protected = known.was_protected = True
+    if metadata.owner_references != known.raw_owners:
+        known.raw_owners = metadata.owner_references.copy()
+    known.raw_allocation, known.allocation = status.allocation.copy(), given
+    known.raw_reserved, known.reserved = status.reserved_for.copy(), reserved
+    pool.hold(known, result)
+    pod.reservers = joined(pod.reservers, known)
+    return True
+
+
+def take_back(
+    cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_protected: bool
+) -> bool:
+    """A claim gave its only device back, and the pod that used it, if any, needs it no more."""
+    metadata, held = claim.metadata, known.allocation
+    if held is None or known.strangers or claim.spec != known.asked.raw:
+        return False
+    if known.is_terminating and not metadata.deletion_timestamp:
+        return False
+    results = held.devices.results
+    pod = _waiting(known, known.reserved)
+    if pod is None or len(results) != 1 or results[0].admin_access:
+        return False
+    result = results[0]
+    name = result.device
+    pool = cluster.stock.pool_of(result.driver, result.pool)
+    if len(pool.holders[name]) > 1 or pool.may_draw(name):
+        return False
+    if cluster.open and not cluster.open.keys().isdisjoint((known, pool, (pool, name))):
+        return False
+    known.uid = event.uid
+    known.is_protected, known.was_protected = is_protected, False
+    known.is_terminating = metadata.deletion_timestamp != ""
+    if metadata.owner_references != known.raw_owners:
+        known.raw_owners = metadata.owner_references.copy()
+    known.raw_allocation = known.raw_reserved = NOTHING
+    known.allocation, known.reserved, known.placed = None, (), SOUND
+    pool.release(known, result)
+    pod.reservers = parted(pod.reservers, known)
+    return True
+
+
+def _waiting(known: KnownClaim, reserved: tuple[Consumer, ...]) -> KnownPod | None:
+    """The one pod that names a claim, if the claim is reserved for it alone and it is not bound.
+
+    A pod that names a claim is there.
+    """
+    if len(reserved) != 1 or len(known.users) != 1:
+        return None
+    (pod,), consumer = known.users, reserved[0]
+    if (
+        pod.node
+        or consumer.uid != pod.uid
+        or consumer.name != pod.key.name
+        or consumer.resource != "pods"
+        or consumer.api_group
+    ):
+        return None
+    return pod
