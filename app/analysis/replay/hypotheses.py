@@ -171,6 +171,13 @@ class Proposals:
                 field="reported+repeated",
                 target=uid,
             )
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="the scheduler's Events were written when they were recorded, and what it "
+                "said again meanwhile was added to them",
+                field="reported+repeated+joined",
+                target=uid,
+            )
         if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
             yield Hypothesis(
                 reason=Reason.RACE,

@@ -59,6 +59,8 @@ class Variant:
       with the attempt or the binding.
     - `repeated`: pods about which repeated reports of the scheduler are written when they were
       recorded: its client sends one again that was too early.
+    - `joined`: pods of which a report adds to one that still waits to be written, when both
+      attempts saw the same version of the pod.
     - `returned`: claims whose reservation the scheduler takes back when it was recorded.
     - `unanswered`: pods whose nomination arrives when they are gone.
     - `unreported`: pods for which the condition of their last attempts arrives when they are gone:
@@ -84,6 +86,7 @@ class Variant:
     held: frozenset[tuple[PodUid, Instant]] = frozenset()
     reported: frozenset[PodUid] = frozenset()
     repeated: frozenset[PodUid] = frozenset()
+    joined: frozenset[PodUid] = frozenset()
     returned: frozenset[ObjectKey] = frozenset()
     unanswered: frozenset[PodUid] = frozenset()
     unreported: frozenset[PodUid] = frozenset()

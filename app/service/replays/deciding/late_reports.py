@@ -59,8 +59,9 @@ class LateReports:
         return instants.popleft() if instants else None
 
     def waiting(self, tree: JsonView) -> tuple[ObjectKey, Instant] | None:
-        """The report that still waits and that this one repeats, and until when it waits."""
-        return self._waiting.get(_attempt_of(tree)) if _is_failure(tree) else None
+        """The report that still waits and that this one adds to, and until when it waits."""
+        is_joined = _is_failure(tree) and subject_of(tree) in self._variant.joined
+        return self._waiting.get(_attempt_of(tree)) if is_joined else None
 
     def is_first_repetition(self, tree: JsonView) -> bool:
         """Whether what waits was not repeated before: what is said a third time is only counted."""
