@@ -374,9 +374,7 @@ class Settings:
     )
     lane_marks_max: int = setting(60, ge=1, description="Marks of one lane, the newest ones")
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
-    scan_events_max: int = setting(
-        200_000, ge=1, description="Events of a history that a server looks at for known defects"
-    )
+    scan_events_max: int = setting(200_000, ge=1, description="Events that a server scans at most")
     scan_attempts_max: int = setting(2_000, ge=0, description="Attempts that a scan makes again")
     attempts_max: int = setting(
         100, ge=1, description="Attempts for one pod that an answer tells of, the last ones"

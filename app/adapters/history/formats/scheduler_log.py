@@ -190,11 +190,11 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
         if whole is not None:
             yield whole, _stamped(stamp) or _of_seconds(value.get("ts"))
             return
-        told = set[_Told]()
+        known = set[_Told]()
         for part in value.values():
-            found = [each for each in _in_tree(part, stamp, year, depth + 1) if each not in told]
-            told.update(found)
-            yield from found
+            new = [each for each in _in_tree(part, stamp, year, depth + 1) if each not in known]
+            known.update(new)
+            yield from new
 
 
 def _of_fields(tree: dict[str, Any]) -> _Attempt | None:

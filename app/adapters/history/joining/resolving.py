@@ -389,10 +389,10 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
     it was answered before its object was created, or made it and was asked for afterwards. Clocks
     may differ a little.
     """
-    asked, answered = record.asked_at, record.observed_at
+    requested, answered = record.asked_at, record.observed_at
     is_guess = Loss.NO_RV in record.losses
-    if not is_guess and asked is not None and settled is not None:
-        earliest = asked - times.CLOCK_SKEW
+    if not is_guess and requested is not None and settled is not None:
+        earliest = requested - times.CLOCK_SKEW
         if settled < earliest:
             return True
     created = times.creation(record.object or {})
@@ -402,7 +402,7 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
         return True
     # The object tells the second in which it was made.
     latest = created + timestamps.SECOND + times.CLOCK_SKEW
-    return record.op is Op.ADDED and asked is not None and asked > latest
+    return record.op is Op.ADDED and requested is not None and requested > latest
 
 
 def _together(row: Row) -> object:

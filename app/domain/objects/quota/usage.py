@@ -206,8 +206,7 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
         for ask in alternatives or ([exactly] if isinstance(exactly, dict) else []):
             name = json_tree.text(ask, "deviceClassName")
             worst[name] = max(
-                worst.get(name, 0),
-                devices_of(json_tree.text(ask, "allocationMode"), json_tree.integer(ask, "count")),
+                worst.get(name, 0), devices_of(ask.get("allocationMode"), ask.get("count"))
             )
         for name, amount in worst.items():
             total[name] = total.get(name, 0) + amount
@@ -221,13 +220,13 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
     return amounts
 
 
-def devices_of(mode: str, count: int | None) -> int:
+def devices_of(mode: object, count: object) -> int:
     """How many devices a request, or one of its alternatives, counts for."""
     match mode:
         case "All":
             return ALL_DEVICES
         case "ExactCount":
-            return count or 0
+            return count if isinstance(count, int) else 0
         case _:
             return 0
 
