@@ -190,11 +190,12 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
         if whole is not None:
             yield whole, _stamped(stamp) or _of_seconds(value.get("ts"))
             return
-        known = set[_Told]()
+        earlier = set[_Told]()
         for part in value.values():
-            new = [each for each in _in_tree(part, stamp, year, depth + 1) if each not in known]
-            known.update(new)
-            yield from new
+            below = _in_tree(part, stamp, year, depth + 1)
+            attempts = [each for each in below if each not in earlier]
+            earlier.update(attempts)
+            yield from attempts
 
 
 def _of_fields(tree: dict[str, Any]) -> _Attempt | None:
