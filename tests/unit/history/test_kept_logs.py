@@ -112,3 +112,19 @@ def test_log_beside_objects_in_one_text(tmp_path):
 def test_words_of_a_failure_outside_of_a_log_are_no_attempt(tmp_path):
     records, _ = read(tmp_path, f"I saw {FAILURE}\n```\n{CLAIM}```\n", at=AT)
     assert [record.kind for record in records] == ["ResourceClaim"]
+
+
+@pytest.mark.parametrize("size", [90, 120, 1000])
+def test_line_that_a_container_runtime_split_is_one_line(tmp_path, size):
+    """The two streams split their lines each for itself."""
+    whole = LINES[1]
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    text = f"{TIMES[0]} stdout P a line of the \n"
+    for number, piece in enumerate(pieces, start=1):
+        tag = "F" if number == len(pieces) else "P"
+        text += f"{TIMES[0]} stderr {tag} {piece}\n"
+    text += f"{TIMES[0]} stdout F other stream\n{TIMES[1]} stderr F {LINES[0]}\n"
+    records, _ = read(tmp_path, text)
+    assert [record.verb for record in records] == ["unschedulable", "attempt"]
+    assert records[0].message.endswith("1 cannot allocate all claims.")
+    assert [record.position for record in records] == ["2", str(len(pieces) + 3)]
