@@ -48,6 +48,7 @@ _CUT = re.compile(r"^[^\w{]*(?:(?:output|rest|file|log) (?:was )?)?truncated\W*$
 _YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
 """Lines of a YAML document: no field of an object begins with a capital, as words of prose do."""
 
+_IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """What ends a YAML document; in what helm prints, titles do."""
 _ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
@@ -145,7 +146,7 @@ def _blocks(
     block: list[str] = []
     first = 1
     fences = wrappings.Fences()
-    is_log = False
+    is_log = is_yaml = False
     for number, line in enumerate(lines, start=1):
         if is_log:
             mixture.log_lines += 1
@@ -163,13 +164,17 @@ def _blocks(
             block, first = [], number + 1
             is_log = bool(_LOGS_BEGIN.match(line))
             continue
-        for piece in fences.cut(line):
+        bare = line.removeprefix(fences.indent or "")
+        # A mark that is set in within YAML is a part of a text in it, such as a README.
+        pieces = [bare] if is_yaml and _IN_A_FIELD.match(bare) else fences.cut(line)
+        for piece in pieces:
             if piece is None:
                 yield first, block
-                block, first = [], number + 1
+                block, first, is_yaml = [], number + 1, False
             else:
                 first = number if not block else first
                 block.append(piece)
+                is_yaml = bool((is_yaml and _YAML_GOES_ON.match(piece)) or _YAML_BEGIN.match(piece))
     yield first, block
 
 

@@ -166,3 +166,17 @@ def test_words_with_a_colon_are_no_fields(tmp_path, words):
     assert keys(records) == [ONE]
     assert not {*records[0].object} - {"apiVersion", "kind", "metadata", "spec"}
     assert lost == []
+
+
+@pytest.mark.parametrize("around", ["see\n{}thanks\n", "- ```yaml\n{}```\n", "```\n{}  ```\nso\n"])
+def test_fences_in_a_text_of_an_object_are_a_part_of_it(tmp_path, around):
+    readme = "# Title\n```sh\nkubectl get pods\n```\n{code}\nend\n"
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: shop\n"
+        f"  annotations:\n    readme: |\n{indented(readme, '      ')}    other: x\n"
+    )
+    if around.startswith("-"):
+        text = indented(text, "  ")
+    records, lost = read(tmp_path, around.format(text))
+    assert records[0].object["metadata"]["annotations"] == {"readme": readme, "other": "x"}
+    assert lost == []
