@@ -197,9 +197,10 @@ async def serve(
             meter=telemetry,
         )
         watch_over(histories, store, settings, watched, meter=telemetry, note=note)
+        # What cannot be begun is refused before a history is made.
+        await companions.begin(histories)
         with suppress(HistoryBroken):
             await default_history(histories, settings)
-        await companions.begin(histories)
         await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
         application = _application(histories, settings, door, telemetry, companions)
         server = _Server(_server_config(application, door, settings))

@@ -107,6 +107,16 @@ def test_history_that_is_not_there_is_unusable_input(data: Path, tmp_path: Path,
 
 
 @pytest.mark.database
+@pytest.mark.parametrize("name", ["serve-replay", "fork", "histories copy", "watch-over"])
+def test_refused_command_leaves_the_histories_as_they_were(
+    data: Path, tmp_path: Path, name: str
+) -> None:
+    _, before, _ = redra("histories", data=data)
+    assert redra(*words(name, "prud", tmp_path / "out"), data=data)[0] == ExitCode.UNUSABLE
+    assert redra("histories", data=data)[1] == before
+
+
+@pytest.mark.database
 @pytest.mark.parametrize("name", ["findings", "diff", "diff with", "log", "timeline", "why"])
 def test_server_and_data_folder_refuse_alike(
     server: ServerProcess, tmp_path: Path, name: str
