@@ -1,16 +1,22 @@
-"""The gate of DeviceTaintRules in a recorded cluster, which no recording names.
+"""The gates of a recorded cluster, which no recording names, as far as its objects show them.
 
 A cluster that held rules, or served them, had their gate on, whatever its release has by default;
 what the settings of the history say of the gate goes before. Every reader of a recording takes
-this from here: imports, recorders, replays, forks and comparisons.
+this from here: imports, recorders, replays, forks and comparisons. So had a cluster the gate of a
+field that it stored (`ShownGates`): with the gate off its API server would have dropped the field.
 """
 
 from collections.abc import Iterable, Mapping
 
-from app.domain.log import Event
+from app.domain.log import Event, EventType, ObjectKey, doubts
+from app.domain.log.records import BASELINE_VERB
+from app.domain.objects import registry
 from app.domain.objects.profile import RULES_GATE
+from app.domain.objects.schema import gates as gated_fields
 from app.domain.values import api_resources, json_tree
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_EVERYTHING = ObjectKey("", "", "", "")
 
 
 def leave_rules_open(settings: Mapping[str, object]) -> bool:
@@ -31,3 +37,47 @@ def served_rules(settings: Mapping[str, object]) -> JsonObject:
     """The settings of a cluster that served rules: the gate is on unless they name it."""
     gates = json_tree.mapping(settings, "gates")
     return {**settings, "gates": {**gates, RULES_GATE: gates.get(RULES_GATE, True)}}
+
+
+class ShownGates:
+    """Follows a recording and learns which gates were on: those of fields that were stored.
+
+    What was there before the recording tells nothing, for a gate may have been switched off since;
+    nor does what came in place of a state that was not recorded whole, for what an object has it
+    keeps. Parity: objects.md 12.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+        self._unsure: set[ObjectKey] = set()
+
+    def note(self, event: Event, before: JsonView | None) -> None:
+        """Take an event in; `before` is the object before it, None when there was none."""
+        key = event.key
+        if event.type is EventType.GAP_OBSERVED:
+            self._unsure.add(key if key.resource else _EVERYTHING)
+            return
+        if not event.is_about_object or event.type is EventType.OBJECT_DELETED:
+            return
+        is_made = event.type is EventType.OBJECT_CREATED
+        is_whole = not doubts.of_event(event)
+        is_known = is_made or (before is not None and not self._is_unsure(key))
+        if is_whole and is_known and event.stamp.verb != BASELINE_VERB:
+            self.found |= self._shown(event, None if is_made else before)
+        if is_whole:
+            self._unsure.discard(key)
+        else:
+            self._unsure.add(key)
+
+    def _is_unsure(self, key: ObjectKey) -> bool:
+        """Whether the object, its kind or everything may have changed unseen."""
+        group, resource, namespace, _ = key
+        kind = (ObjectKey(group, resource, place, "") for place in (namespace, ""))
+        return not self._unsure.isdisjoint((key, *kind, _EVERYTHING))
+
+    def _shown(self, event: Event, before: JsonView | None) -> frozenset[str]:
+        key = event.key
+        if (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES:
+            return frozenset((RULES_GATE,))
+        kind = registry.find(key.group, key.resource)
+        return frozenset() if kind is None else gated_fields.shown_by(kind, event.object, before)

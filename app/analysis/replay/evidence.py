@@ -1,12 +1,13 @@
 """What speaks for and against hypotheses, besides the two traces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches
 from app.domain.log import ObjectKey
+from app.domain.objects.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,26 @@ class Switched:
 
     reason: str
     switches: Switches
+
+
+def possible(others: Iterable[Switched], shown: Set[str]) -> Iterator[Switched]:
+    """The switches that a control plane may have had whose objects show these gates to be on.
+
+    None switches one of them off, and a release in which one is off by default had it switched on.
+    """
+    for each in others:
+        switches = each.switches
+        if any(not switches.gates.get(gate, True) for gate in shown):
+            continue
+        if not switches.profile:
+            yield each
+            continue
+        release = Profile(version=switches.profile)
+        on = Switches(gates={gate: True for gate in sorted(shown) if not release.enabled(gate)})
+        if on.gates:
+            yield Switched(reason=", ".join((each.reason, *on.words())), switches=switches | on)
+        else:
+            yield each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -494,6 +494,6 @@ class Prover:
 def _groups(switched: Sequence[Switched]) -> list[Sequence[Switched]]:
     """Each release by itself, gates together, quirks together."""
     releases = [[each] for each in switched if each.switches.profile]
-    gates = [each for each in switched if each.switches.gates]
+    gates = [each for each in switched if each.switches.gates and not each.switches.profile]
     quirks = [each for each in switched if each.switches.quirks]
     return [group for group in (quirks, gates, *releases) if group]

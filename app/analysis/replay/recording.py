@@ -1,9 +1,10 @@
 """A recording sorted out: what came from outside, what is decided again, and when each was seen."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from app.analysis.recordings.recorded_gates import ShownGates
 from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers, subject_of
@@ -60,6 +61,7 @@ class Recording:
         self._views = views
         self._audit = TaintAudit(views)
         self._overuse = OveruseAudit(views, lacks)
+        self._gates = ShownGates()
         self._objects: dict[ObjectKey, JsonObject] = {}
         self.inputs: list[Input] = []
         self.decided: list[Input] = []
@@ -109,6 +111,7 @@ class Recording:
         """
         if not self.is_over:
             self.lacks.note(event, known)
+            self._gates.note(event, self._objects.get(event.key))
             before = len(self._audit.found)
             self._audit.before(event)
             if len(self._audit.found) > before:
@@ -122,6 +125,11 @@ class Recording:
     def overused(self) -> Mapping[str, str]:
         """Uids of claims whose allocation no order of events allows, and why."""
         return self._overuse.found()
+
+    @property
+    def gates_shown(self) -> Set[str]:
+        """The gates that the recorded cluster had on, by fields that were stored."""
+        return self._gates.found
 
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
         """Uids of the claims that were allocated against a taint, and whether by a rule that had

@@ -108,10 +108,28 @@ def drop_disabled(
     return tuple(warnings)
 
 
+def shown_by(kind: Kind, tree: JsonView, old: JsonView | None) -> frozenset[str]:
+    """The gates that were on where `tree` was stored, on create or in place of `old`.
+
+    It has fields that a server drops while one of their gates is off, and `old` has none of them.
+    """
+    rows = _ROWS.get(kind.kind)
+    if rows is None or kind.custom is not None:
+        return frozenset()
+    places, _ = _PLACES[kind.kind]
+    return frozenset(
+        gate
+        for gates in dict.fromkeys(gates for gates, _, _ in rows)
+        if _is_used(rows, gates, tree, places)
+        and (old is None or not _is_used(rows, gates, old, places))
+        for gate in gates
+    )
+
+
 def _is_used(
     rows: tuple[_Row, ...], gates: tuple[str, ...], old: JsonView, places: _Places
 ) -> bool:
-    """Whether the old object uses the feature, in whatever field."""
+    """Whether an object uses the feature, in whatever field."""
     return any(
         name in holder
         for other, place, names in rows

@@ -20,7 +20,7 @@ from app.analysis.replay import authors, differences, judgements, report, tolera
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
-from app.analysis.replay.evidence import Evidence, Switched
+from app.analysis.replay.evidence import Evidence, Switched, possible
 from app.analysis.replay.instants import known_instants
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving import Prover
@@ -401,7 +401,7 @@ def prover_of(
             overused=recording.overused,
             forbidden=recording.violations(pace),
             chosen=proofs.chosen,
-            others=proofs.others,
+            others=tuple(possible(proofs.others, recording.gates_shown)),
             rules_seen=proofs.rules_seen,
             lacks=recording.lacks,
             impossible=impossible,
