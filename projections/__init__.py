@@ -1,9 +1,9 @@
 """Pure folds over the log, one module per view, each named and versioned.
 
 Belongs here: how an event changes a view, which rows of the view's tables changed, the state hash.
-Does not belong here: queries, I/O, other projections (they do not import each other; what several
-need is in `row_changes` and `tables`, what only one needs beside it). Imported by the service;
-imports only the domain.
+Does not belong here: queries, I/O, other projections. Projections do not import each other; code
+that several need is in `row_changes` and `tables`, code that one needs is beside that projection.
+Imported by the service; imports only the domain.
 """
 
 from typing import TYPE_CHECKING
@@ -24,10 +24,10 @@ def all_projections(
 ) -> "tuple[Projection, ...]":
     """Fresh, empty instances of every view.
 
-    `compiler` reads the CEL of ResourceSlicePatches; `with_rules` and `with_patches` are the gates
-    by which DeviceTaintRules and patches act on devices. `decoded_max` trees are kept decoded.
+    `compiler` reads the CEL of ResourceSlicePatches. `with_rules` and `with_patches` are the gates
+    that let DeviceTaintRules and patches act on devices. `decoded_max` limits the decoded trees.
     """
-    # The folds bring CEL and the inventory with them; `projections.tables` is read without them.
+    # The folds load CEL and the inventory; `projections.tables` is read without them.
     from projections.activity import ActivityProjection
     from projections.claims import ClaimsProjection
     from projections.counters import CountersProjection

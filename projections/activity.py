@@ -1,7 +1,7 @@
-"""How busy the cluster was: events and decisions counted per minute of cluster time.
+"""The activity of the cluster: events and decisions counted per minute of cluster time.
 
-Minutes are counted since 1970, so that gaps in a recorded history stay visible. Rates are these
-counts divided by sixty seconds; SQL and the pages that draw them do that.
+Minutes are counted from 1970, so that gaps in a recorded history stay visible. A rate is a count
+divided by sixty seconds; SQL and the pages that draw the rates do the division.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ class ActivityProjection(PagedView):
     def _add(
         self, minute: int, place: Place, counted: Mapping[tuple[EventType, str, str], list[int]]
     ) -> None:
-        """Add what was counted within a minute."""
+        """Add the counts of one minute."""
         for (kind, verb, user), (count, size) in counted.items():
             key = (minute, _TYPES[kind], *place, verb, user)
             counts = self._events.get(key)
@@ -92,7 +92,7 @@ class ActivityProjection(PagedView):
         return (ACTIVITY, OUTCOMES)
 
     def take_changed(self) -> dict[str, set[RowKey]]:
-        """Keys of the counts that moved since the last call."""
+        """Keys of the counts that changed since the last call."""
         return self._changes.take()
 
     def row(self, table: str, key: RowKey) -> Row | None:
@@ -109,7 +109,7 @@ class ActivityProjection(PagedView):
         return _encoder.encode((self.revision, events, sorted(self._outcomes.items())))
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         self.revision, events, outcomes = _snapshot.decode(state)
         for key, count, size in events:
             self._events[key] = [count, size]

@@ -1,8 +1,8 @@
-"""Claims: what they ask for, what they got, who uses them.
+"""Claims: their requests, the devices they hold, and the pods that use them.
 
-Two tables: one row per claim, one per device share that a claim holds. A claim's row also names the
-pods that use it, so pod events touch the rows of the claims they name, and only when the node, the
-phase or the names changed.
+There are two tables: one row per claim, and one row per device share that a claim holds. The row of
+a claim also lists the pods that use it. A pod event touches the rows of the claims that the pod
+names, and only when the node, the phase or the names changed.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from projections.tables import CLAIM_DEVICES, CLAIMS
 
 
 class _Claim(msgspec.Struct, gc=False, array_like=True):
-    """A claim as stored last, and what its present state does not say."""
+    """The last stored state of a claim, and facts that this state does not contain."""
 
     body: bytes
     created: int
@@ -35,7 +35,7 @@ class _Claim(msgspec.Struct, gc=False, array_like=True):
 
 
 class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What claims show of a pod."""
+    """The fields of a pod that the row of a claim shows."""
 
     uid: str
     node: str
@@ -45,11 +45,11 @@ class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 _Asked = tuple[str, list[JsonObject]]
-"""The name of a request, and each of what it asks for as it is shown."""
+"""The name of a request, and its alternatives as rows show them."""
 
 
 class _ShownMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Of a claim."""
+    """The metadata of a claim."""
 
     uid: str = ""
     deletion_timestamp: str = ""
@@ -57,7 +57,7 @@ class _ShownMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _ShownStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Of a claim."""
+    """The status of a claim."""
 
     allocation: Raw = raw_parts.ABSENT
     reserved_for: Raw = raw_parts.ABSENT
@@ -65,7 +65,7 @@ class _ShownStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _Shown(msgspec.Struct, frozen=True, gc=False):
-    """The parts that rows show of a claim; the rest, such as managed fields, is not decoded."""
+    """The parts of a claim that rows show; other parts, such as managed fields, are not decoded."""
 
     metadata: _ShownMetadata = _ShownMetadata()
     spec: Raw = raw_parts.ABSENT
@@ -86,7 +86,7 @@ class _Allocation(Record, frozen=True):
 
 
 class ClaimsProjection(LateRows, PagedView):
-    """Folds ResourceClaims, and Pods as far as they name claims.
+    """Folds ResourceClaims, and the Pods that name claims.
 
     Example: claim `a` allocated at 5 and reserved for pod `p`, bound to `n1` at 6: its row says
     reserved, allocated_revision 5, pods `[{"name": "p", "node": "n1", …}]`.
@@ -106,7 +106,7 @@ class ClaimsProjection(LateRows, PagedView):
         self._touched_devices = self._changes.touched(CLAIM_DEVICES.name)
 
     def _take(self, page: Page) -> None:
-        """Take over claims, and note what pods say of their claims."""
+        """Apply claims, and note the claims that pods name."""
         noted = self._noted
         for event, pod in page.read(api_resources.PODS, outlines.seen_pod):
             noted[event.key] = event.uid, pod
@@ -120,13 +120,13 @@ class ClaimsProjection(LateRows, PagedView):
         return (CLAIMS, CLAIM_DEVICES)
 
     def dump(self) -> bytes:
-        """All claims and the pods that name any, sorted by key."""
+        """All claims and the pods that name claims, sorted by key."""
         self._catch_up()
         state = (self.revision, sorted(self._claims.items()), sorted(self._pods.items()))
         return _encoder.encode(state)
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         self.revision, claims, pods = _snapshot.decode(state)
         for key, claim in claims:
             self._claims[key] = claim
@@ -136,7 +136,7 @@ class ClaimsProjection(LateRows, PagedView):
             self._set_pod(key, pod)
 
     def _catch_up(self) -> None:
-        """Take over the pods that were written since; only how they are now matters."""
+        """Apply the noted pods; only the last state of each pod matters."""
         pods = self._pods
         for key, (uid, seen) in self._noted.items():
             place = key[2:]
@@ -279,7 +279,7 @@ def _device_row(namespace: str, claim: str, position: int, status: _ShownStatus)
 
 @lru_cache(maxsize=outlines.PARTS_MAX)
 def _asked_in(spec: bytes) -> tuple[_Asked, ...]:
-    """Each request of a spec with what it asks for; many claims have the spec of one template."""
+    """The requests of a spec; cached, because many claims have the spec of one template."""
     if not spec:
         return ()
     requests: list[_Asked] = []
@@ -292,7 +292,7 @@ def _asked_in(spec: bytes) -> tuple[_Asked, ...]:
 
 
 def _requests(requests: Sequence[_Asked], results: Sequence[dra.DeviceResult]) -> list[JsonObject]:
-    """Each request with the devices it got; `chosen` is the alternative that was taken."""
+    """Each request with its devices; `chosen` is the alternative that was allocated."""
     rows: list[JsonObject] = []
     for name, asks in requests:
         given = [result for result in results if result.request.split("/")[0] == name]

@@ -1,8 +1,8 @@
-"""Shared counters: how much each pool has, how much is taken, and by whom.
+"""Shared counters: the capacity of each pool, the amount used, and the claims that use it.
 
-Only slices that publish or consume counters are looked at. A device that any claim holds consumes
-its counters once, however many shares of it exist; administrative access consumes nothing. Only
-the newest generation of a pool counts. Parity: allocator.md 1.1 and 7.
+Only slices that publish or consume counters are read. A device that a claim holds consumes its
+counters once, however many shares of it exist; administrative access consumes nothing. Only the
+newest generation of a pool counts. Parity: allocator.md 1.1 and 7.
 """
 
 import msgspec
@@ -23,7 +23,7 @@ from projections.tables import COUNTERS
 _Claim = tuple[str, str]
 _SliceName = str
 _Place = tuple[str, str, int]
-"""Driver, pool and the pool's generation, as a slice says."""
+"""Driver, pool and the pool's generation, as published in a slice."""
 
 
 class CountersProjection(LateRows, PagedView):
@@ -52,7 +52,7 @@ class CountersProjection(LateRows, PagedView):
         self._touched = self._changes.touched(COUNTERS.name)
 
     def _take(self, page: Page) -> None:
-        """Note slices, and what claims hold now."""
+        """Note slices, and the devices that claims hold."""
         noted = self._noted
         for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
             noted[event.key] = None if claim is None else claim.held
@@ -66,13 +66,13 @@ class CountersProjection(LateRows, PagedView):
         return (COUNTERS,)
 
     def dump(self) -> bytes:
-        """Slices with counters, where all slices belong, what claims hold; each sorted."""
+        """Slices with counters, the pool of every slice, and devices by claim; each sorted."""
         self._take_noted()
         parts = (self._slices, self._places, self._claims)
         return _encoder.encode((self.revision, *(sorted(part.items()) for part in parts)))
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         self.revision, slices, places, claims = _snapshot.decode(state)
         self._slices = dict(slices)
         self._pending = dict(slices)
@@ -82,7 +82,7 @@ class CountersProjection(LateRows, PagedView):
             self._set_claim(claim, held)
 
     def _take_noted(self) -> None:
-        """Take over what claims hold that were written since."""
+        """Apply the noted claims."""
         for key, held in self._noted.items():
             place, devices = key[2:], _counted(held) if held else ()
             if devices != self._claims.get(place, ()):
@@ -99,7 +99,7 @@ class CountersProjection(LateRows, PagedView):
             self._pending[name] = None
 
     def _set_place(self, name: _SliceName, place: _Place | None) -> None:
-        """Every slice counts for the newest generation of its pool, with counters or without."""
+        """Set the pool of a slice; every slice counts for the newest generation of its pool."""
         old = self._places.pop(name, None)
         if old is not None:
             generations = self._generations[old[:2]]
@@ -129,7 +129,7 @@ class CountersProjection(LateRows, PagedView):
             self._dirty.add((driver, pool))
 
     def _catch_up(self) -> None:
-        """Compute the rows of all pools of which something was noted."""
+        """Compute the rows of all pools for which something was noted."""
         self._take_noted()
         pending, self._pending = self._pending, {}
         for name, body in pending.items():
@@ -153,7 +153,7 @@ class CountersProjection(LateRows, PagedView):
         try:
             return self._inventory.put_slice(tree, key=name)
         except (InputError, TypeError, ValueError, AttributeError):
-            # An unreadable slice counts as absent, as in the inventory view, which names it.
+            # An unreadable slice counts as absent; the inventory view lists it.
             return self._inventory.remove_slice(name)
 
     def _pool_rows(self, pool: PoolId) -> dict[RowKey, Row]:
@@ -215,13 +215,13 @@ def decimal_text(nanos: int) -> str:
 
 
 def _counted(held: tuple[outlines.Held, ...]) -> tuple[DeviceId, ...]:
-    """The devices of an allocation, without those for administrative access."""
+    """The devices of an allocation, without devices for administrative access."""
     devices = {(each.driver, each.pool, each.device) for each in held if not each.admin_access}
     return tuple(sorted(devices))
 
 
 def _has_counters(body: bytes) -> bool:
-    """Whether the slice may publish or consume counters; the words may stand elsewhere in it."""
+    """Whether the slice may publish or consume counters; a false positive is possible."""
     return b'"sharedCounters"' in body or b'"consumesCounters"' in body
 
 

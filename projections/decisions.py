@@ -1,7 +1,7 @@
-"""What the controllers decided, and why: one row per decision in the log.
+"""The decisions of the controllers: one row per decision in the log, with its reasons.
 
-A decision never changes, so rows are only appended. The body stays as bytes and is decoded when a
-row is asked for.
+A decision never changes, so rows are only appended. The body is kept as bytes and decoded when its
+row is read.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ _DECIDED_TYPE = EventType.DECISION_RECORDED
 
 
 class _Decided(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """One decision: what the stamp says, and the body as stored."""
+    """One decision: the fields of its stamp, and the body as stored."""
 
     revision: Revision
     time: int
@@ -50,7 +50,7 @@ class DecisionsProjection(PagedView):
         self._changes = AppendedRows(DECISIONS.name, self._key, self._row)
 
     def _take(self, page: Page) -> None:
-        """Take decisions over; other events only move the revision."""
+        """Append the decisions; other events only move the revision."""
         for event in page.events:
             if event.type is _DECIDED_TYPE:
                 stamp, key = event.stamp, event.key
@@ -68,7 +68,7 @@ class DecisionsProjection(PagedView):
                 )
 
     def about(self, namespace: str, name: str) -> list[Revision]:
-        """Revisions of the decisions about that subject, in order."""
+        """Revisions of the decisions about an object, in order."""
         return list(self._about.get((namespace, name), ()))
 
     def revisions(self) -> list[Revision]:
@@ -80,7 +80,7 @@ class DecisionsProjection(PagedView):
         return (DECISIONS,)
 
     def take_changed(self) -> dict[str, set[RowKey]]:
-        """Keys of the decisions that were added since the last call."""
+        """Keys of the decisions added since the last call."""
         return self._changes.take(len(self._decided))
 
     def row(self, table: str, key: RowKey) -> Row | None:
@@ -99,7 +99,7 @@ class DecisionsProjection(PagedView):
         return _encoder.encode((self.revision, self._decided))
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         revision, decided = _snapshot.decode(state)
         for one in decided:
             self._append(one)

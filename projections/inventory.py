@@ -1,8 +1,8 @@
-"""What exists: pools with their state, and their devices with everything that acts on them.
+"""The inventory: pools with their state, and their devices with everything that acts on them.
 
-An event about a slice, rule, patch or class is only noted; objects are compiled when somebody asks
-for rows or for the inventory, so that a slice published ten times between two takes is compiled
-once. An object that cannot be read counts as absent and is named in `unreadable`.
+A fold only notes an event about a slice, rule, patch or class. The objects are compiled when rows
+or the inventory are read, so that a slice published ten times between two reads is compiled once.
+An object that cannot be read counts as absent and is listed in `unreadable`.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ from projections.row_changes import LateRows, PagedView, RowChanges
 from projections.tables import DEVICES, POOLS
 
 INTEGER_MAX = 2**63 - 1
-"""The largest integer of a column; an imported object may hold any number."""
+"""The largest integer that a column holds; an imported object may have any number."""
 
 
 _Place = tuple[str, str]
@@ -41,9 +41,9 @@ _Placed = dict[str, tuple[Slice, Device]]
 class InventoryProjection(LateRows, PagedView):
     """Folds ResourceSlices, DeviceTaintRules, ResourceSlicePatches and DeviceClasses.
 
-    `compiler` reads the CEL of patches; without one patches are passed over. Example: slice `a` of
-    pool `d/p` (1 of 2 slices) makes the row `d/p` with complete false and the rows of its devices;
-    slice `b` touches that row and adds its own devices, those of `a` stay untouched.
+    `compiler` reads the CEL of patches; without it patches are ignored. Example: slice `a` of pool
+    `d/p` (1 of 2 slices) makes the row `d/p` with complete false, and the rows of its devices;
+    slice `b` touches the row of the pool and adds its own devices; the rows of `a` stay untouched.
     """
 
     name = "inventory"
@@ -70,7 +70,7 @@ class InventoryProjection(LateRows, PagedView):
         self._touched_devices = self._changes.touched(DEVICES.name)
 
     def _take(self, page: Page) -> None:
-        """Note the present state of objects."""
+        """Note the present state of the objects."""
         bodies, pending = self._bodies, self._pending
         for resource in _RESOURCES:
             for event, _ in page.of((api_groups.RESOURCE, resource)):
@@ -83,7 +83,7 @@ class InventoryProjection(LateRows, PagedView):
 
     @property
     def inventory(self) -> Inventory:
-        """The devices at `revision`. Shared: readers do not change it."""
+        """The devices at `revision`. Shared: do not change it."""
         self._catch_up()
         return self._inventory
 
@@ -92,17 +92,17 @@ class InventoryProjection(LateRows, PagedView):
         return (POOLS, DEVICES)
 
     def dump(self) -> bytes:
-        """The present objects, sorted; everything else follows from them."""
+        """The present objects, sorted; the rest of the state follows from them."""
         return _encoder.encode((self.revision, sorted(self._bodies.items())))
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         self.revision, bodies = _snapshot.decode(state)
         self._bodies = dict(bodies)
         self._pending = dict(bodies)
 
     def _catch_up(self) -> None:
-        """Take the noted objects into the inventory and touch the rows that follow from them."""
+        """Apply the noted objects to the inventory and touch the rows that change with them."""
         if not self._pending:
             return
         pending, self._pending = self._pending, {}
@@ -118,12 +118,12 @@ class InventoryProjection(LateRows, PagedView):
         self.unreadable.pop(place, None)
         if body is not None:
             tree: JsonObject = _decoder.decode(body)
-            # The key is what counts, also for an imported object that names itself otherwise.
+            # The key decides, even when an imported object has another name in its metadata.
             tree["metadata"] = {**meta.metadata(tree), "name": name}
             try:
                 return self._put(resource, tree)
             except (InputError, TypeError, ValueError, AttributeError) as problem:
-                # The log holds what was imported, readable or not; folding must go on.
+                # The log holds every imported object, readable or not; folding must go on.
                 self.unreadable[place] = str(problem)
         return self._remove(resource, name)
 
@@ -153,7 +153,7 @@ class InventoryProjection(LateRows, PagedView):
                 return self._inventory.remove_patch(name)
 
     def _touch_pool(self, pool: PoolId) -> None:
-        """The pool's row changes, and the rows of devices that are no longer the same value."""
+        """Touch the row of the pool, and the rows of the devices whose value changed."""
         self._touched_pools.add(pool)
         before = self._placed.get(pool, {})
         after = _place_devices(pools.newest(self._inventory.slices_of(pool)))
@@ -200,7 +200,7 @@ class InventoryProjection(LateRows, PagedView):
 
 
 def _place_devices(slices: list[Slice]) -> _Placed:
-    """Where each device is; of several with one name (an invalid pool) the first slice's."""
+    """Devices by name; when several slices have a name (an invalid pool), the first one counts."""
     placed: _Placed = {}
     for resource_slice in slices:
         for device in resource_slice.devices:
@@ -209,7 +209,7 @@ def _place_devices(slices: list[Slice]) -> _Placed:
 
 
 def _differs(old: Slice, new: Slice) -> bool:
-    """Whether the slice says something else about the same device."""
+    """Whether two versions of a slice differ in the fields that the row of a device shows."""
     return old is not new and (
         old.name != new.name
         or old.generation != new.generation
@@ -282,7 +282,7 @@ def _placement(found: Slice) -> str:
 
 
 def _check_patch(tree: JsonObject) -> None:
-    """Refuse values that merging could not read; what is left raises InputError by itself."""
+    """Raise InputError for values that merging cannot read; merging itself refuses the others."""
     for part in ("attributes", "capacity"):
         for name, value in json_tree.mapping(tree, "spec", "devices", part).items():
             if not isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""The objects that exist: the view every other part reads from.
+"""The objects that exist: the view from which every other part reads.
 
-Keeps the last event of each object. Its body is the object as stored, so a reader that wants bytes
-gets them without encoding; trees are decoded on first use and the oldest decoded ones are let go,
-so that memory follows the size of the bodies and not of Python's dictionaries.
+The view keeps the last event of each object. Its body is the object as stored, so a reader that
+wants bytes gets them without encoding. Trees are decoded on first use, and the trees decoded first
+are dropped, so that memory grows with the size of the bodies and not of Python's dictionaries.
 """
 
 from collections import deque
@@ -23,23 +23,24 @@ from projections.sorted_keys import SortedKeys
 from projections.tables import OBJECTS
 
 DECODED_MAX = 5_000
-"""How many decoded trees are kept; older ones are decoded again when somebody asks."""
+"""Decoded trees that are kept; an older tree is decoded again when it is read."""
 
 TALLIES_MAX = 4_096
-"""Namespaces whose sums are kept; beyond it all are counted anew."""
+"""Namespaces whose tallies are kept; beyond this number all are counted anew."""
 
 DUMPED_AT_ONCE = 1_000
 """Objects in one part of a dump."""
 
 
 class ObjectsProjection:
-    """Folds object events; is the `ObjectsReader` of the present.
+    """Folds object events; the `ObjectsReader` of the present.
 
-    Example: created at 5, updated at 9: `event(key).revision` is 9, the row says created_revision
-    5; deleted at 12: `get(key)` is None and the row is gone.
+    Example: an object created at 5 and updated at 9: `event(key).revision` is 9, its row says
+    created_revision 5; deleted at 12: `get(key)` is None and the row is gone.
 
-    One that `tells_changes` remembers which rows changed until somebody takes them, also those that
-    are gone. Where nobody does it must not, or it would grow for ever.
+    With `tells_changes` the view remembers which rows changed, including removed rows, until
+    `take_changed` is called. Set it to false where nothing calls `take_changed`: the set of
+    changed rows would grow without bound.
     """
 
     name = "objects"
@@ -68,7 +69,7 @@ class ObjectsProjection:
         return self._revision
 
     def fold(self, event: Event) -> None:
-        """Take the event over; events that are not about an object only move the revision."""
+        """Apply the event; an event that is not about an object only moves the revision."""
         self._take((event,))
         self._revision = event.revision
 
@@ -79,7 +80,7 @@ class ObjectsProjection:
             self._revision = page.events[-1].revision
 
     def _take(self, events: Sequence[Event]) -> None:
-        """Take events over that are about objects."""
+        """Apply the events that are about objects."""
         known, uids, created = self._events, self._uids, self._created
         changed, unowned, decoded = self._changed, self._unowned, self._decoded
         tells_changes, is_counting = self._tells_changes, bool(self._tallies)
@@ -107,31 +108,31 @@ class ObjectsProjection:
             if uid:
                 uids[uid] = key
             unowned.add(key)
-            # Also when nobody has decoded it yet: whoever folds after this view may do so.
+            # Also when the tree is not decoded yet: a view that folds later may decode it.
             decoded.append(event)
         self._let_go()
 
     def show_as_of(self, revision: Revision) -> None:
-        """Say that nothing changed up to `revision` since the last folded event."""
+        """Set the revision; nothing changed between the last folded event and `revision`."""
         self._revision = revision
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """The object, shared: never change it."""
+        """The object, shared: never change it; None when it does not exist."""
         event = self._events.get(key)
         if event is None:
             return None
         return self._read(event)
 
     def event(self, key: ObjectKey) -> Event | None:
-        """The last event of an object that exists."""
+        """The last event of an object; None when the object does not exist."""
         return self._events.get(key)
 
     def created(self, key: ObjectKey) -> Revision:
-        """The revision at which an object that exists was made."""
+        """The revision at which an existing object was created."""
         return Revision(self._created[key])
 
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
-        """Keys sorted by namespace and name; a copy, so it may be kept while folding goes on."""
+        """Keys sorted by namespace and name; a copy, so it stays valid while folding goes on."""
         keys = self._sorted.get((group, resource))
         if not keys:
             return []
@@ -146,16 +147,16 @@ class ObjectsProjection:
         return (events[key] for key in self.keys(group, resource, namespace))
 
     def resources(self) -> list[tuple[str, str]]:
-        """Group and resource of everything that exists, sorted."""
+        """Group and resource of every kind that has objects, sorted."""
         return sorted(place for place, keys in self._sorted.items() if keys)
 
     def count(self, group: str, resource: str) -> int:
-        """How many objects of a resource exist."""
+        """The number of objects of a resource."""
         return len(self._sorted.get((group, resource), ()))
 
     @property
     def total(self) -> int:
-        """How many objects exist."""
+        """The number of objects."""
         return len(self._events)
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
@@ -165,13 +166,13 @@ class ObjectsProjection:
         return sorted(self._owned.get(owner_uid, ()))
 
     def by_uid(self, uid: str) -> ObjectKey | None:
-        """The key of the object with that uid, if it exists."""
+        """The key of the object with that uid; None when it does not exist."""
         return self._uids.get(uid)
 
     def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
-        """What the objects of a namespace count for in quotas; kept from the first call on.
+        """The quota usage of the objects in a namespace; kept up to date after the first call.
 
-        So are, once they were asked for, the sums of the pods within scopes.
+        The usage of the pods within `scopes` is kept up to date as well once it was read.
         """
         tally = self._tallies.get(namespace)
         if tally is None:
@@ -196,9 +197,9 @@ class ObjectsProjection:
         return {OBJECTS.name: changed} if changed else {}
 
     def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of an object, None when it is gone; the object as the bytes that are stored.
+        """The row of an object, None when it is gone; the object is given as its stored bytes.
 
-        Of a Secret the values are left out.
+        The row of a Secret leaves out the values.
         """
         place = ObjectKey(*(str(part) for part in key))
         row = self._row(place) if table == OBJECTS.name else None
@@ -208,7 +209,7 @@ class ObjectsProjection:
         return row
 
     def state_hash(self) -> str:
-        """The hash over all rows; costs what changed since the last call, if that is known."""
+        """The hash over all rows; costs only the changed rows when `tells_changes` is set."""
         if not self._tells_changes:
             self._hash = RowSetHash()
             self._unhashed = {tuple(key) for key in self._events}
@@ -222,9 +223,9 @@ class ObjectsProjection:
         return b"".join(self.dump_parts())
 
     def dump_parts(self) -> Iterator[bytes]:
-        """The same in parts of bounded size; the view may fold on between them.
+        """The dump in parts of bounded size; the view may fold further events between the parts.
 
-        What is dumped is the state when the first part was asked for.
+        The dump holds the state at the time of the first part.
         """
         revision, created = self._revision, dict(self._created)
         events = [self._events[key] for key in sorted(self._events)]
@@ -237,7 +238,7 @@ class ObjectsProjection:
             )
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         revision, held = _snapshot.decode(state)
         for created, event in held:
             self.fold(event)
@@ -277,7 +278,7 @@ class ObjectsProjection:
         self._set_owners(key, ())
 
     def _read_owners(self) -> None:
-        """Note the owners of what was written since somebody asked for dependents."""
+        """Note the owners of the objects written since the last call of `dependents`."""
         for key in self._unowned:
             self._set_owners(key, outlines.owner_uids(self._events[key].body))
         self._unowned.clear()
@@ -299,7 +300,7 @@ class ObjectsProjection:
             self._owners.pop(key, None)
 
     def _count(self, old: Event | None, event: Event) -> None:
-        """Bring the sums of the namespace up to date, if anybody has asked for them."""
+        """Update the tally of the namespace, if there is one."""
         key = event.key
         tally = self._tallies.get(key.namespace)
         if tally is None:
@@ -319,21 +320,21 @@ class ObjectsProjection:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Let the trees go that were decoded first, if there are too many."""
+        """Drop the trees that were decoded first, when more than the maximum are kept."""
         decoded = self._decoded
         for _ in range(len(decoded) - self._decoded_max):
             decoded.popleft().forget_tree()
 
 
 def _shown(event: Event) -> msgspec.Raw | JsonObject:
-    """The object of a row; of a Secret its names, not its values."""
+    """The object for its row; for a Secret the names of the values without the values."""
     if event.key[:2] != api_resources.SECRETS:
         return msgspec.Raw(event.body)
     return without_values(event.object) if isinstance(event.object, dict) else {}
 
 
 def without_values(secret: JsonObject) -> JsonObject:
-    """A Secret with the names of its values alone."""
+    """The Secret with the names of its values and without the values."""
     tree: JsonObject = dict(secret)
     for field in ("data", "stringData"):
         values = tree.get(field)

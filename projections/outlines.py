@@ -1,13 +1,13 @@
-"""The few fields that folds look at, read from an object's bytes without decoding the rest.
+"""Outlines: the few fields that folds read from an object's bytes without decoding the rest.
 
-Not a view itself. Decoding a whole object costs three to five times as much as reading its
-outline, and most events touch nothing else. An object that is odd (a number where a text belongs)
-is read leniently: odd parts count as absent, so folding is total. What is read of an event is kept
-with its page, where other views find it.
+This module is not a view. Decoding a whole object costs three to five times as much as reading its
+outline, and most events change no other field. A malformed field (a number where a text belongs)
+counts as absent, so folding never fails. The outline of an event is kept with its page, where other
+views find it.
 
-Pods and claims, which most events are about, come to folds in raw parts (`seen_pod`, `seen_claim`).
-A part with the same bytes as one before is not read again: entries are those of a template, and
-most writes leave most parts as they were.
+Most events are about pods and claims; folds read them from raw parts (`seen_pod`, `seen_claim`).
+Parts with equal bytes are read once: entries often come from one template, and most writes leave
+most parts unchanged.
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ from app.domain.values.json_tree import JsonObject
 
 
 class Metadata(Record, frozen=True):
-    """Of any object."""
+    """The metadata of any object."""
 
     generation: int = 0
     deletion_timestamp: str = ""
@@ -30,13 +30,13 @@ class Metadata(Record, frozen=True):
 
 
 class Outline(Record, frozen=True):
-    """Of any object."""
+    """The outline of any object."""
 
     metadata: Metadata = Metadata()
 
 
 class Taint(Record, frozen=True):
-    """Of a device or a node."""
+    """A taint of a device or a node."""
 
     key: str = ""
     value: str = ""
@@ -52,14 +52,14 @@ class PodClaim(Record, frozen=True):
 
 
 class PodSpec(Record, frozen=True):
-    """Of a pod."""
+    """The specification of a pod."""
 
     node_name: str = ""
     resource_claims: tuple[PodClaim, ...] = ()
 
 
 class PodStatus(Record, frozen=True):
-    """Of a pod."""
+    """The status of a pod."""
 
     phase: str = ""
     conditions: tuple[meta.Condition, ...] = ()
@@ -88,7 +88,7 @@ class Allocation(Record, frozen=True):
 
 
 class ClaimStatus(Record, frozen=True):
-    """Of a claim."""
+    """The status of a claim."""
 
     allocation: Allocation | None = None
     reserved_for: tuple[dra.Consumer, ...] = ()
@@ -102,14 +102,14 @@ class Claim(Record, frozen=True):
 
 
 class Device(Record, frozen=True):
-    """Of a slice."""
+    """A device of a slice."""
 
     name: str = ""
     taints: tuple[JsonObject, ...] = ()
 
 
 class SliceSpec(Record, frozen=True):
-    """Of a slice."""
+    """The specification of a slice."""
 
     driver: str = ""
     node_name: str = ""
@@ -125,7 +125,7 @@ class Slice(Record, frozen=True):
 
 
 class Selector(Record, frozen=True):
-    """Of a rule."""
+    """The device selector of a rule."""
 
     driver: str = ""
     pool: str = ""
@@ -133,14 +133,14 @@ class Selector(Record, frozen=True):
 
 
 class RuleSpec(Record, frozen=True):
-    """Of a rule."""
+    """The specification of a rule."""
 
     device_selector: Selector | None = None
     taint: Taint = Taint()
 
 
 class Conditions(Record, frozen=True):
-    """A status of which only the conditions matter."""
+    """A status of which only the conditions are read."""
 
     conditions: tuple[meta.Condition, ...] = ()
 
@@ -153,7 +153,7 @@ class Rule(Record, frozen=True):
 
 
 class NodeSpec(Record, frozen=True):
-    """Of a node."""
+    """The specification of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
@@ -167,7 +167,7 @@ class Node(Record, frozen=True):
 
 
 class Summary(Record, frozen=True):
-    """Of a decision."""
+    """The summary of a decision."""
 
     message: str = ""
 
@@ -182,7 +182,7 @@ class Decision(Record, frozen=True):
 
 
 class Held(Record, frozen=True):
-    """A device of an allocation, as far as folds look at it."""
+    """A device of an allocation, with the fields that folds read."""
 
     request: str = ""
     driver: str = ""
@@ -214,10 +214,11 @@ class _ConditionText(Record, frozen=True):
 
 
 class SeenPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod: `claims` are the names of those that it uses, `named` what its entries say.
+    """A pod, with the fields that folds read.
 
-    `claims` is None where it has no entries. Of conditions there is why it is disrupted, and why it
-    is not scheduled.
+    `claims` are the names of the claims that the pod uses, None when it has no claim entries;
+    `named` are the claims and templates that its entries name. `disruption` and `unschedulable` are
+    the reasons in its conditions, empty when the conditions do not apply.
     """
 
     node: str
@@ -230,7 +231,7 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class SeenClaim(msgspec.Struct, frozen=True, gc=False):
-    """A claim: `held` are the devices of its allocation, None where it has none."""
+    """A claim: `held` are the devices of its allocation, None when it has no allocation."""
 
     deleting: bool
     held: tuple[Held, ...] | None
@@ -238,7 +239,7 @@ class SeenClaim(msgspec.Struct, frozen=True, gc=False):
 
 
 def seen_pod(parts: RawPod) -> SeenPod:
-    """What folds look at."""
+    """The fields of a pod that folds read."""
     spec, status = parts.spec, parts.status
     conditions, extended = status.conditions, status.extended_resource_claim_status
     claims: tuple[str, ...] | None = None
@@ -263,7 +264,7 @@ def seen_pod(parts: RawPod) -> SeenPod:
 
 
 def seen_claim(parts: RawClaim) -> SeenClaim:
-    """What folds look at."""
+    """The fields of a claim that folds read."""
     status = parts.status
     allocation, reserved = status.allocation, status.reserved_for
     return SeenClaim(
@@ -279,20 +280,20 @@ def is_allocated(parts: RawClaim) -> bool:
 
 
 def allocation_of(parts: RawClaim) -> JsonObject:
-    """The allocation of a claim that has one, as it is written."""
+    """The allocation of an allocated claim, as stored."""
     tree: JsonObject = msgspec.json.decode(parts.status.allocation)
     return tree
 
 
 PARTS_MAX = 4_096
-"""Parts of one sort whose reading is remembered."""
+"""Parts of one sort whose outlines are cached."""
 
 
 @lru_cache(maxsize=PARTS_MAX)
 def _claims_in(part: bytes, statuses: bytes) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """What the entries of a pod name (a claim, or a template), and the claims that it has, sorted.
+    """The claims or templates that a pod's entries name, and the sorted names of its claims.
 
-    Of several statuses for an entry the last counts.
+    When an entry has several statuses, the last one counts.
     """
     entries = _entries(part)
     if not entries:
@@ -308,7 +309,7 @@ def _claims_in(part: bytes, statuses: bytes) -> tuple[tuple[str, ...], tuple[str
 
 @lru_cache(maxsize=PARTS_MAX)
 def _reasons_in(conditions: bytes) -> tuple[str, str]:
-    """Why a pod is disrupted, and why it is not scheduled; empty where it is not so."""
+    """The reasons why a pod is disrupted and why it is not scheduled; empty if it is not."""
     disruption = unschedulable = ""
     for condition in _conditions(conditions):
         if condition.type == condition_types.DISRUPTION_TARGET and condition.status == "True":
@@ -320,7 +321,7 @@ def _reasons_in(conditions: bytes) -> tuple[str, str]:
 
 @lru_cache(maxsize=PARTS_MAX)
 def _held_in(allocation: bytes) -> tuple[Held, ...] | None:
-    """The devices of an allocation; None when it is none."""
+    """The devices of an allocation; None when the bytes are not an object."""
     if not allocation.startswith(b"{"):
         return None
     return _held_allocation(allocation).devices.results

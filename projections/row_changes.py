@@ -1,7 +1,7 @@
-"""Bookkeeping that every view shares: which rows changed, and the hash over all of them.
+"""The bookkeeping that all views share: the rows that changed, and the hash over all rows.
 
-Not a view itself. A view marks the keys that an event touches; rows are computed when somebody
-takes them, so that a row touched a hundred times between two takes is computed once.
+This module is not a view. A view marks the keys that an event touches; a row is computed when a
+caller reads it, so that a row touched a hundred times between two reads is computed once.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table, row_part
 
 NOTED_MAX = 5_000
-"""Objects that a view only notes before it works out what follows, also when nobody asks."""
+"""Objects that a view notes before it works out their effects, even without a reader."""
 
 
 class PagedView(ABC):
@@ -22,7 +22,7 @@ class PagedView(ABC):
 
     @abstractmethod
     def _take(self, page: Page) -> None:
-        """Take over what the events mean to the view."""
+        """Apply the events of a page to the view."""
 
     def fold(self, event: Event) -> None:
         """Fold one event."""
@@ -38,9 +38,9 @@ class PagedView(ABC):
 class RowChanges:
     """Changed keys by table, and the state hash.
 
-    `compute` gives the row of a key, None when it is gone. Example: `touch(t, k)` twice, then
-    `take()` gives `{t: {k}}`, a second `take()` nothing; `row(t, k)` computes the row and counts it
-    into the hash; `state_hash()` computes only those rows that were never asked for.
+    `compute` returns the row of a key, or None when the row is gone. Example: after `touch(t, k)`
+    twice, `take()` returns `{t: {k}}` and a second `take()` returns nothing; `row(t, k)` computes
+    the row and adds it to the hash; `state_hash()` computes only the rows that nobody read.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class RowChanges:
         self._hash = RowSetHash()
 
     def touched(self, table: str) -> set[RowKey]:
-        """The set to which a view adds the keys of touched rows; always the same object."""
+        """The set to which a view adds the keys of touched rows; always the same set object."""
         return self._changed[table]
 
     def take(self) -> dict[str, set[RowKey]]:
-        """Keys touched since the last call, by table; tables without any are left out."""
+        """Keys touched since the last call, by table; tables without such keys are left out."""
         touched: dict[str, set[RowKey]] = {}
         for table, keys in self._changed.items():
             if keys:
@@ -66,7 +66,7 @@ class RowChanges:
         return touched
 
     def row(self, table: str, key: RowKey) -> Row | None:
-        """The present row; a row that is asked for after `take` is hashed on the way."""
+        """The present row; the first read after `take` also adds the row to the hash."""
         row = self._compute(table, key)
         waiting = self._unhashed.get(table)
         if waiting is not None and key in waiting:
@@ -85,17 +85,17 @@ class RowChanges:
 
 
 class LateRows(ABC):
-    """A view that only notes events when it folds, and works out what follows when it is asked.
+    """A view that only notes events when it folds, and works out their effects when it is read.
 
-    Such a view sets `_changes` and fills `_catch_up`; the questions of every projection are then
-    answered here, never before what was noted is worked out.
+    A subclass sets `_changes` and implements `_catch_up`. The methods that read rows are defined
+    here, and each of them calls `_catch_up` first.
     """
 
     _changes: RowChanges
 
     @abstractmethod
     def _catch_up(self) -> None:
-        """Work out what follows from the events noted, and touch the rows that changed."""
+        """Work out the effects of the noted events, and touch the rows that changed."""
 
     def take_changed(self) -> dict[str, set[RowKey]]:
         """Keys of rows touched since the last call."""
@@ -114,11 +114,11 @@ class LateRows(ABC):
 
 
 class AppendedRows:
-    """The same for a view whose rows are only ever appended and never change.
+    """Row changes and the state hash of a view whose rows are only appended and never change.
 
     Rows are numbered in the order of appending. Only positions and a sum are kept, so a million
-    rows cost nothing beyond themselves. A row that is asked for is counted into the hash on the
-    way, so that it is made once.
+    rows cost nothing beyond the rows themselves. A row that is read is also added to the hash, so
+    that it is made once.
     """
 
     def __init__(self, table: str, key: Callable[[int], RowKey], row: Callable[[int], Row]) -> None:
@@ -131,7 +131,7 @@ class AppendedRows:
         self._sum = 0
 
     def take(self, count: int) -> dict[str, set[RowKey]]:
-        """Keys of the rows appended since the last call, when there are `count` by now."""
+        """Keys of the rows appended since the last call; `count` is the present number of rows."""
         if self._taken == count:
             return {}
         keys = {self._key(number) for number in range(self._taken, count)}
@@ -147,7 +147,7 @@ class AppendedRows:
         return row
 
     def state_hash(self, count: int) -> str:
-        """The hash over the first `count` rows, which are all there are; equals RowSetHash's."""
+        """The hash over all rows, `count` in number; equals the hash of RowSetHash."""
         early = self._early
         for number in range(self._hashed, count):
             if number not in early:

@@ -1,7 +1,7 @@
-"""Keys of objects in order, sorted when somebody asks for them.
+"""A set of object keys that is sorted when it is read.
 
-Not a view itself. Whoever folds a whole log asks seldom or never; an API that lists after every
-write pays for each key what keeping the order costs.
+This module is not a view. A fold over a whole log reads the order seldom or never, so adding a
+key must be cheap; an API that lists after every write pays for keeping each key in its place.
 """
 
 from bisect import bisect_left, insort
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from app.domain.log import ObjectKey
 
 _SORT_FROM = 16
-"""New keys from which on sorting all costs less than putting each in its place."""
+"""Known keys per new key, up to which sorting all keys costs less than inserting each new key."""
 
 
 class SortedKeys:
-    """A set of keys."""
+    """A set of object keys that can be read in order."""
 
     def __init__(self) -> None:
         self._keys: list[ObjectKey] = []
@@ -24,18 +24,18 @@ class SortedKeys:
         return len(self._keys) + len(self._new)
 
     def add(self, key: ObjectKey) -> None:
-        """Add a key that is not there."""
+        """Add a key that is not in the set."""
         self._new.add(key)
 
     def remove(self, key: ObjectKey) -> None:
-        """Remove a key that is there."""
+        """Remove a key that is in the set."""
         if key in self._new:
             self._new.remove(key)
         else:
             del self._keys[bisect_left(self._keys, key)]
 
     def all(self) -> Sequence[ObjectKey]:
-        """All keys, sorted; never change them, and keep them no longer than nothing is added."""
+        """All keys, sorted; never change the list, and do not keep it past the next addition."""
         keys, new = self._keys, self._new
         if new:
             if len(new) * _SORT_FROM < len(keys):
@@ -48,6 +48,6 @@ class SortedKeys:
         return keys
 
     def between(self, first: ObjectKey, end: ObjectKey) -> list[ObjectKey]:
-        """The keys from the first one on that come before the end, sorted."""
+        """The keys from `first` on that come before `end`, sorted."""
         keys = self.all()
         return list(keys[bisect_left(keys, first) : bisect_left(keys, end)])

@@ -1,7 +1,7 @@
-"""The view tables as SQL users see them: names, keys, columns and what each column means.
+"""The view tables as SQL users see them: names, keys, columns and the meaning of each column.
 
-Belongs here: what a database needs to know of the views before anything is folded. The folds are
-the modules beside this one; commands that only check, list or ask load none of them.
+Belongs here: what a database must know about the views before any event is folded. The folds are
+the modules beside this one; commands that only check, list or ask do not load them.
 """
 
 from collections.abc import Mapping

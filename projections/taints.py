@@ -1,10 +1,11 @@
-"""Taints in force, and what each DeviceTaintRule concerns.
+"""Taints in force, and the devices, claims and pods that each DeviceTaintRule concerns.
 
-One row per taint of a device: its own first, then those of rules by name. One row per rule: what it
-matches, which claims and pods are concerned, who tolerates it. Whether a rule is merged into
-devices is a matter of the history's gates; this view shows rules as if they were. A rule without
-selector taints every device for allocation and none for eviction (quirk Q14). Only devices of the
-newest generation of their pool count. Parity: allocator.md 9 and 13, controllers.md 1.2 and 1.3.
+There is one row per taint of a device: first the taints of its slice, then the taints of rules by
+name. There is one row per rule: the devices it matches, the claims and pods it concerns, and the
+tolerations. The gates of the history decide whether a rule is merged into devices; this view shows
+rules as if they were merged. A rule without selector taints every device for allocation and none
+for eviction (quirk Q14). Only devices of the newest generation of their pool count.
+Parity: allocator.md 9 and 13, controllers.md 1.2 and 1.3.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import RULES, TAINTS
 
 NAMED_MAX = 100
-"""How many devices or claims a rule's row names; all are counted."""
+"""Devices or claims that the row of a rule names; the counts include all."""
 
 
 class _Held(msgspec.Struct, frozen=True, array_like=True):
@@ -38,14 +39,14 @@ class _Held(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Claim(msgspec.Struct, frozen=True, array_like=True):
-    """What a claim holds, and the names of the pods for which it is reserved."""
+    """The devices that a claim holds, and the names of the pods for which it is reserved."""
 
     held: tuple[_Held, ...]
     pods: tuple[str, ...]
 
 
 class _Slice(msgspec.Struct, frozen=True, array_like=True):
-    """A slice's pool and generation, its device names and the taints of those that have any."""
+    """The pool and generation of a slice, its device names, and the taints of tainted devices."""
 
     driver: str
     pool: str
@@ -88,7 +89,7 @@ class TaintsProjection(LateRows, PagedView):
         self._touched_rules = self._changes.touched(RULES.name)
 
     def _take(self, page: Page) -> None:
-        """Take over slices and rules, and note claims."""
+        """Apply slices and rules, and note claims."""
         noted = self._noted
         for event, claim in page.read(api_resources.RESOURCE_CLAIMS, outlines.seen_claim):
             noted[event.key] = claim
@@ -113,7 +114,7 @@ class TaintsProjection(LateRows, PagedView):
         return _encoder.encode((self.revision, slices, rules, claims))
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         self.revision, slices, rules, claims = _snapshot.decode(state)
         for name, resource_slice in slices:
             self._set_slice(name, resource_slice)
@@ -123,7 +124,7 @@ class TaintsProjection(LateRows, PagedView):
             self._set_claim(place, claim)
 
     def _take_noted(self) -> None:
-        """Take over the claims that were written since."""
+        """Apply the noted claims."""
         for key, claim in self._noted.items():
             if claim is not None and claim.held is not None:
                 self._set_claim(key[2:], _claim_of(claim.held, claim.consumers))
@@ -178,7 +179,7 @@ class TaintsProjection(LateRows, PagedView):
                     self._dirty_devices.update(self._matched(one_rule))
 
     def _catch_up(self) -> None:
-        """Bring merged pools up to date, then touch the rows of devices and rules that follow."""
+        """Update the changed pools, then touch the rows of the devices and rules that change."""
         self._take_noted()
         dirty_pools, self._dirty_pools = self._dirty_pools, set()
         for pool in dirty_pools:
@@ -216,7 +217,7 @@ class TaintsProjection(LateRows, PagedView):
         return merged
 
     def _taints_of(self, device: DeviceId) -> Iterator[Taint]:
-        """The merged taints of a device that is published now; none for others."""
+        """The merged taints of a published device; no taints for other devices."""
         own = self._merged.get(device[:2], {}).get(device[2])
         if own is None:
             return
@@ -227,7 +228,7 @@ class TaintsProjection(LateRows, PagedView):
                 yield self._rules[name].taint
 
     def _matched(self, rule: TaintRule) -> Iterator[DeviceId]:
-        """Published devices that the rule taints, in order."""
+        """The published devices that the rule taints, in order."""
         if rule.driver is not None and rule.pool is not None:
             pools: Iterable[PoolId] = [(rule.driver, rule.pool)]
         else:
@@ -282,7 +283,7 @@ class TaintsProjection(LateRows, PagedView):
     def _concerned(
         self, taint: Taint, devices: Iterable[DeviceId]
     ) -> Iterator[tuple[_ClaimName, JsonObject]]:
-        """Each allocation result on one of the devices, with what it says to the taint."""
+        """Each allocation result on one of the devices, with its response to the taint."""
         for device in devices:
             for name in sorted(self._holders.get(device, ())):
                 claim = self._claims[name]
@@ -292,10 +293,11 @@ class TaintsProjection(LateRows, PagedView):
 
 
 def _concern_row(name: _ClaimName, claim: _Claim, held: _Held, taint: Taint) -> JsonObject:
-    """`tolerated` is what allocation asks; `evicted_after` the seconds eviction waits, or none.
+    """The row of an allocation result that a taint concerns.
 
-    Parity: for eviction a toleration must name the effect NoExecute itself (quirk C2), and one
-    without seconds beats all others (controllers.md 1.3).
+    `tolerated` is the rule for allocation; `evicted_after` is the delay of eviction in seconds,
+    or None. Parity: for eviction a toleration must name the effect NoExecute itself (quirk C2), and
+    a toleration without seconds overrides all others (controllers.md 1.3).
     """
     known = [(tree, taints.toleration_of(tree)) for tree in held.tolerations]
     matching = [tree for tree, toleration in known if taints.tolerates(toleration, taint)]
@@ -335,7 +337,7 @@ def _same_effect(old: TaintRule, new: TaintRule) -> bool:
 
 
 def _claim_of(held: tuple[outlines.Held, ...], consumers: tuple[dra.Consumer, ...]) -> _Claim:
-    """What a claim that is allocated holds."""
+    """The devices and pods of an allocated claim."""
     return _Claim(
         tuple(
             _Held((each.driver, each.pool, each.device), each.request, each.tolerations)
@@ -346,7 +348,7 @@ def _claim_of(held: tuple[outlines.Held, ...], consumers: tuple[dra.Consumer, ..
 
 
 def _read_rule(name: str, tree: JsonObject) -> TaintRule:
-    """The rule; its key is what counts, also when it names itself otherwise."""
+    """The rule under the name of its key, even when its metadata has another name."""
     metadata = {**meta.metadata(tree), "name": name}
     return taints.rule_of({**tree, "metadata": metadata})
 

@@ -1,9 +1,10 @@
-"""What happened, to whom, by whom and why: one row per interesting event.
+"""The timeline: one row per interesting event, with its subject, actor and cause.
 
-An event is interesting when it changes something a person follows: a pod is placed, a claim gets
-devices, a slice loses one, a rule begins to evict. Heartbeats, managed fields and repeated status
-writes are not. What counts is in the tables of `timeline_kinds`; this module keeps what each object
-looked like last, asks there what the change is called, and appends it.
+An event is interesting when it changes something that a person follows: a pod is placed, a claim
+gets devices, a slice loses a device, a rule begins to evict. Heartbeats, managed fields and
+repeated status writes are not interesting. The tables of `timeline_kinds` define what is
+interesting. This module keeps the last followed state of each object, gets the name of the change
+from `timeline_kinds`, and appends it.
 """
 
 from bisect import bisect_left
@@ -36,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class TimelineProjection(PagedView):
-    """Folds every event that a person would want to be told.
+    """Folds the events that a person follows.
 
     Example: a pod is created at 3 and bound to n1 at 8 because claim `c` got devices at 7: rows
     3 `PodCreated`, 7 `ClaimAllocated`, 8 `PodScheduled` with text `to n1`.
@@ -53,7 +54,7 @@ class TimelineProjection(PagedView):
         self._changes = AppendedRows(TIMELINE.name, self._key, self._row)
 
     def _take(self, page: Page) -> None:
-        """Append what the events mean to a person, if anything."""
+        """Append an entry for each interesting event."""
         new: list[Entry] = []
         for event, decided in page.decisions(outlines.decision):
             subject = timeline_kinds.subject_of_decision(event, decided)
@@ -75,13 +76,13 @@ class TimelineProjection(PagedView):
             kind = timeline_kinds.kind_of(place)
             if kind is not None:
                 self._follow(kind, kind.states(page, place), new)
-        # One kind after the other was told, and entries stand in the order of the log.
+        # Entries were made one kind at a time; the log's order must be restored.
         new.sort(key=_revision)
         self._entries += new
         self._revisions += [entry.revision for entry in new]
 
     def _follow(self, kind: Kind, states: States, new: list[Entry]) -> None:
-        """Tell what happened to the objects of one kind."""
+        """Append an entry for each followed change of the objects of one kind."""
         known, tell = self._states, kind.tell
         for event, state in states:
             key = event.key
@@ -98,7 +99,7 @@ class TimelineProjection(PagedView):
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All entries in the order of the log; grows while folding goes on."""
+        """All entries in the order of the log; the sequence grows while folding goes on."""
         return self._entries
 
     @property
@@ -130,7 +131,7 @@ class TimelineProjection(PagedView):
         )
 
     def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
+        """Restore a dumped state; the view must be empty."""
         self.revision, self._entries, states = _snapshot.decode(state)
         self._revisions = [entry.revision for entry in self._entries]
         self._states = dict(states)

@@ -1,7 +1,7 @@
-"""What the timeline follows of each kind of object, and what a change of it is called.
+"""The tables of the timeline: the followed fields of each kind of object, and names of changes.
 
-Not a view itself: the tables behind `timeline`. A `Kind` reads from an object only what is followed
-and names the difference between two readings. `word` begins every name: `PodScheduled`.
+This module is not a view; `timeline` uses it. A `Kind` reads only the followed fields of an object
+and names the difference between two states. Names begin with `word`: `PodScheduled`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
 TEXT_MAX = 1000
-"""Longest text of an entry, in characters; the rest is cut and marked."""
+"""Longest text of an entry, in characters; a longer text is cut and marked."""
 
 NAMED_MAX = 8
-"""How many devices, claims or consumers a text names; the rest is counted."""
+"""Devices, claims or consumers that a text names; the others are counted."""
 
 _Outline = TypeVar("_Outline")
 
 Told: TypeAlias = tuple[str, str]
-"""What the change is called, and the text about it."""
+"""The name of a change, and the text about it."""
 
 
 class PodState(msgspec.Struct, frozen=True, gc=False, tag="p", array_like=True):
-    """What is followed of a Pod."""
+    """The followed fields of a Pod."""
 
     node: str
     phase: str
@@ -41,7 +41,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False, tag="p", array_like=True):
 
 
 class ClaimState(msgspec.Struct, frozen=True, gc=False, tag="c", array_like=True):
-    """What is followed of a ResourceClaim."""
+    """The followed fields of a ResourceClaim."""
 
     allocated: bool
     devices: tuple[str, ...]
@@ -50,7 +50,7 @@ class ClaimState(msgspec.Struct, frozen=True, gc=False, tag="c", array_like=True
 
 
 class SliceState(msgspec.Struct, frozen=True, gc=False, tag="s", array_like=True):
-    """What is followed of a ResourceSlice; `generation` is the object's, `pool` the pool's."""
+    """The followed fields of a ResourceSlice; `generation` is the object's, `pool` the pool's."""
 
     place: str
     pool: int
@@ -60,7 +60,7 @@ class SliceState(msgspec.Struct, frozen=True, gc=False, tag="s", array_like=True
 
 
 class RuleState(msgspec.Struct, frozen=True, gc=False, tag="r", array_like=True):
-    """What is followed of a DeviceTaintRule."""
+    """The followed fields of a DeviceTaintRule."""
 
     taint: str
     selector: str
@@ -68,7 +68,7 @@ class RuleState(msgspec.Struct, frozen=True, gc=False, tag="r", array_like=True)
 
 
 class NodeState(msgspec.Struct, frozen=True, gc=False, tag="n", array_like=True):
-    """What is followed of a Node."""
+    """The followed fields of a Node."""
 
     ready: str
     unschedulable: bool
@@ -76,7 +76,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, tag="n", array_like=True)
 
 
 class PlainState(msgspec.Struct, frozen=True, gc=False, tag="o", array_like=True):
-    """What is followed of everything else: its specification, by its generation."""
+    """The followed fields of other objects; the generation stands for the specification."""
 
     generation: int
     deleting: bool
@@ -86,14 +86,14 @@ State: TypeAlias = PodState | ClaimState | SliceState | RuleState | NodeState | 
 
 
 States: TypeAlias = Sequence[tuple[Event, State | None]]
-"""Events about objects of one kind, with what is followed of the object; None for deletions."""
+"""Events about objects of one kind, each with the state of the object; None for deletions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """How the events of a page about one kind are read, and what a difference is called.
+    """A kind that the timeline follows: `states` reads a page, `tell` names a difference.
 
-    None means that there is nothing to tell.
+    `tell` returns None when the difference is not shown.
     """
 
     word: str
@@ -102,13 +102,13 @@ class Kind:
 
 
 def kind_of(place: Place) -> Kind | None:
-    """How objects of that group and resource are followed; None when they are not."""
+    """The kind of a group and resource; None when the timeline does not follow it."""
     kind = _KINDS.get(place, _OTHER)
     return kind if kind is not _OTHER or place not in _UNTOLD else None
 
 
 def tell_fact(event: Event) -> Told | None:
-    """What an event that is not about an object means."""
+    """The name and text of an event that is not about an object; None when it is not shown."""
     if event.type is EventType.REQUEST_OBSERVED:
         return None
     if event.type is EventType.DECISION_RECORDED:
@@ -120,7 +120,7 @@ def tell_fact(event: Event) -> Told | None:
 
 
 def tell_decision(decided: outlines.Decision) -> Told:
-    """What a decision says."""
+    """The name and text of a decision."""
     text = f"{decided.controller} decided {decided.outcome}"
     message = decided.summary.message
     return "Decision", _cut(f"{text}: {message}" if message else text)
@@ -145,7 +145,7 @@ def subject_of_fact(event: Event) -> ObjectKey:
 
 
 def tell_event_object(event: Event) -> Told | None:
-    """A Kubernetes Event that warns, when it is made; its repetitions are not told."""
+    """The text of a Kubernetes Event that warns, when it is created; repetitions are not shown."""
     if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
         return None
     event_object = outlines.event_object(event.body)
@@ -223,7 +223,7 @@ def _followed(
     state_of: Callable[[_Outline], State],
     tell: Callable[[Any, Any], Told | None],
 ) -> Kind:
-    """A kind of which what is followed is in an outline."""
+    """A kind whose followed fields are in an outline."""
 
     def states(page: Page, place: Place) -> States:
         return [
@@ -333,7 +333,7 @@ def _tell_node(old: NodeState | None, new: NodeState) -> Told | None:
 
 
 def _plain(word: str) -> Kind:
-    """Follow a kind by its generation: creation, change of the specification, deletion."""
+    """A kind that is followed by its generation: creation, change of the spec, deletion."""
 
     def tell(old: PlainState | None, new: PlainState) -> Told | None:
         if old is None:
