@@ -1,6 +1,6 @@
-"""The store in PostgreSQL: schema, event log, wake-up, leases, views, and a server of our own.
+"""The store in PostgreSQL: schema, event log, wake-up, leases, views, and an embedded server.
 
-Belongs here: everything that knows SQL, asyncpg, SQLAlchemy or PostgreSQL's programs. Errors of
-the driver become ours in `problems.py` and nowhere else. Does not belong here: what events mean,
+Belongs here: code that knows SQL, asyncpg, SQLAlchemy or PostgreSQL's programs. Only `problems.py`
+translates errors of the driver into redra's errors. Does not belong here: the meaning of events,
 and decisions. Imported by bootstrap, migrations and tests.
 """

@@ -1,4 +1,4 @@
-"""Running migrations with Alembic. Heavy to import; `migrating` does so when it must."""
+"""Runs migrations with Alembic. The import is slow, so `migrating` imports it only when needed."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ _LOCK = 7_263_172_000_001
 
 
 async def migrate(url: str, *, revision: str, lock_timeout_seconds: float) -> str:
-    """Upgrade or downgrade to `revision`; returns where the database stands then."""
+    """Upgrade or downgrade to `revision`; returns the revision of the database afterwards."""
     address = make_url(url).set(drivername="postgresql+asyncpg")
     engine = create_async_engine(address, poolclass=NullPool)
     try:

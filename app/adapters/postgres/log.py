@@ -44,16 +44,16 @@ _COPY_COLUMNS = (
 )  # fmt: skip
 
 DELETED_AT_ONCE = 20_000
-"""Events of a deleted history that one statement removes, within the time of a statement."""
+"""Events of a deleted history that one statement removes; bounds the time of the statement."""
 
 _OF_A_HISTORY = ("leases", "checkpoints", "snapshots", "signed_heads", "log_heads", "histories")
-"""Tables from which a deleted history goes after its events, in the order of their references."""
+"""Tables from which a deleted history's rows are removed after its events; in reference order."""
 
 _FIRST_KEY = ObjectKey("", "", "", "")
 _LAST_REVISION = Revision((1 << 63) - 1)
 
 LINES_MAX = 4_096
-"""Histories of which is remembered what they begin with."""
+"""Histories whose line (the histories with whose events they begin) is cached."""
 
 _Row: TypeAlias = tuple[object, ...]
 
@@ -77,7 +77,7 @@ class PostgresLog:
         hash: bytes = GENESIS,
         beginning: Beginning | None = None,
     ) -> HistoryInfo:
-        """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
+        """Create an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         async with self._database.connection() as connection:
             try:
                 history = await connection.fetchval(
@@ -116,7 +116,7 @@ class PostgresLog:
         settings: JsonObject,
         created: Instant,
     ) -> HistoryInfo:
-        """Make a history that goes on after an event of another; see the port."""
+        """Create a history that continues after an event of another one; see the port."""
         async with self._database.connection() as connection:
             try:
                 history = await connection.fetchval(
@@ -148,21 +148,21 @@ class PostgresLog:
         )
 
     async def histories(self) -> list[HistoryInfo]:
-        """All histories, sorted by name, but for those that are still being made."""
+        """All histories, sorted by name, except those that are still being created."""
         async with self._database.connection() as connection:
             return [
                 rows_of.history_info(row) for row in await connection.fetch(statements.HISTORIES)
             ]
 
     async def unfinished(self) -> list[HistoryInfo]:
-        """The histories that are still being made."""
+        """The histories that are still being created."""
         async with self._database.connection() as connection:
             return [
                 rows_of.history_info(row) for row in await connection.fetch(statements.UNFINISHED)
             ]
 
     async def rename_history(self, history: HistoryId, name: str) -> None:
-        """Give a history another name. Raises AlreadyExists, NotFound."""
+        """Rename a history. Raises AlreadyExists, NotFound."""
         async with self._database.connection() as connection:
             try:
                 renamed = await connection.fetchval(statements.RENAME, history, name)
@@ -172,13 +172,13 @@ class PostgresLog:
             raise _no_history(history)
 
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
-        """Remove a history and all that belongs to it; see the port. Raises NotFound, Conflict."""
+        """Delete a history and all that belongs to it; see the port. Raises NotFound, Conflict."""
         async with self._database.transaction() as connection:
             await connection.execute(statements.FORGET_LEASES, history)
             last = await connection.fetchval(statements.HOLD, history)
             if last is None:
                 raise _no_history(history)
-            # Nobody can fork it from here on until this is done: a fork refers to the row.
+            # From here to the commit no session can fork the history: a fork refers to the row.
             name = await connection.fetchval(statements.HOLD_NAME, history)
             if forks := await connection.fetch(statements.FORKS, history):
                 raise has_forks(name, [row["name"] for row in forks])
@@ -204,18 +204,18 @@ class PostgresLog:
             return [rows_of.tombstone(row) for row in await connection.fetch(statements.TOMBSTONES)]
 
     async def find_history(self, name: str) -> HistoryInfo | None:
-        """The history of that name."""
+        """The history with that name; None when there is none."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(statements.HISTORY_BY_NAME, name)
         return None if row is None else rows_of.history_info(row)
 
     async def head(self, history: HistoryId) -> Head:
-        """The end of the history as committed."""
+        """The committed head of the history."""
         async with self._database.connection() as connection:
             return await _head(connection, history)
 
     async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
-        """Keep heads that others signed."""
+        """Store heads that were signed elsewhere."""
         rows = [
             (history, head.revision, head.key, canonical_json(head.to_json())) for head in heads
         ]
@@ -236,7 +236,7 @@ class PostgresLog:
         events: Sequence[Event],
         leases: Sequence[LeaseToken] = (),
     ) -> Head:
-        """Append all or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
+        """Append all events or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
         if not events:
             return await self._check_head(history, expected, leases)
         first = expected.revision + 1
@@ -275,7 +275,7 @@ class PostgresLog:
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
-        """The same as they are kept."""
+        """The events above `after` in their stored form, in order."""
         rows = await self._read(statements.READ_STORED, history, after, limit, until)
         return [
             StoredRow(
@@ -303,7 +303,7 @@ class PostgresLog:
     async def keys(
         self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
     ) -> list[ObjectKey]:
-        """The keys of a kind, or those of one name if it is not empty, sorted."""
+        """The sorted keys of a kind; with a `name`, only keys that have this name."""
         rows: list[asyncpg.Record] = []
         async with self._database.connection() as connection:
             for part in await self._line(connection, history):
@@ -338,7 +338,7 @@ class PostgresLog:
         return [rows_of.event(row) for row in rows]
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
-        """The last revision at which the cluster's clock was not after `instant`."""
+        """The last revision at which the cluster clock was at or before `instant`."""
         moment = timestamps.to_datetime(instant)
         async with self._database.connection() as connection:
             for part in reversed(await self._line(connection, history)):
@@ -359,7 +359,7 @@ class PostgresLog:
         limit: int,
         until: Revision | None,
     ) -> list[asyncpg.Record]:
-        """Rows above `after`, of the history and of those that it begins with."""
+        """The rows above `after`, from the history and from those with whose events it begins."""
         last = _LAST_REVISION if until is None else until
         rows: list[asyncpg.Record] = []
         async with self._database.connection() as connection:
@@ -378,7 +378,7 @@ class PostgresLog:
         return rows
 
     async def _line(self, connection: PoolConnectionProxy, history: HistoryId) -> Sequence[Part]:
-        """Where the events of a history are, the first ones first; that never changes."""
+        """The parts of a history in order, each with the history that stores it; constant."""
         known = self._lines.get(history)
         if known is None:
             rows = await connection.fetch(statements.LINE, history)
@@ -394,7 +394,7 @@ class PostgresLog:
     async def _check_head(
         self, history: HistoryId, expected: Head, leases: Sequence[LeaseToken]
     ) -> Head:
-        """What appending nothing answers."""
+        """Check the head and the leases, as an append without events does; return the head."""
         async with self._database.connection() as connection:
             head = await _head(connection, history)
             _check_same(expected, head)
@@ -429,7 +429,7 @@ def _rows(events: Iterable[Event], clock: Instant) -> tuple[list[_Row], Instant]
 async def _copy(
     connection: PoolConnectionProxy, history: HistoryId, advance: _Row, rows: list[_Row]
 ) -> asyncpg.Record | None:
-    """Advance the head, then copy the rows; None, with nothing changed, when it cannot advance."""
+    """Advance the head, then copy the rows; None, and no change, when the head cannot advance."""
     async with connection.transaction():
         head = await connection.fetchrow(statements.ADVANCE, *advance)
         if head is None:
@@ -457,13 +457,13 @@ async def _refuse(
     expected: Head,
     leases: Sequence[LeaseToken],
 ) -> NoReturn:
-    """Find out why nothing was appended, and raise it."""
+    """Find out why the append was refused, and raise the error."""
     stored = await _head(connection, history)
     _check_same(expected, stored)
     stale = await _stale_lease(connection, history, leases)
     if stale is not None:
         raise stale
-    # The revision never comes back; a lease may have been given back and taken again meanwhile.
+    # The revision never comes back; a lease may have been released and acquired again meanwhile.
     raise HeadMoved(expected.revision, stored.revision)
 
 

@@ -1,4 +1,4 @@
-"""Bringing a database to a revision of the schema, and its reading role to its rights."""
+"""Migrates a database to a revision of the schema, and gives the reading role its rights."""
 
 import asyncpg
 
@@ -16,18 +16,18 @@ async def migrate(
     reader: str = "",
     reader_statement_seconds: float = 60.0,
 ) -> str:
-    """Upgrade (or, to an older `revision`, downgrade) the database; returns where it stands.
+    """Upgrade (or, to an older `revision`, downgrade) the database; returns its new revision.
 
-    At the newest revision the role that asks questions gets its rights (see `reader.py`); `reader`
-    is its address when the settings name one.
+    At the newest revision the role for queries gets its rights (see `reader.py`); `reader` is the
+    address of this role when the settings name one.
 
-    Raises WrongDatabase for a database with tables of somebody else or of a newer redra, InputError
-    for an unknown revision, LogUnavailable when the database cannot be reached or another migration
-    takes longer than the time given.
+    Raises WrongDatabase for a database with tables of another program or of a newer redra,
+    InputError for an unknown revision, LogUnavailable when the database cannot be reached or
+    another migration takes longer than the lock timeout.
     """
     stands = schema.newest()
     if revision != "head" or not await _is_newest(url):
-        # Loaded here because it takes longer than everything else at a start.
+        # Imported here because it takes longer than all other steps of a start.
         from app.adapters.postgres import alembic_runner
 
         stands = await alembic_runner.migrate(

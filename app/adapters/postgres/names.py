@@ -3,10 +3,10 @@
 from app.domain.log import HistoryId
 
 APPLICATION_NAME = "redra"
-"""How our sessions present themselves in pg_stat_activity."""
+"""The name of redra's sessions in pg_stat_activity."""
 
 VIEW_PREFIX = "view_"
-"""Begins the names of tables that hold rows of projections."""
+"""The prefix of the tables that hold rows of projections."""
 
 
 def channel(history: HistoryId) -> str:
@@ -15,5 +15,5 @@ def channel(history: HistoryId) -> str:
 
 
 def view_name(declared: str) -> str:
-    """`pools` and `view_pools` are both kept in `view_pools`."""
+    """The name of a view table: both `pools` and `view_pools` give `view_pools`."""
     return declared if declared.startswith(VIEW_PREFIX) else VIEW_PREFIX + declared

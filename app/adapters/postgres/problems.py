@@ -1,4 +1,4 @@
-"""The one place where errors of the driver and of PostgreSQL become ours, as sentences."""
+"""Translates errors of the driver and of PostgreSQL into redra's errors, with messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +15,9 @@ Unreachable = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""What asyncpg raises when a statement or a connection fails.
+"""The errors that asyncpg raises when a statement or a connection fails.
 
-The last one says that the driver lost count, as when the server is killed under a statement.
+The last one is an internal error of the driver, as when the server is killed during a statement.
 """
 
 _BY_STATE: dict[str, str] = {
@@ -37,14 +37,14 @@ _BY_STATE: dict[str, str] = {
     "57P05": "the session was idle for too long and was ended",
     "58030": "the database cannot read or write its files",
 }
-"""Sentences by SQLSTATE. Those of class 08 (connection) have their own below."""
+"""Messages by SQLSTATE. The states of class 08 (connection) have their own message below."""
 
 REFUSED_ROLE = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidPasswordError,
     asyncpg.InsufficientPrivilegeError,
 )
-"""What asyncpg raises when a role does not exist, may not log in, or was given no rights."""
+"""The errors of asyncpg when a role does not exist, may not log in, or has no rights."""
 
 _NO_SPACE = "No space left on device"
 
@@ -61,7 +61,7 @@ _NOT_OURS: dict[str, str] = {
 }
 
 _RESTORED = frozenset({"3D000", "3F000", "42P01", "42703", "42501"})
-"""What is missing, or not granted yet, while a dump is loaded or a schema is migrated."""
+"""States of objects that are missing, or not granted yet, during a restore or a migration."""
 
 _NOT_STORABLE: dict[str, str] = {
     "22021": "a text holds a character that the database cannot",
@@ -73,11 +73,11 @@ _NOT_STORABLE: dict[str, str] = {
 
 @contextmanager
 def translated(*, was_ours: bool = False) -> Iterator[None]:
-    """Turn what the driver raises inside into LogUnavailable, WrongDatabase or NotStorable.
+    """Translate errors of the driver into LogUnavailable, WrongDatabase or NotStorable.
 
-    A database that `was_ours` and is missing, or lacks tables or rights, is being restored or
-    migrated: it is waited for as for one that is away. Damaged files and a refused login are not
-    waited for.
+    `was_ours` means that the schema was checked before. Such a database that is now missing, or
+    lacks tables or rights, is being restored or migrated: the error is LogUnavailable, so callers
+    wait. Damaged files and a refused login are WrongDatabase in any case.
     """
     try:
         yield
@@ -86,7 +86,7 @@ def translated(*, was_ours: bool = False) -> Iterator[None]:
 
 
 def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
-    """Our error for one of the driver's; `was_ours` as in `translated`."""
+    """redra's error for an error of the driver; `was_ours` as in `translated`."""
     if _NO_SPACE in str(problem):
         # When its journal cannot grow, PostgreSQL crashes on purpose and recovers by itself.
         return LogUnavailable(f"{_BY_STATE['53100']} ({problem})")

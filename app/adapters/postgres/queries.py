@@ -1,4 +1,4 @@
-"""Questions in SQL: one statement, of a role that can only read, in a read-only transaction."""
+"""SQL queries of users: one statement, as a role that can only read, in a read-only transaction."""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -24,23 +24,23 @@ _BEGINNING = re.compile(
     r"(?:(?P<with>with\b)(?:\s+(?P<recursive>recursive)\b)?|(?=select\b|values\b|table\b|\())",
     re.IGNORECASE | re.DOTALL,
 )
-"""How a statement begins before which queries may stand."""
+"""The beginning of a statement before which common table expressions can be added."""
 
 _BY_NAME = ("log", "losses")
-"""Relations whose column `history` is its name, not its number."""
+"""Relations whose column `history` holds the name, not the number."""
 
 _OF_NO_HISTORY = ("redra_schema",)
 
 _MISTAKES = ("22", "25001", "25006", "42", "0A", "21")
-"""SQLSTATE of what the asker can mend: values, writes, names, syntax, cardinality."""
+"""SQLSTATEs of errors that the user can fix: values, writes, names, syntax, cardinality."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The rows of a question; `cut` when there were more than were asked for.
+    """The rows of a query; `cut` is set when there were more rows than the limit.
 
     Instants are text as elsewhere (`2026-01-02T03:04:05.000006Z`), JSON is decoded, decimals are
-    integers where they are whole, all else is as PostgreSQL spells it.
+    integers when they are whole; other values have PostgreSQL's spelling.
     """
 
     columns: tuple[str, ...]
@@ -49,10 +49,11 @@ class Found:
 
 
 def of_history(text: str, info: HistoryInfo, schema: str) -> str:
-    """The statement over the rows of one history alone, whatever tables it names.
+    """The statement restricted to the rows of one history, whatever tables it names.
 
-    Each name stands for a query of the same name before the statement; PostgreSQL leaves out those
-    that are not used. Raises InputError for a statement that takes none.
+    Each relation becomes a common table expression of the same name; PostgreSQL drops unused ones.
+    Raises InputError for a statement that cannot have common table expressions, and for a table
+    that is named with its schema.
     """
     begun = _BEGINNING.match(text)
     if begun is None:
@@ -85,7 +86,7 @@ def of_history(text: str, info: HistoryInfo, schema: str) -> str:
 async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Database]:
     """The database at the reader's address.
 
-    Raises WrongDatabase when there is no such role, or when it could do more than read the views.
+    Raises WrongDatabase when the role does not exist, or when it can do more than read the views.
     """
     session = {"default_transaction_read_only": "on"}
     try:
@@ -106,9 +107,9 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
 async def ask(
     database: Database, text: str, *, rows_max: int, info: HistoryInfo | None = None
 ) -> Found:
-    """The first `rows_max` rows, of one history or of all.
+    """Run the query and return its first `rows_max` rows, from one history or from all.
 
-    Raises InputError with PostgreSQL's words for a wrong question.
+    Raises InputError with PostgreSQL's message when the query is wrong.
     """
     async with database.connection() as connection:
         if info is not None:

@@ -1,17 +1,17 @@
-"""The role as which questions in SQL are asked: it may read the views, and nothing else.
+"""The role that runs SQL queries of users: it can read the views, and nothing else.
 
-Whoever asks chooses the statement, so the rights of the session are the border, not the text: a
-superuser's `COPY … TO PROGRAM` runs a program even in a transaction that only reads. The role logs
-in by itself; a session that merely took it on (`SET ROLE`) could lay it down again.
+The user chooses the statement, so the rights of the session are the border, not the text: a
+superuser's `COPY … TO PROGRAM` runs a program even in a read-only transaction. The role logs in by
+itself, because a session that took it on by `SET ROLE` could reset it.
 
     migration ──▶ prepare ──▶ role exists? ──no──▶ CREATE ROLE ──refused──▶ `redra sql` says so
                                  │ yes, and it is ours or was named
                                  ▼
                               SELECT on views, nothing for everybody else
 
-Its password is derived from that of the database's address: whoever knows the address can ask, and
-no second secret is handed around. Where roles cannot be made, the administrator makes one and its
-address is a setting.
+The password of the role is derived from the password in the database's address. A user who knows
+the address can run queries, and there is no second secret to hand out. Where redra cannot create
+roles, the administrator creates one and puts its address into a setting.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ from projections.tables import ALL as VIEW_TABLES
 ROLE = "redra_reader"
 
 SHARED = ("checkpoints", "histories", "log", "losses", "redra_schema")
-"""What the role may read beside the view tables: how far these are, names, the readable log, and
-what recordings lack."""
+"""Relations that the role may read beside the view tables: checkpoints, history names, the
+readable log, losses of recordings, and the schema revision."""
 
 _LOCK = 7_263_172_000_002
 """Advisory lock that lets one process prepare the role at a time."""
@@ -45,7 +45,7 @@ AND NOT EXISTS (
       AND NOT has_table_privilege(pg_roles.oid, pg_class.oid, 'SELECT')
 )
 """
-"""1 when there is the role and it may read everything that it shall."""
+"""1 when the role exists and has all the rights that it needs."""
 
 IS_OURS = """
 SELECT mine.rolsuper OR pg_has_role(mine.oid, reader.oid, 'MEMBER WITH ADMIN OPTION')
@@ -53,7 +53,7 @@ SELECT mine.rolsuper OR pg_has_role(mine.oid, reader.oid, 'MEMBER WITH ADMIN OPT
 FROM pg_roles AS mine, pg_roles AS reader
 WHERE mine.rolname = current_user AND reader.rolname = $1
 """
-"""Whether the present role administers the reader; no row when there is none."""
+"""Whether the present role administers the reader; no row when the reader does not exist."""
 
 POWERS = """
 SELECT string_agg(power, ', ' ORDER BY place, power)
@@ -78,10 +78,10 @@ FROM pg_roles, current_schema() AS used, LATERAL (VALUES
 ) AS powers (place, power)
 WHERE pg_has_role(session_user, pg_roles.oid, 'MEMBER') AND power IS NOT NULL
 """
-"""What the session's role, or one that it may take on, can do that a reader must not."""
+"""The powers of the session's role, or of roles it can take on, that a reader must not have."""
 
-# Only a superuser may take these from everybody; for others the transaction that only reads, which
-# refuses them as well, must do.
+# Only a superuser can revoke these rights from PUBLIC. Without a superuser the read-only
+# transaction, which refuses these functions as well, must be enough.
 LARGE_OBJECTS = """
 DO $$
 DECLARE
@@ -100,7 +100,7 @@ $$
 
 
 def reader_url(url: str) -> str:
-    """The address at which the reader logs in, made from that of the database's owner."""
+    """The address with which the reader logs in, derived from the owner's address."""
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
     password = _password(url)
@@ -109,20 +109,20 @@ def reader_url(url: str) -> str:
 
 
 def user_of(url: str) -> str:
-    """The role that an address names; empty when it names none."""
+    """The role in an address; empty when the address has none."""
     return unquote(urlsplit(url).username or "")
 
 
 def relations() -> list[str]:
-    """The names of everything that the reader may read."""
+    """The names of all relations that the reader can read."""
     return sorted({*SHARED, *(view_name(table.name) for table in VIEW_TABLES)})
 
 
 async def prepare(url: str, *, named: str = "", statement_seconds: float = 60.0) -> None:
-    """Let the reader read, where this is not so yet; make it, where that is allowed.
+    """Give the reader its rights if they are missing; create the role where that is allowed.
 
-    `named` is the address of a reader that the settings name: it is given the rights, not made.
-    `url` is the owner's. A database in which no role can be made is left without.
+    `url` is the owner's address. `named` is the address of a reader in the settings: this role is
+    given the rights, but not created. A database that cannot create roles is left without a reader.
     """
     role = user_of(named) or ROLE
     with translated():
@@ -140,7 +140,7 @@ async def prepare(url: str, *, named: str = "", statement_seconds: float = 60.0)
 
 
 async def check(connection: PoolConnectionProxy) -> None:
-    """Raise WrongDatabase when the session could do more than read the views."""
+    """Raise WrongDatabase when the session can do more than read the views."""
     powers = await connection.fetchval(POWERS)
     if powers:
         user = await connection.fetchval("SELECT session_user")
@@ -151,7 +151,7 @@ async def check(connection: PoolConnectionProxy) -> None:
 
 
 async def _make(connection: asyncpg.Connection, url: str, statement_seconds: float) -> bool:
-    """Make the role, or renew its settings; False when it is not ours and cannot be made."""
+    """Create the role or renew its settings; False when it is not ours or cannot be created."""
     is_ours = await connection.fetchval(IS_OURS, ROLE)
     if is_ours is None:
         try:
@@ -177,7 +177,7 @@ async def _make(connection: asyncpg.Connection, url: str, statement_seconds: flo
 
 
 async def _give(connection: asyncpg.Connection, role: str) -> None:
-    """The rights to read, and none to make anything."""
+    """Grant the rights to read, and revoke the rights to create objects."""
     quoted = await connection.fetchval("SELECT quote_ident($1)", role)
     schema = await connection.fetchval("SELECT quote_ident(current_schema())")
     database = await connection.fetchval("SELECT quote_ident(current_database())")
@@ -195,7 +195,7 @@ async def _give(connection: asyncpg.Connection, role: str) -> None:
 
 
 def _password(url: str) -> str:
-    """The reader's password; empty when the owner's address has none."""
+    """The reader's password; empty when the owner's address has no password."""
     password = urlsplit(url).password
     if not password:
         return ""

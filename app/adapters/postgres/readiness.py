@@ -1,8 +1,8 @@
-"""Waiting, at a start, for a database server that is starting up itself.
+"""Waits for a database server that is still starting when redra starts.
 
-A server that starts, recovers or stops takes connections and refuses each with the state 57P03.
-It will be ready soon, so a process that starts beside it waits. Everything else (nobody listens, a
-wrong password) is told at once, because waiting would not cure it.
+A server that starts, recovers or stops accepts connections and refuses each with the state 57P03.
+It will be ready soon, so a process that starts beside it waits. Other errors (no server listens,
+a wrong password) are raised at once, because waiting does not fix them.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _CLOSE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyBounds:
-    """How long to wait for the server in all, and between attempts."""
+    """The time to wait for the server in all, and the pauses between attempts."""
 
     seconds: float = 10.0
     pause_first_seconds: float = 0.1
@@ -29,9 +29,9 @@ class ReadyBounds:
 async def wait_until_ready(
     url: str, bounds: ReadyBounds = ReadyBounds(), *, tell: Callable[[str], None]
 ) -> None:
-    """Return when the server takes sessions; `tell` hears once that there is something to wait for.
+    """Return when the server takes sessions; calls `tell` once, before the first wait.
 
-    Raises LogUnavailable when the time is over, and what else keeps a session away at once.
+    Raises LogUnavailable when the time is over. Other errors are raised at once.
     """
     ends = anyio.current_time() + bounds.seconds
     pause = bounds.pause_first_seconds

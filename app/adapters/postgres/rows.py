@@ -1,4 +1,4 @@
-"""What the rows of the log's tables hold, as values of the domain."""
+"""The rows of the log's tables as values of the domain."""
 
 from decimal import Decimal
 
@@ -22,7 +22,7 @@ from app.domain.values.timestamps import Instant
 
 
 def head_of(row: asyncpg.Record) -> Head:
-    """The end of a history."""
+    """The head of a history."""
     return Head(
         revision=Revision(row["revision"]),
         epoch=row["epoch"],
@@ -32,12 +32,12 @@ def head_of(row: asyncpg.Record) -> Head:
 
 
 def event(row: asyncpg.Record) -> Event:
-    """The event in a row of the columns that the reading statements name, in their order."""
+    """The event in a row of a reading statement, whose columns are in the order of `stored`."""
     return from_stored(stored(row))
 
 
 def stored(row: asyncpg.Record) -> StoredEvent:
-    """The same as it is kept, also when it cannot be understood."""
+    """The event in its stored form, even when it cannot be decoded."""
     return StoredEvent(
         format=row[0],
         revision=row[1],
@@ -51,15 +51,15 @@ def stored(row: asyncpg.Record) -> StoredEvent:
 
 
 def instant(micros: Decimal) -> Instant | None:
-    """The instant; None for an infinite one."""
+    """The instant; None for an infinite value."""
     return Instant(int(micros)) if micros.is_finite() else None
 
 
 def history_info(row: asyncpg.Record) -> HistoryInfo:
-    """What the store knows of a history.
+    """The stored facts about a history.
 
-    Settings or a beginning that somebody has made unreadable name no profile: nobody can serve that
-    history, and the others are listed and served.
+    When the settings or the beginning cannot be read, the settings name no profile. The history
+    then cannot be served, while the other histories are listed and served.
     """
     parent = row["parent"]
     settings, beginning = _settings(row["settings"]), _beginning(row["beginning"])
@@ -93,7 +93,7 @@ def _beginning(text: str | None) -> Beginning | None:
 
 
 def tombstone(row: asyncpg.Record) -> Tombstone:
-    """What is left of a deleted history."""
+    """The record of a deleted history."""
     return Tombstone(
         name=row["name"],
         seed=int(row["seed"]),

@@ -1,10 +1,10 @@
-"""Which schema this program needs, and whether a database has it.
+"""The schema that this program needs, and the check whether a database has it.
 
     empty ──migrate──▶ ours at the newest revision ◀──migrate── ours at an older one
-    anything else is refused in words and left alone
+    any other database is refused with a message and not changed
 
-A start with the right schema needs neither Alembic nor SQLAlchemy, and does not load them:
-`migrating` brings a database there.
+A start with the right schema needs neither Alembic nor SQLAlchemy, and does not load them;
+`migrating` changes the schema of a database.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ from app.domain.errors import WrongDatabase
 from projections.tables import ALL as VIEW_TABLES
 
 VERSION_TABLE = "redra_schema"
-"""Where the revision stands; a name of our own, so that no other program's is mistaken for it."""
+"""The table that holds the revision; its name differs from those that other programs use."""
 
 LOG_TABLES = (
     "checkpoints",
@@ -33,13 +33,13 @@ LOG_TABLES = (
     "snapshots",
     "tombstones",
 )
-"""The tables that every history needs; those of views come with the projections."""
+"""The tables that every history needs; the view tables come from the projections."""
 
 BASE = "base"
-"""The schema without anything: to go there deletes every history."""
+"""The revision of an empty schema; a downgrade to it deletes every history."""
 
 HISTORY_NAMES = "SELECT name FROM histories ORDER BY name"
-"""All histories, also those in the making."""
+"""All histories, including those that are still being created."""
 
 REVISION = "SELECT version_num FROM redra_schema"
 """The revision of the database."""
@@ -48,13 +48,13 @@ TABLES_PRESENT = """
 SELECT relname FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 """
-"""All tables of the schema that is used."""
+"""All tables of the current schema."""
 
 _FILE = re.compile(r"m(\d{4})_\w+\.py")
 
 
 async def history_names(url: str) -> list[str]:
-    """The names of all histories; none in a database that is not ours."""
+    """The names of all histories; none when the database has no such table."""
     with translated():
         connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
         try:
@@ -66,7 +66,7 @@ async def history_names(url: str) -> list[str]:
 
 
 async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:
-    """Raise WrongDatabase, saying what to do, unless the schema is the one of this program."""
+    """Raise WrongDatabase, with advice, unless the schema is the one that this program needs."""
     present = {row["relname"] for row in await connection.fetch(TABLES_PRESENT)}
     if VERSION_TABLE not in present:
         raise WrongDatabase(foreign_text(present))
@@ -101,7 +101,7 @@ def check_revision(found: str | None) -> None:
 
 
 def foreign_text(present: set[str]) -> str:
-    """What to say about a database without our version table."""
+    """The message about a database without our version table."""
     if not present:
         return "the database is empty; run `redra migrate`"
     some = ", ".join(sorted(present)[:3])
@@ -124,7 +124,7 @@ def newest() -> str:
 
 
 def migrations_folder() -> Path:
-    """The package `migrations`, installed beside `app`; found without importing it."""
+    """The folder of the package `migrations`, installed beside `app`; does not import it."""
     package = importlib.util.find_spec("migrations")
     assert package is not None
     assert package.submodule_search_locations is not None

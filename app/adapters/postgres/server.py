@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own: private folder, private Unix socket, no TCP, fsync on.
+"""An embedded PostgreSQL server: private folder, private Unix socket, no TCP, fsync on.
 
 The programs are found by `binaries.py`, the folder is laid out by `server_folder.py`, and
 `guardian.py` keeps the server alive for as long as its owner lives.
@@ -67,9 +67,9 @@ OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerBounds:
-    """How long each step may take, and the pauses before a crashed server is started again.
+    """The time that each step may take, and the pauses before a crashed server is started again.
 
-    For `users_seconds` a server that is to stop waits for other processes that use it shortly.
+    `users_seconds` is how long a stop waits for other processes that use the server briefly.
     """
 
     start_seconds: float = 60.0
@@ -82,11 +82,12 @@ class ServerBounds:
 
 
 class EmbeddedServer:
-    """Starts on entering, stops on leaving; `url` is valid in between.
+    """An embedded server: starts on entering, stops on leaving; `url` is valid in between.
 
-    `programs` forces the folder of PostgreSQL's programs, `kinds` the ways to run as root that are
-    tried (see guardian.py); by default all that exist. Raises InputError when the folder is in use
-    or cannot be used, LogUnavailable when no server can be started; both say what to do.
+    `programs` is the only folder in which PostgreSQL's programs are looked up. `kinds` are the ways
+    to run as root that are tried (see guardian.py); the default is all ways. Raises InputError
+    when the folder is in use or cannot be used, LogUnavailable when no server can be started; both
+    messages say what to do.
     """
 
     def __init__(
@@ -119,11 +120,11 @@ class EmbeddedServer:
 
     @property
     def guardian_pid(self) -> int | None:
-        """The process that keeps the server; None when stopped."""
+        """The pid of the guardian; None when the server is stopped."""
         return None if self._guardian is None else self._guardian.pid
 
     def start(self) -> None:
-        """Start and wait until connections are accepted."""
+        """Start the server and wait until it accepts connections."""
         self._prepare_folder()
         self._lock = server_folder.take_lock(self.folder, self._bounds.lock_seconds)
         try:
@@ -166,7 +167,7 @@ class EmbeddedServer:
         self.stop()
 
     async def __aenter__(self) -> "EmbeddedServer":
-        # Not abandoned when cancelled: a server that nobody knows of must not remain.
+        # Not abandoned when cancelled: a server without an owner must not remain.
         with CancelScope(shield=True):
             self._is_new = server_folder.data_version(self.data) is None
             await anyio.to_thread.run_sync(self.start)
@@ -240,7 +241,7 @@ class EmbeddedServer:
         )
 
     def _refusal(self, found: Binaries, identity: ServerIdentity) -> str | None:
-        """Why these programs cannot run as this identity on this folder; None when they can."""
+        """Why these programs cannot run as this identity on this folder; None if they can."""
         if identity.kind == "same":
             return None
         self._give_to(identity)
@@ -274,7 +275,7 @@ class EmbeddedServer:
         self._guardian.stdin.flush()
 
     def _wait_until_ready(self, log_start: int) -> None:
-        """PostgreSQL writes `ready` into its pid file once it takes connections."""
+        """Wait for the word `ready` in the pid file: PostgreSQL then takes connections."""
         deadline = time.monotonic() + self._bounds.start_seconds
         assert self._guardian is not None
         while not server_folder.is_ready(self.data):
@@ -291,7 +292,7 @@ class EmbeddedServer:
             time.sleep(_POLL_SECONDS)
 
     def _initialise(self, found: Binaries, identity: ServerIdentity) -> None:
-        """Make the data directory beside its place and move it there when it is whole."""
+        """Make the data directory under a temporary name and rename it when it is complete."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         command = [
@@ -345,7 +346,7 @@ class EmbeddedServer:
         )
 
     def _give_to(self, identity: ServerIdentity) -> None:
-        """Make the server's own folder, and nothing above it, belong to who will run it."""
+        """Give the server's own folder, and nothing above it, to the user that runs the server."""
         if os.geteuid() != 0:
             return
         uid, gid = identity.owner

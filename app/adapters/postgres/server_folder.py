@@ -1,16 +1,16 @@
-"""The folder of an embedded server: who owns it, where it listens, what a crash left behind.
+"""The folder of an embedded server: its owner, its socket, and the cleanup after a crash.
 
     folder/
-      lock          held by whoever owns the server, and by every process of the server itself
+      lock          held by the owner of the server, and by every process of the server itself
       users         held by each other process that uses the server for a short time
-      server.json   where it listens and who owns it, for other commands on the same folder
-      server.log    what PostgreSQL writes
+      server.json   the socket and the owner, for other commands on the same folder
+      server.log    the log of PostgreSQL
       data/         PostgreSQL's data directory (data.new while it is being made)
       run/          the socket (elsewhere when the path would be too long for one)
 
-The lock is an open file description that the server's processes inherit. As long as one of them
-lives, even an orphan after a crash, nobody else can start on the folder; as soon as the last is
-gone, the folder is free, whatever the old pid file says.
+The lock is an open file description that the server's processes inherit. While one of them lives,
+even an orphan after a crash, no other process can start a server on the folder. When the last one
+has ended, the folder is free, whatever the old pid file says.
 """
 
 import contextlib
@@ -41,11 +41,11 @@ _POLL_SECONDS = 0.01
 
 
 class FolderInUse(InputError):
-    """Another process owns the folder, and has no server there that could be shared yet."""
+    """Another process owns the folder, and its server cannot be shared yet."""
 
 
 def running_url(folder: Path) -> str | None:
-    """The address of the server that runs on this folder now, started by any process; or None."""
+    """The address of the server that runs on this folder, started by any process; or None."""
     folder = folder.resolve()
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
@@ -65,12 +65,12 @@ def running_url(folder: Path) -> str | None:
 
 
 def url(socket: Path, database: str = DATABASE) -> str:
-    """The address of a database behind a socket, for asyncpg and SQLAlchemy."""
+    """The address of a database at a socket, for asyncpg and SQLAlchemy."""
     return f"postgresql://{ROLE}@/{database}?host={quote(str(socket))}"
 
 
 def take_lock(folder: Path, timeout_seconds: float) -> int:
-    """The lock file, locked. Waits for a server that is ending, not for one that is owned."""
+    """Lock the lock file and return it; waits for a server that is ending, not for an owned one."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as problem:
@@ -98,10 +98,10 @@ def take_lock(folder: Path, timeout_seconds: float) -> int:
 
 
 def note_owner(folder: Path, socket: Path, *, stays: bool = False, is_new: bool = False) -> None:
-    """Write down that this process owns the folder, and where its server listens.
+    """Record that this process owns the folder, and the socket of its server.
 
-    An owner that `stays` is no command that ends soon. A server that is new has no database yet, so
-    that nobody can use it.
+    `stays` means that the owner is not a command that ends soon. `is_new` means that the server has
+    no database yet, so that no other process can use it.
     """
     fresh = folder / "server.json.new"
     noted = {"owner": os.getpid(), "socket": str(socket), "stays": stays, "new": is_new}
@@ -110,12 +110,12 @@ def note_owner(folder: Path, socket: Path, *, stays: bool = False, is_new: bool 
 
 
 def owner_stays(folder: Path) -> bool:
-    """Whether the owner of the server has said that it stays."""
+    """Whether the owner of the server has recorded that it stays."""
     return bool(_noted(folder.resolve()).get("stays"))
 
 
 def use(folder: Path) -> int | None:
-    """A file that keeps the owner from stopping the server at once, to be closed after the use.
+    """Open a file that delays the owner's stop of the server; the caller closes it after use.
 
     None when the server is being stopped.
     """
@@ -132,9 +132,10 @@ def use(folder: Path) -> int | None:
 
 
 def wait_for_users(folder: Path, timeout_seconds: float) -> int | None:
-    """Wait until no other process uses the server, for a bounded time.
+    """Wait until no other process uses the server, at most `timeout_seconds`.
 
-    Nobody begins to until the file that is returned is closed. None where there is no such file.
+    After a wait that succeeded no process can begin to use it until the returned file is closed.
+    None when the file cannot be opened.
     """
     try:
         users = os.open(folder / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -152,14 +153,14 @@ def wait_for_users(folder: Path, timeout_seconds: float) -> int | None:
 
 
 def forget_owner(folder: Path, socket: Path) -> None:
-    """The end of `note_owner`; removes a socket folder that is not inside."""
+    """Undo `note_owner`; remove a socket folder that is outside of the folder."""
     (folder / "server.json").unlink(missing_ok=True)
     if socket.parent != folder:
         shutil.rmtree(socket, ignore_errors=True)
 
 
 def make_socket_folder(folder: Path, identity: ServerIdentity) -> Path:
-    """An empty folder for the socket that only its owner may enter, with a short path."""
+    """Make an empty folder for the socket that only its owner can enter, with a short path."""
     near = folder / "run"
     if len(os.fsencode(near / _SOCKET_NAME)) <= _SOCKET_PATH_MAX:
         place = near
@@ -174,10 +175,11 @@ def make_socket_folder(folder: Path, identity: ServerIdentity) -> Path:
 
 
 def remove_stale_pid_file(data: Path) -> None:
-    """We hold the lock, so no server of ours runs; a server started by hand is respected.
+    """Remove a pid file that a crash left behind.
 
-    Without this, a pid that now belongs to any other process would keep PostgreSQL from starting,
-    which is common in containers.
+    The caller holds the lock, so no server of redra runs. Raises InputError when a server that was
+    started by hand runs on the folder. Without the removal, PostgreSQL would not start when another
+    process has the pid, which is common in containers.
     """
     pid = postmaster(data)
     if pid is None:
@@ -197,7 +199,7 @@ def remove_stale_pid_file(data: Path) -> None:
 
 
 def data_version(data: Path) -> int | None:
-    """The major version that made the data directory; None when there is none."""
+    """The major version that made the data directory; None when there is no data directory."""
     try:
         return int((data / "PG_VERSION").read_text().strip().split(".")[0])
     except FileNotFoundError:
@@ -211,19 +213,19 @@ def data_version(data: Path) -> int | None:
 
 
 def is_ready(data: Path) -> bool:
-    """PostgreSQL writes `ready` into its pid file once it takes connections."""
+    """Whether PostgreSQL takes connections; it then writes `ready` into its pid file."""
     lines = _pid_file(data)
     return len(lines) >= 8 and lines[7].strip() == "ready"
 
 
 def postmaster(data: Path) -> int | None:
-    """The process that the pid file names; None when there is no such file."""
+    """The process in the pid file; None when there is no pid file."""
     lines = _pid_file(data)
     return int(lines[0]) if lines and lines[0].strip().isdigit() else None
 
 
 def tree(folder: Path) -> Iterator[Path]:
-    """The folder and everything in it; links are not followed."""
+    """The folder and everything in it; does not follow links."""
     yield folder
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -231,7 +233,7 @@ def tree(folder: Path) -> Iterator[Path]:
 
 
 def _short_folder(folder: Path, owners: set[int]) -> Path:
-    """A folder of ours in the system's temporary one; never one that somebody else prepared."""
+    """A folder of ours in the system's temporary folder; never one that another user made."""
     digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
     place = Path(tempfile.gettempdir()) / f"redra-{os.geteuid()}-{digest}"
     with contextlib.suppress(FileExistsError):

@@ -1,6 +1,6 @@
 """The statements of the event log, by name.
 
-All are prepared once per connection. `$1` is the history throughout.
+All statements are prepared once per connection. `$1` is the history in all of them.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from app.domain.log import HistoryId, Revision
 
 
 class Part(NamedTuple):
-    """The events of a history above a revision and up to another, as one of a line holds them."""
+    """A range of revisions of a history, (`after`, `until`], and the history that stores them."""
 
     history: HistoryId
     after: Revision
@@ -42,10 +42,10 @@ INSERT INTO log_heads (history, revision, epoch, hash, time)
 SELECT history, $6, 0, $7, $8 FROM made
 RETURNING history
 """
-"""A new history that goes on where another stands at revision $6. ($1 is the name here.)"""
+"""A new history that continues another at revision $6. ($1 is the name here.)"""
 
 FORKS = "SELECT name FROM histories WHERE parent = $1 AND is_fork ORDER BY name"
-"""The histories that begin with the events of this one."""
+"""The names of the forks of a history."""
 
 LINE = """
 WITH RECURSIVE line (history, until, parent, parent_revision, is_fork) AS (
@@ -66,14 +66,14 @@ SELECT history, name, seed, settings, created, parent, parent_revision, beginnin
        is_fork
 FROM histories WHERE name NOT LIKE '~%' ORDER BY name
 """
-"""All histories, but for those that are still being made."""
+"""All histories, except those that are still being created."""
 
 UNFINISHED = """
 SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
        is_fork
 FROM histories WHERE name LIKE '~%' ORDER BY name
 """
-"""The histories that are still being made."""
+"""The histories that are still being created."""
 
 HISTORY_BY_NAME = """
 SELECT history, name, seed, settings, created, parent, parent_revision, beginning,
@@ -83,16 +83,16 @@ FROM histories WHERE name = $1
 """One history. ($1 is the name here.)"""
 
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
-"""Another name; no row when there is no such history."""
+"""Rename a history; no row when it does not exist."""
 
 FORGET_LEASES = "DELETE FROM leases WHERE history = $1"
-"""The leases of a history away, first of all, as an append locks them first."""
+"""Delete the leases of a history; the first step, because an append locks them first."""
 
 HOLD = "SELECT revision FROM log_heads WHERE history = $1 FOR UPDATE"
-"""The end of a history, kept as it is until the end of the transaction."""
+"""The revision of the head, locked until the end of the transaction."""
 
 HOLD_NAME = "SELECT name FROM histories WHERE history = $1 FOR UPDATE"
-"""The row of a history, to which no other can refer until the end of the transaction."""
+"""The row of a history, locked so that no row can refer to it until the transaction ends."""
 
 BURY = """
 INSERT INTO tombstones (history, name, seed, settings, created, revision, hash, time, deleted,
@@ -101,19 +101,19 @@ SELECT history, name, seed, settings, created, revision, hash, time, $2, $3
 FROM histories JOIN log_heads USING (history) WHERE history = $1
 RETURNING *
 """
-"""The tombstone of a history."""
+"""Insert the tombstone of a history."""
 
 NAME_DELETED = "SELECT set_config('redra.deleted_history', $1, true)"
-"""Tell the guards for this transaction which history is deleted. ($1 is its number as text.)"""
+"""Set the deleted history for the guards of this transaction. ($1 is its number as text.)"""
 
 MAY_DELETE = "GRANT DELETE ON log_events TO CURRENT_USER"
-"""Give the owner back, for this transaction, the right that it took from itself."""
+"""Grant the owner, for this transaction, the right that it revoked from itself."""
 
 MAY_NOT_DELETE = "REVOKE DELETE ON log_events FROM CURRENT_USER"
-"""Take it again."""
+"""Revoke the right again."""
 
 FORGET_EVENTS = "DELETE FROM log_events WHERE history = $1 AND revision <= $2"
-"""The events of a deleted history up to a revision."""
+"""Delete the events of a history up to a revision."""
 
 TOMBSTONES = """
 SELECT name, seed, settings, created, revision, hash, time, deleted, deleted_by
@@ -125,13 +125,13 @@ KEEP_HEAD = """
 INSERT INTO signed_heads (history, revision, key, head) VALUES ($1, $2, $3, $4)
 ON CONFLICT (history, revision, key) DO NOTHING
 """
-"""Keep a signed head."""
+"""Store a signed head."""
 
 KEPT_HEADS = "SELECT head FROM signed_heads WHERE history = $1 ORDER BY revision, key"
 """The signed heads of a history."""
 
 HEAD = "SELECT revision, epoch, hash, time FROM log_heads WHERE history = $1"
-"""The end of a history as committed."""
+"""The committed head of a history."""
 
 _ADVANCE = """
 held AS MATERIALIZED (
@@ -148,10 +148,10 @@ head AS (
     RETURNING revision, epoch, hash, time
 )
 """
-# Leases are locked before the head: taking a lease over does it in the same order, so neither can
-# deadlock. A key-share lock keeps take-overs out until the commit, yet lets the holder renew.
-# Waiting for the head row, PostgreSQL looks at the condition again with what the winner committed:
-# then no row is advanced and nothing is inserted.
+# Leases are locked before the head; a take-over locks in the same order, so neither can deadlock.
+# A key-share lock keeps take-overs out until the commit, but lets the holder renew the lease. After
+# a wait for the head row, PostgreSQL checks the condition again against the committed row: then no
+# row is advanced and nothing is inserted.
 
 APPEND = f"""
 WITH {_ADVANCE},
@@ -176,13 +176,13 @@ WITH {_ADVANCE}
 SELECT head.revision, head.epoch, head.hash, head.time, log_heads.time AS before
 FROM head JOIN log_heads ON log_heads.history = $1
 """  # noqa: S608 (constants only)
-"""The same without the events, which follow by COPY in the same transaction.
+"""The same as APPEND without the events, which follow by COPY in the same transaction.
 
-`before` is the head's time before: the statement sees the old row beside the new one.
+`before` is the earlier time of the head: the statement sees the old row beside the new one.
 """
 
 NOTIFY = "SELECT pg_notify($1, $2)"
-"""Tell listeners of the channel $1 that the history is at revision $2."""
+"""Notify the listeners of channel $1 that the history is at revision $2."""
 
 STALE_LEASE = """
 SELECT wanted.name, wanted.epoch
@@ -193,7 +193,7 @@ WHERE NOT EXISTS (
 )
 LIMIT 1
 """
-"""The first of some leases that is no longer held."""
+"""The first of the given leases that is no longer held."""
 
 _EVENT = """
 format, revision, type, "group", resource, namespace, name, uid, stamp, object, hash
@@ -212,7 +212,7 @@ FROM log_events
 WHERE history = $1 AND revision > $2 AND revision <= $3
 ORDER BY revision LIMIT $4
 """  # noqa: S608 (constants only)
-"""A page of events with their columns of time in microseconds, whatever these hold."""
+"""A page of events with their time columns in microseconds, whatever values these hold."""
 
 READ_OBJECT = f"""
 SELECT {_EVENT} FROM log_events
@@ -229,18 +229,19 @@ WHERE history = $1 AND "group" = $2 AND resource = $3 AND revision <= $4
 AND ($6 = '' OR name = $6)
 ORDER BY "group", resource, namespace, name LIMIT $5
 """
-"""What a kind has ever had, or has had of one name; for who has mistaken a name or a namespace.
+"""The keys that a kind ever had, or those with one name; for hints about a mistyped key.
 
-It looks at every event of the kind.
+The statement reads every event of the kind.
 """
 
 
 def objects_at(*, by_group: bool, by_resource: bool) -> str:
     """The last event of each object that existed at $2, after key $3..$6, at most $7.
 
-    $8 is the group and $9 the resource where asked for. The keys are walked one by one along the
-    index, each found as the first above its predecessor, so a page costs what its keys cost,
-    whatever the planner knows of the table and however often the objects changed.
+    $8 is the group and $9 the resource, if selected; without a group, $8 is the resource. The keys
+    are read one by one along the index, each as the first key above its predecessor, so the cost of
+    a page depends only on its number of keys, not on the planner's statistics or on the number of
+    changes of the objects.
     """
     condition = ""
     if by_group:
@@ -272,10 +273,10 @@ def objects_at(*, by_group: bool, by_resource: bool) -> str:
 
 
 def objects_of_line(parts: Sequence[Part], *, by_group: bool, by_resource: bool) -> str:
-    """The same for a history whose events are parts of several.
+    """The statement of `objects_at` for a history whose events are stored in several histories.
 
-    The revision is $1, the key $2..$5, the limit $6, the group $7 and the resource $8 where asked
-    for. In each step the least of the next keys of all parts is taken.
+    The revision is $1, the key $2..$5, the limit $6, the group $7 and the resource $8, if selected;
+    without a group, $7 is the resource. Each step takes the least of the next keys of all parts.
     """
     condition = ""
     if by_group:
@@ -331,5 +332,5 @@ SELECT low FROM search WHERE low = high
 """
 """Binary search for the last event after $3, up to $4, whose clock is not after $2, else $3.
 
-`clock` never falls.
+`clock` never decreases.
 """

@@ -1,20 +1,20 @@
-"""The declared schema: the log and what stands beside it.
+"""The declared schema: the log and the tables beside it.
 
-Every key begins with the history, so that all of one history lives together and the schema can be
-distributed by it. The log is hash-partitioned by history. What SQLAlchemy cannot express (the
-partitions, the guard against changes, the readable view) stands in the migrations; a test compares
-the migrated schema with this declaration.
+Every key begins with the history, so that the rows of one history are stored together and the
+schema can be distributed by history. The log is hash-partitioned by history. SQLAlchemy cannot
+express the partitions, the guard against changes and the readable view; they are in the migrations.
+A test compares the migrated schema with this declaration.
 
 | table | one row is | key |
 |---|---|---|
 | histories | one cluster's timeline | history |
-| log_heads | the end of a history; locked by whoever appends | history |
+| log_heads | the end of a history; an append locks it | history |
 | log_events | one event | history, revision |
 | signed_heads | a head that came with a bundle | history, revision, key |
-| tombstones | a history that was deleted | history |
-| leases | who leads a controller | history, name |
-| checkpoints | how far a materialised projection has come | history, projection, version |
-| snapshots | a kept folded state | history, projection, version, revision |
+| tombstones | a deleted history | history |
+| leases | the holder of a lease | history, name |
+| checkpoints | the progress of a materialised projection | history, projection, version |
+| snapshots | a stored state of a fold | history, projection, version, revision |
 | view_… | rows of projections, see `views.py` | history, … |
 """
 
@@ -46,7 +46,7 @@ from app.domain.log import projection
 from projections.tables import ALL as VIEW_TABLES
 
 PARTITIONS = 8
-"""Parts of log_events. A history lies in one of them."""
+"""Partitions of log_events. A history is stored in one of them."""
 
 metadata = MetaData(
     naming_convention={
@@ -58,7 +58,7 @@ metadata = MetaData(
 
 
 def _key_text(name: str) -> Column[str]:
-    """Text that sorts by code point, as Python sorts: pages by key rely on it."""
+    """A text column that sorts by code point, as Python does; pages by key depend on it."""
     return Column(name, Text(collation="C"), nullable=False)
 
 
@@ -184,7 +184,7 @@ def view_tables(
 ) -> dict[str, Table]:
     """The SQL tables `view_…` of declared projection tables, by declared name.
 
-    The history comes first in the key. Declaring a table again gives the same one.
+    The history comes first in the key. Declaring a table again returns the same SQL table.
     """
     tables: dict[str, Table] = {}
     for table in declared:

@@ -1,7 +1,7 @@
 """Materialised views: the rows of projections in `view_…` tables, with their checkpoints.
 
-Statements are made once per table from its declaration: one to write rows, one to delete them, one
-to read them, each taking whole columns as arrays.
+Each table has one statement to write rows, one to delete them and one to read them. They are made
+once, from the declaration of the table, and take whole columns as arrays.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,46 +39,46 @@ UPDATE checkpoints SET revision = $5, state_hash = $6
 WHERE history = $1 AND projection = $2 AND version = $3 AND revision = $4
 RETURNING revision
 """
-"""Compare and advance; no row when the checkpoint is elsewhere."""
+"""Compare and advance; no row when the checkpoint is at another revision."""
 
 BEGIN = """
 INSERT INTO checkpoints (history, projection, version, revision, state_hash)
 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
 RETURNING revision
 """
-"""The first checkpoint of a version; no row when there is one."""
+"""Insert the first checkpoint of a version; no row when there is one."""
 
 FORGET_OTHERS = "DELETE FROM checkpoints WHERE history = $1 AND projection = $2 AND version <> $3"
-"""The checkpoints of other versions, whose rows are replaced."""
+"""Delete the checkpoints of other versions, whose rows are replaced."""
 
 FORGET = """
 DELETE FROM checkpoints WHERE history = $1 AND projection = $2 AND version = $3
 RETURNING revision
 """
-"""One checkpoint away; no row when there was none."""
+"""Delete one checkpoint; no row when there was none."""
 
 FORGET_SNAPSHOTS = """
 DELETE FROM snapshots WHERE history = $1 AND projection = $2 AND version = $3
 """
-"""The kept states of one version away."""
+"""Delete the snapshots of one version."""
 
 SAVE_SNAPSHOT = """
 INSERT INTO snapshots (history, projection, version, revision, state) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (history, projection, version, revision) DO UPDATE SET state = excluded.state
 """
-"""Keep a state."""
+"""Store a snapshot."""
 
 LOAD_SNAPSHOT = """
 SELECT revision, state FROM snapshots
 WHERE history = $1 AND projection = $2 AND version = $3 AND revision <= $4
 ORDER BY revision DESC LIMIT 1
 """
-"""The newest kept state that is not too new."""
+"""The newest snapshot at or before a revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCheckpoint:
-    """How far a projection has come."""
+    """The checkpoint of a projection: the revision up to which its rows are written."""
 
     projection: str
     version: int
@@ -88,7 +88,7 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """How values of a declared type travel: SQL type, into the database, and out of it."""
+    """The conversion of a declared type: its SQL type, and functions for both directions."""
 
     sql: str
     encode: Callable[[Any], object]  # Any: the JSON edge
@@ -100,7 +100,7 @@ def _as_is(value: object) -> object:
 
 
 def _text(value: str) -> str:
-    # PostgreSQL's text cannot hold the character 0; its visible symbol stands for it.
+    # PostgreSQL's text cannot hold the character 0; its visible symbol replaces it.
     return value.replace("\0", "\u2400") if "\0" in value else value
 
 
@@ -119,7 +119,7 @@ _KINDS: Mapping[str, _Kind] = {
 
 
 class _Statements:
-    """What is said to one view table."""
+    """The statements of one view table."""
 
     def __init__(self, table: Table) -> None:
         by_name = {column.name: column for column in table.columns}
@@ -153,8 +153,8 @@ class _Statements:
 class PostgresViewStore:
     """A ViewStore for the tables of projections.
 
-    `declared` gives them by the name of the projection. It is asked when rows are written or read:
-    commands that do neither need not load the projections.
+    `declared` returns the tables by the name of the projection. It is called only when rows are
+    written or read, so that other commands need not load the projections.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class PostgresViewStore:
     ) -> bool:
         """Write rows and advance the checkpoint; False when it is not at `after`.
 
-        The first write of a version (`after` 0) replaces what other versions had written.
+        The first write of a version (`after` 0) replaces the rows of other versions.
         """
         async with self._database.transaction() as connection:
             place = (history, projection, version)
@@ -225,7 +225,7 @@ class PostgresViewStore:
         return True
 
     async def clear(self, history: HistoryId, projection: str, version: int) -> None:
-        """Remove checkpoint and snapshots of this version, and the rows if it wrote them."""
+        """Remove the checkpoint and snapshots of this version, and the rows if it wrote them."""
         async with self._database.transaction() as connection:
             await connection.execute(FORGET_SNAPSHOTS, history, projection, version)
             if await connection.fetchval(FORGET, history, projection, version) is not None:
@@ -248,14 +248,14 @@ class PostgresViewStore:
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
     ) -> None:
-        """Keep a folded state."""
+        """Store a snapshot of a folded state."""
         async with self._database.connection() as connection:
             await connection.execute(SAVE_SNAPSHOT, history, projection, version, revision, state)
 
     async def load_snapshot(
         self, history: HistoryId, projection: str, version: int, *, until: Revision
     ) -> tuple[Revision, bytes] | None:
-        """The newest kept state that is not after `until`."""
+        """The newest snapshot at or before `until`."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(LOAD_SNAPSHOT, history, projection, version, until)
         return None if row is None else (Revision(row["revision"]), row["state"])
@@ -286,7 +286,7 @@ def _encoded_keys(
 def _encoded_rows(
     statements: _Statements, rows: Sequence[Mapping[str, object]]
 ) -> list[list[object]]:
-    """The rows as columns; of two rows with one key the later counts."""
+    """The rows as columns; when two rows have one key, the later one counts."""
     names = [column.name for column in statements.keys]
     last = {tuple(row[name] for name in names): row for row in rows}.values()
     return [

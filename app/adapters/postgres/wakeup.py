@@ -1,8 +1,8 @@
-"""LISTEN and NOTIFY: one connection per process that hints at grown histories.
+"""LISTEN and NOTIFY: one connection per process that receives hints about grown histories.
 
-The connection is looked after by one task: it connects again when the connection ends, asks the
-server for a sign of life now and then, and hints everybody after a gap, because what was said
-meanwhile is lost. Listeners poll anyway; a hint only shortens the wait.
+One task keeps the connection: it connects again when the connection ends, sends a keep-alive
+statement now and then, and hints all listeners after a gap, because notifications in the gap are
+lost. Listeners poll as well; a hint only shortens the wait.
 
     connected ──connection ends, no answer──▶ broken ──pause, connect──▶ connected, hint all
 """
@@ -24,7 +24,7 @@ from app.domain.log import HistoryId, Revision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WakeUpBounds:
-    """How long to wait for the server, and between attempts to reach it again."""
+    """The time to wait for the server, and the pauses between attempts to reconnect."""
 
     connect_seconds: float = 10.0
     answer_seconds: float = 5.0
@@ -35,7 +35,7 @@ class WakeUpBounds:
 
 
 class PostgresWakeUp:
-    """A WakeUp. Made by `open_wake_up`."""
+    """A WakeUp. Create it by `open_wake_up`."""
 
     def __init__(self, url: str, bounds: WakeUpBounds) -> None:
         self._url = url
@@ -48,7 +48,7 @@ class PostgresWakeUp:
 
     @asynccontextmanager
     async def listen(self, history: HistoryId) -> AsyncIterator[HintListener]:
-        """Hints from the moment of entering until leaving, also across lost connections."""
+        """Yield a listener for hints until the context ends, also across lost connections."""
         name = channel(history)
         listener = HintListener()
         listeners = self._listeners.setdefault(name, set())
@@ -64,7 +64,7 @@ class PostgresWakeUp:
                     await self._stop_listening(name)
 
     async def connect(self) -> None:
-        """Connect and listen to everything that is listened to. Raises LogUnavailable."""
+        """Connect and listen on the channels of all listeners. Raises LogUnavailable."""
         self._broken = anyio.Event()
         with translated():
             connection = await asyncpg.connect(
@@ -80,7 +80,7 @@ class PostgresWakeUp:
                 await connection.add_listener(name, self._note_hint)
 
     async def keep(self) -> None:
-        """Look after the connection until cancelled."""
+        """Keep the connection alive until cancelled."""
         try:
             while True:
                 with anyio.move_on_after(self._bounds.keep_alive_seconds):
@@ -101,7 +101,7 @@ class PostgresWakeUp:
                 async with self._talking:
                     await self.connect()
             except LogError:
-                # The log itself tells callers that the database is away; here it is only awaited.
+                # The log reports to callers that the database is away; here the task only waits.
                 await anyio.sleep(pause)
                 pause = min(pause * 2, self._bounds.pause_max_seconds)
                 continue
@@ -117,7 +117,7 @@ class PostgresWakeUp:
                     self._broken.set()
 
     async def _start_listening(self, name: str) -> None:
-        """LISTEN before the subscription begins; a broken connection does it when it is back."""
+        """Send LISTEN before the subscription begins; a broken connection does so on reconnect."""
         async with self._talking:
             if self._connection is not None and not self._broken.is_set():
                 try:
@@ -150,7 +150,7 @@ class PostgresWakeUp:
 
     def _note_hint(self, connection: object, pid: int, name: str, payload: object) -> None:
         named = isinstance(payload, str) and payload.isascii() and payload.isdigit()
-        # A notice that somebody else has sent names no revision, but is a hint all the same.
+        # A notification by another program names no revision, but is still a hint.
         revision = Revision(int(str(payload)) if named else 0)
         for listener in self._listeners.get(name, ()):
             listener.hint(revision)
