@@ -1,8 +1,8 @@
-"""A real cluster's API, read and never written to.
+"""The API of a real cluster, which redra reads and never writes to.
 
-Belongs here: the kubeconfig, requests, discovery, lists and watches, and records made of what they
-give. The only HTTP method of the package is GET, so that nothing in it can change a cluster. Does
-not belong here: what is done with the records. Credentials, exec plug-ins, TLS and proxies are the
-matter of `kubernetes-asyncio` (docs/explanation/decisions/0006-client-library.md); nobody else
-imports it. Imported by bootstrap.
+Belongs here: the kubeconfig, requests, discovery, lists and watches, and the records made from
+their answers. The package uses only the HTTP method GET, so that it cannot change a cluster. Does
+not belong here: the use of the records. Credentials, exec plug-ins, TLS and proxies are handled by
+`kubernetes-asyncio` (docs/explanation/decisions/0006-client-library.md); no other package imports
+it. Imported by bootstrap.
 """

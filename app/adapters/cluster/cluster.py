@@ -1,4 +1,4 @@
-"""A cluster as the port `ClusterSource` wants it: discovery, lists by pages, watches."""
+"""A real cluster behind the port `ClusterSource`: discovery, lists by pages, watches."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,11 +20,11 @@ from app.domain.values.timestamps import Instant
 from app.ports import Clock
 
 IDENTIFYING_NAMESPACE = "kube-system"
-"""It exists in every cluster and is never made again: its uid names the cluster."""
+"""The uid of this namespace identifies a cluster: every cluster has it and never recreates it."""
 
 
 class Cluster:
-    """Reads one cluster with one identity, in all namespaces or in one."""
+    """Reads one cluster with one identity, in all namespaces or in one namespace."""
 
     def __init__(
         self,
@@ -45,16 +45,16 @@ class Cluster:
 
     @property
     def clock_offset(self) -> int:
-        """Microseconds that the server's clock is ahead of ours; 0 where it may be none."""
+        """Microseconds by which the server is certainly ahead (negative: behind); else 0."""
         return self._requests.server_clock.offset
 
     @property
     def clock_spread(self) -> int:
-        """Microseconds that `clock_offset` may be off."""
+        """Microseconds by which `clock_offset` may be wrong."""
         return self._requests.server_clock.spread
 
     async def identity(self) -> ClusterIdentity:
-        """Which cluster answers; without a uid where the namespace may not be read."""
+        """The identity of the cluster; the uid is empty when the namespace may not be read."""
         version = _tree(await self._requests.get("/version"), "/version")
         path = f"/api/v1/namespaces/{IDENTIFYING_NAMESPACE}"
         try:
@@ -74,7 +74,7 @@ class Cluster:
     async def list_page(
         self, kind: ServedKind, *, limit: int, version: str = "", token: str = ""
     ) -> ListPage:
-        """A page of all objects of a kind, as of exactly `version` or of now; `token` goes on."""
+        """A page of the objects of a kind at `version` or now; `token` continues a list."""
         parameters = {"limit": str(limit), **self._selection(kind)}
         if token:
             parameters["continue"] = token
@@ -94,7 +94,7 @@ class Cluster:
     async def versions_page(
         self, kind: ServedKind, *, limit: int, version: str, token: str = ""
     ) -> tuple[list[ObjectVersion], str]:
-        """A page of what exists at exactly a version, without content; the next page's token."""
+        """A page of the objects' names and versions at `version`; the token of the next page."""
         parameters = {"limit": str(limit), **self._selection(kind)}
         if token:
             parameters["continue"] = token
@@ -117,7 +117,7 @@ class Cluster:
     async def watch(
         self, kind: ServedKind, *, after: str, seconds: int
     ) -> AsyncIterator[AsyncIterator[Sighting]]:
-        """The changes of a kind after a version, until the server ends it or `seconds` are over."""
+        """The changes of a kind after a version, until the server or `seconds` end the watch."""
         path = self._path(kind)
         parameters = {
             "watch": "true",
@@ -150,7 +150,7 @@ class Cluster:
         return f"{start}/{kind.resource}"
 
     def _selection(self, kind: ServedKind) -> dict[str, str]:
-        """Of the namespaces only the one that is read."""
+        """The query parameters that restrict Namespaces to the one that is read."""
         if self._namespace and (kind.group, kind.resource) == api_resources.NAMESPACES:
             return {"fieldSelector": f"metadata.name={self._namespace}"}
         return {}
@@ -170,7 +170,7 @@ async def open_requests(
 
 
 def _next_page(tree: dict[str, Any]) -> str:
-    """The token of the next page of a list; empty at its end."""
+    """The token of the next page of a list; empty on the last page."""
     return json_tree.text(tree, "metadata", "continue")
 
 

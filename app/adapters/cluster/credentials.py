@@ -1,7 +1,7 @@
-"""From a kubeconfig to connections: server, TLS, proxy and credentials, as kubectl has them.
+"""Makes connections from a kubeconfig: server, TLS, proxy and credentials, as kubectl does.
 
-The client library reads the file and runs exec plug-ins. Keys and certificates that stand in the
-file, or that a plug-in gives, lie in a private folder as long as they are used.
+The client library reads the file and runs exec plug-ins. Keys and certificates that are embedded in
+the file, or that a plug-in returns, are kept in a private folder while they are used.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _BEARER = "BearerToken"
 class Login:
     """One reading of the kubeconfig: connections, and the header that authenticates requests.
 
-    `number` counts the readings, `configuration` is what the library made of the file.
+    `number` counts the readings; `configuration` is the library's view of the file.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Login:
 
 
 class ClusterCredentials:
-    """The credentials of one context. `login` reads them, and again when they were refused."""
+    """The credentials of one context. `login` reads them, again after a refusal."""
 
     def __init__(self, kubeconfig: str, context: str) -> None:
         self._paths = kubeconfig
@@ -54,7 +54,7 @@ class ClusterCredentials:
         return f"{self._paths} (context {self._context})" if self._context else self._paths
 
     async def login(self, refused: Login | None = None) -> Login:
-        """The present credentials; read anew when they are the ones that were `refused`.
+        """The present credentials; read again when they are the `refused` ones.
 
         Raises InputError.
         """
@@ -63,7 +63,7 @@ class ClusterCredentials:
             if current is not None and (refused is None or refused.number != current.number):
                 return current
             fresh = await self._read(0 if current is None else current.number + 1)
-            # Watches may still run on the connections of the reading before; none is older.
+            # Watches may still use the connections of the reading before; older ones are unused.
             while len(self._logins) > 1:
                 await self._logins.pop(0).rest.close()
             self._logins.append(fresh)
@@ -93,7 +93,7 @@ class ClusterCredentials:
         except ConfigException as problem:
             raise self._problem(str(problem)) from problem
         except Exception as problem:
-            # Whatever else the library raises is about what stands in the file.
+            # Any other error of the library is about the content of the file.
             text = (
                 f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
             )
@@ -118,7 +118,7 @@ class ClusterCredentials:
             )
 
     def _problem(self, text: str) -> InputError:
-        # Programs and parsers write several lines; the answer is a sentence.
+        # Programs and parsers write several lines; the message must be one sentence.
         return InputError(
             " ".join(text.split()), place=self.place, cure="try the same with kubectl"
         )
@@ -126,9 +126,9 @@ class ClusterCredentials:
 
 @asynccontextmanager
 async def open_credentials(kubeconfig: str, context: str = "") -> AsyncIterator[ClusterCredentials]:
-    """The credentials of a context of a kubeconfig, or of the current one.
+    """The credentials of a context of a kubeconfig; by default of its current context.
 
-    Several files stand in one path, as in `KUBECONFIG`.
+    The path may contain several files, as in `KUBECONFIG`.
     """
     credentials = ClusterCredentials(kubeconfig, context)
     try:
@@ -139,7 +139,7 @@ async def open_credentials(kubeconfig: str, context: str = "") -> AsyncIterator[
 
 @cache
 def _private_folder() -> str:
-    """Where the library writes keys; one for the process, since it writes equal keys once."""
+    """The folder for the library's keys; one per process, as the library writes equal keys once."""
     folder = tempfile.mkdtemp(prefix="redra-login-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

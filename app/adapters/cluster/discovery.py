@@ -1,7 +1,7 @@
-"""Which kinds are read: the default ones, without some and with others, as far as they are served.
+"""The kinds that redra reads: the default kinds with additions and omissions, if they are served.
 
-Secrets and ConfigMaps are read only when they are named. A kind that is served in several versions
-is read in the one in which it is stored here, else in the one that the server prefers.
+Secrets and ConfigMaps are read only when they are named. When the server has several versions of a
+kind, redra reads the version in which it stores the kind, else the version that the server prefers.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ DEFAULT: tuple[Place, ...] = (
     (api_groups.STORAGE, "storageclasses"),
     (api_groups.RESOURCE, EVERY),
 )
-"""What is read when nothing else is said: devices, and what the scheduler looks at beside them."""
+"""The kinds that are read by default: devices, and the other objects that the scheduler reads."""
 
 _VERBS = frozenset(("list", "watch"))
 
@@ -57,21 +57,21 @@ class KindChoice:
     without: frozenset[Place] = frozenset()
 
     def is_chosen(self, place: Place) -> bool:
-        """Whether a kind is read."""
+        """Whether the kind is read."""
         group, _ = place
         is_named = place in self.places or (group, EVERY) in self.places
         return is_named and place not in self.without and (group, EVERY) not in self.without
 
 
 def choose(include: Iterable[str] = (), without: Iterable[str] = ()) -> KindChoice:
-    """The default kinds with and without some. Raises InputError for a name that means no kind."""
+    """The default kinds, plus `include`, minus `without`. Raises InputError for an unknown kind."""
     wanted = [_place(name, "--include") for name in include]
     left_out = frozenset(_place(name, "--without") for name in without)
     return KindChoice(places=tuple(dict.fromkeys((*DEFAULT, *wanted))), without=left_out)
 
 
 def rules_of(choice: KindChoice) -> list[tuple[str, list[str]]]:
-    """Groups and resources of the ClusterRole that the choice needs, sorted by group."""
+    """The groups and resources of the ClusterRole for a choice, sorted by group."""
     resources_of: dict[str, set[str]] = {}
     for group, resource in choice.places:
         if not choice.is_chosen((group, resource)) and resource != EVERY:
@@ -89,7 +89,7 @@ def rules_of(choice: KindChoice) -> list[tuple[str, list[str]]]:
 async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedKind], list[str]]:
     """The chosen kinds that are served, in a fixed order, and the names of those that are not.
 
-    Kinds of a group with `*` that are not served are not named: releases differ in them.
+    Kinds that a group's `*` selects are never reported as missing: releases differ in them.
     """
     groups = {group for group, _ in choice.places}
     versions = await _versions(requests, groups)
@@ -134,7 +134,7 @@ class _Resources(msgspec.Struct, rename="camel"):
 
 
 async def _versions(requests: Requests, groups: set[str]) -> list[Place]:
-    """Group and version of what the server has of these groups, as it prefers them."""
+    """The group versions that the server has of these groups, in the server's order."""
     versions = [("", "v1")] if "" in groups else []
     listed = _decoded(await requests.get("/apis"), _Groups, "/apis")
     for group in listed.groups:

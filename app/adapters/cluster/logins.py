@@ -1,4 +1,4 @@
-"""The login that a context of a kubeconfig gives, for requests without the client library."""
+"""The login of a kubeconfig's context, for requests without the client library."""
 
 import ssl
 
@@ -13,10 +13,10 @@ from app.domain.errors import InputError
 
 
 async def login_of(kubeconfig: str, context: str, *, address: str = "") -> ServerLogin:
-    """Address, headers and TLS of a context; `address` in place of its own. Raises InputError.
+    """The address, headers and TLS of a context; `address` replaces its own. Raises InputError.
 
-    Credentials are for the server of the context: none other gets them, and none without TLS that
-    is not on this machine.
+    Credentials are sent only to the server of the context, and without TLS only to a server on this
+    machine.
     """
     async with open_credentials(kubeconfig, context) as source:
         login = await source.login()

@@ -1,6 +1,6 @@
-"""From an object of an answer to a record in the storage version, as imports make them.
+"""Converts objects of a cluster's answers to records in the storage version, as imports do.
 
-A kind is what discovery says, not what the name of the object suggests. What cannot be read or
+Discovery decides the kind of an object, not the object itself. An object that cannot be read or
 folded becomes a sighting with the problem: one object does not end a recording.
 """
 
@@ -25,14 +25,14 @@ _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
 
 class Reader:
-    """Makes sightings of the objects of one cluster."""
+    """Makes sightings from the objects of one cluster."""
 
     def __init__(self, source: str, rules: Rules) -> None:
         self._source = source
         self._options = ReadOptions(rules=rules, with_secrets=True)
 
     def listed(self, items: list[Any], kind: ServedKind, moment: Instant) -> Iterator[Sighting]:
-        """What the items of a list show; their lists leave out what kind they are."""
+        """Yield a sighting for each item of a list; items of lists do not state their kind."""
         api_version = f"{kind.group}/{kind.version}" if kind.group else kind.version
         for item in items:
             tree = item if isinstance(item, dict) else {}
@@ -40,7 +40,7 @@ class Reader:
             yield self._sighting(whole, Op.BASELINE, kind, LIST, moment)
 
     def watched(self, line: Mapping[str, Any], kind: ServedKind, moment: Instant) -> Sighting:
-        """What a line of a watch shows that is no error."""
+        """The sighting for a line of a watch, except a line of type ERROR."""
         tree = line["object"]
         if line["type"] == "BOOKMARK":
             return Sighting(version=meta.resource_version(tree))
@@ -60,7 +60,7 @@ class Reader:
             record = msgspec.structs.replace(
                 record, group=kind.group, resource=kind.resource, namespace=namespace
             )
-            # Secrets and ConfigMaps are read only when they were asked for by name.
+            # Secrets and ConfigMaps are read only when they are included by name.
             normal = normalising.normalise(record, self._options, Notes(keep_going=True))
         except InputError as problem:
             return Sighting(version=version, key=key, problem=str(problem))

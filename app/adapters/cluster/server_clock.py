@@ -1,8 +1,8 @@
-"""How far the server's clock is from ours, as the dates of its answers tell.
+"""The offset of the server's clock from ours, derived from the dates of its answers.
 
-A date has whole seconds and some servers refresh it once a second, so one answer bounds the offset
-to two seconds and the time of its round trip; the answers together bound it closer. A busy server
-may refresh its date later. It never sends one that lies ahead, so that a later answer corrects it.
+A date has whole seconds, and some servers refresh it once a second. So one answer bounds the offset
+to two seconds plus the time of its round trip; several answers narrow the bounds. A busy server may
+refresh its date late, but a date is never ahead of its clock, so that a later answer corrects it.
 """
 
 from email.utils import parsedate_to_datetime
@@ -13,11 +13,11 @@ from app.domain.values.timestamps import SECOND, Instant
 _COARSENESS = 2 * SECOND
 
 CONTRADICTIONS_MAX = 4
-"""Answers in a row that may contradict those before without being believed."""
+"""Contradicting answers in a row that are ignored before a further one is believed."""
 
 
 class ServerClock:
-    """Takes the dates of answers; `offset` is what to add to our instants to get the server's."""
+    """Collects the dates of answers; our instants plus `offset` are the server's instants."""
 
     def __init__(self) -> None:
         self._low: int | None = None
@@ -25,7 +25,7 @@ class ServerClock:
         self._contradictions = 0
 
     def note(self, date: str, sent: Instant, received: Instant) -> None:
-        """Take the `Date` header of an answer; one that is no date says nothing."""
+        """Use the `Date` header of an answer; a header that is not a date is ignored."""
         try:
             instant = timestamps.from_datetime(parsedate_to_datetime(date))
         except (TypeError, ValueError):
@@ -38,15 +38,15 @@ class ServerClock:
                 # A busy server may be late with its date.
                 self._contradictions += 1
                 return
-            # Otherwise the dates before were late or one of the clocks was set: what was known
-            # holds no more.
+            # Otherwise the earlier dates were late or one of the clocks was set: the earlier
+            # bounds are no longer valid.
         self._low, self._high, self._contradictions = low, high, 0
 
     @property
     def offset(self) -> int:
-        """Microseconds that the server is surely ahead (negative: behind); 0 where it may be none.
+        """Microseconds by which the server's clock is certainly ahead (negative: behind).
 
-        The middle of what is possible once none is impossible.
+        0 while a zero offset is possible; otherwise the middle of the possible range.
         """
         if self._low is None or self._low <= 0 <= self._high:
             return 0
@@ -54,5 +54,5 @@ class ServerClock:
 
     @property
     def spread(self) -> int:
-        """Microseconds that the offset may be off, where no date was older than a second."""
+        """Microseconds by which the offset may be wrong, if no date was older than one second."""
         return 0 if self._low is None else (self._high - self._low + 1) // 2

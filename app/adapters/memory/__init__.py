@@ -1,8 +1,8 @@
 """The store in memory: log, wake-up, leases and views with the full contract of the ports.
 
-Belongs here: plain data structures that behave as PostgreSQL does towards the service; used by
-tests, by `redra allocate` and by replays that need no database. Does not belong here: durability,
-and anything that only a test would ask for. Imported by bootstrap and tests.
+Belongs here: plain data structures that behave as the service expects of PostgreSQL. Tests, `redra
+allocate` and replays without a database use them. Does not belong here: durability, and
+features that only a test would need. Imported by bootstrap and tests.
 """
 
 from app.adapters.memory.leases import MemoryLeases

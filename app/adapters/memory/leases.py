@@ -1,4 +1,4 @@
-"""Leases in memory, measured by the clock that is given."""
+"""Leases in memory, timed by a given clock."""
 
 from app.adapters.memory.store import Lease, MemoryStore
 from app.domain.errors import NotFound
@@ -8,7 +8,7 @@ from app.ports import Clock
 
 
 class MemoryLeases:
-    """Leases over the same store as the log, so that appends see take-overs at once."""
+    """Leases in the same store as the log, so that appends see take-overs at once."""
 
     def __init__(self, store: MemoryStore, clock: Clock) -> None:
         self._store = store
@@ -17,7 +17,7 @@ class MemoryLeases:
     async def acquire(
         self, history: HistoryId, name: str, holder: str, *, seconds: float
     ) -> LeaseToken | None:
-        """Take the lease when it is free, expired or ours; None when another holds it."""
+        """Take the lease when it is free, expired or ours; None when another holder has it."""
         held = self._store.history(history)
         now = self._clock.now()
         lease = held.leases.get(name)
@@ -34,7 +34,7 @@ class MemoryLeases:
         return token
 
     async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
-        """Prolong; False when it was taken over or given back."""
+        """Prolong the lease; False when it was taken over or released."""
         lease = self._store.history(history).leases.get(token.name)
         if lease is None or lease.token.epoch != token.epoch:
             return False
@@ -42,7 +42,7 @@ class MemoryLeases:
         return True
 
     async def release(self, history: HistoryId, token: LeaseToken) -> None:
-        """Give the lease back; nothing happens when it was taken over or its history deleted."""
+        """Release the lease; nothing happens when it was taken over or the history is deleted."""
         try:
             leases = self._store.history(history).leases
         except NotFound:

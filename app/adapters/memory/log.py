@@ -28,7 +28,7 @@ from app.domain.values.timestamps import Instant
 
 
 class MemoryLog:
-    """An EventLog. `grown` is told of each history that got events, after the fact."""
+    """An EventLog. It calls `grown` with the history and its revision after each append."""
 
     def __init__(
         self, store: MemoryStore, grown: Callable[[HistoryId, Revision], None] | None = None
@@ -48,7 +48,7 @@ class MemoryLog:
         hash: bytes = GENESIS,
         beginning: Beginning | None = None,
     ) -> HistoryInfo:
-        """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
+        """Create an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         if name in self._store.by_name:
             raise _taken(name)
         if parent is not None:
@@ -77,7 +77,7 @@ class MemoryLog:
         settings: JsonObject,
         created: Instant,
     ) -> HistoryInfo:
-        """Make a history that goes on after an event of another; see the port."""
+        """Create a history that continues after an event of another one; see the port."""
         info = await self.create_history(
             name,
             seed=seed,
@@ -96,17 +96,17 @@ class MemoryLog:
         return fork.info
 
     async def histories(self) -> list[HistoryInfo]:
-        """All histories, sorted by name, but for those that are still being made."""
+        """All histories, sorted by name, except those that are still being created."""
         by_name = self._store.by_name
         return [by_name[name].info for name in sorted(by_name) if not name.startswith(UNFINISHED)]
 
     async def unfinished(self) -> list[HistoryInfo]:
-        """The histories that are still being made."""
+        """The histories that are still being created."""
         by_name = self._store.by_name
         return [by_name[name].info for name in sorted(by_name) if name.startswith(UNFINISHED)]
 
     async def rename_history(self, history: HistoryId, name: str) -> None:
-        """Give a history another name. Raises AlreadyExists, NotFound."""
+        """Rename a history. Raises AlreadyExists, NotFound."""
         renamed = self._store.history(history)
         other = self._store.by_name.get(name)
         if other is not None and other is not renamed:
@@ -116,7 +116,7 @@ class MemoryLog:
         self._store.by_name[name] = renamed
 
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
-        """Remove a history. Raises NotFound, Conflict."""
+        """Delete a history. Raises NotFound, Conflict."""
         deleted = self._store.history(history)
         forks = [
             other.info.name
@@ -154,16 +154,16 @@ class MemoryLog:
         return HistoryId(self._store.last)
 
     async def find_history(self, name: str) -> HistoryInfo | None:
-        """The history of that name."""
+        """The history with that name; None when there is none."""
         stored = self._store.by_name.get(name)
         return None if stored is None else stored.info
 
     async def head(self, history: HistoryId) -> Head:
-        """The end of the history."""
+        """The head of the history."""
         return self._store.history(history).head
 
     async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
-        """Keep heads that others signed."""
+        """Store heads that were signed elsewhere."""
         kept = self._store.history(history).signed
         for head in heads:
             kept.setdefault((head.revision, head.key), head)
@@ -181,7 +181,7 @@ class MemoryLog:
         events: Sequence[Event],
         leases: Sequence[LeaseToken] = (),
     ) -> Head:
-        """Append all or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
+        """Append all events or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
         stored = self._store.history(history)
         head = stored.head
         if head.revision != expected.revision:
@@ -219,7 +219,7 @@ class MemoryLog:
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
-        """The same as a store with columns keeps them."""
+        """The events above `after` in the form in which a database stores them, in order."""
         clocks = self._store.history(history).clocks
         first = Revision(max(after, 0))
         events = await self.read(history, after=first, limit=limit, until=until)
@@ -239,7 +239,7 @@ class MemoryLog:
     async def keys(
         self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
     ) -> list[ObjectKey]:
-        """The keys of a kind, or those of one name if it is not empty, sorted."""
+        """The sorted keys of a kind; with a `name`, only keys that have this name."""
         by_key = self._store.history(history).by_key
         known = (key for key, events in by_key.items() if events and events[0].revision <= until)
         return sorted(
@@ -275,7 +275,7 @@ class MemoryLog:
         return events
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
-        """The last revision at which the cluster's clock was not after `instant`."""
+        """The last revision at which the cluster clock was at or before `instant`."""
         return Revision(bisect_right(self._store.history(history).clocks, instant))
 
 

@@ -1,4 +1,4 @@
-"""What log, leases and wake-up share: the histories, their events and who leads."""
+"""The state that log and leases share: the histories, their events and their leases."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(slots=True, kw_only=True)
 class Lease:
-    """Who holds a lease, in which epoch and until when."""
+    """A lease: its token with holder and epoch, and its end."""
 
     token: LeaseToken
     until: Instant
@@ -38,7 +38,7 @@ class History:
     signed: dict[tuple[Revision, str], SignedHead] = field(default_factory=dict)
 
     def inherit(self, parent: "History", until: Revision) -> None:
-        """Begin with the events of another history up to a revision."""
+        """Copy the events of another history up to a revision, as the beginning of this one."""
         self.events = parent.events[:until]
         self.clocks = parent.clocks[:until]
         for event in self.events:
@@ -46,7 +46,7 @@ class History:
 
 
 class MemoryStore:
-    """The shared state; give one to each adapter that is to see the same histories."""
+    """The shared state; pass one store to all adapters that must see the same histories."""
 
     def __init__(self) -> None:
         self.by_id: dict[HistoryId, History] = {}
@@ -55,7 +55,7 @@ class MemoryStore:
         self.last = 0
 
     def history(self, history: HistoryId) -> History:
-        """The history of that number. Raises NotFound."""
+        """The history with that number. Raises NotFound."""
         stored = self.by_id.get(history)
         if stored is None:
             raise NotFound(f"history {history} not found", resource="histories", name=str(history))

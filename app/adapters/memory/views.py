@@ -11,7 +11,7 @@ from app.domain.log.projection import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCheckpoint:
-    """How far a projection has come."""
+    """The checkpoint of a projection: the revision up to which its rows are written."""
 
     projection: str
     version: int
@@ -23,7 +23,7 @@ _Key = tuple[object, ...]
 
 
 class MemoryViewStore:
-    """A ViewStore for the tables of `projections`: projection name to its declared tables."""
+    """A ViewStore. `projections` maps the name of a projection to its declared tables."""
 
     def __init__(self, projections: Mapping[str, Sequence[Table]]) -> None:
         self._projections = {name: tuple(tables) for name, tables in projections.items()}
@@ -60,7 +60,7 @@ class MemoryViewStore:
     ) -> bool:
         """Write rows and advance the checkpoint; False when it is not at `after`.
 
-        The first write of a version (`after` 0) replaces what other versions had written.
+        The first write of a version (`after` 0) replaces the rows of other versions.
         """
         place = (history, projection, version)
         checkpoint = self._checkpoints.get(place)
@@ -98,13 +98,13 @@ class MemoryViewStore:
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
     ) -> None:
-        """Keep a folded state."""
+        """Store a snapshot of a folded state."""
         self._snapshots.setdefault((history, projection, version), {})[revision] = state
 
     async def load_snapshot(
         self, history: HistoryId, projection: str, version: int, *, until: Revision
     ) -> tuple[Revision, bytes] | None:
-        """The newest kept state that is not after `until`."""
+        """The newest snapshot at or before `until`."""
         kept = self._snapshots.get((history, projection, version), {})
         newest = max((revision for revision in kept if revision <= until), default=None)
         return None if newest is None else (newest, kept[newest])

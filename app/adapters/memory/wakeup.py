@@ -8,7 +8,7 @@ from app.domain.log import HistoryId, Revision
 
 
 class MemoryWakeUp:
-    """A WakeUp. Pass `grown` to the MemoryLog whose histories are listened to."""
+    """A WakeUp. Pass its method `grown` to the MemoryLog."""
 
     def __init__(self) -> None:
         self._listeners: dict[HistoryId, set[HintListener]] = {}
@@ -20,7 +20,7 @@ class MemoryWakeUp:
 
     @asynccontextmanager
     async def listen(self, history: HistoryId) -> AsyncIterator[HintListener]:
-        """Hints from the moment of entering until leaving."""
+        """Yield a listener for hints until the context ends."""
         listener = HintListener()
         listeners = self._listeners.setdefault(history, set())
         listeners.add(listener)
