@@ -1,8 +1,8 @@
-"""A private certificate authority in a folder, and the certificates that it gives.
+"""A private certificate authority in a folder, and the certificates that it issues.
 
-Keys are P-256 and readable by their owner alone. A server or client certificate is made anew at
-start when it would end soon, names other hosts than are asked for, or is not of this authority; the
-authority itself stays, so that what was handed out goes on working.
+Keys are P-256 and readable only by their owner. At start a server or client certificate is created
+again when it will expire soon, lacks a requested host, or was not issued by this authority. The
+authority itself stays, so that issued certificates keep working.
 """
 
 import ipaddress
@@ -29,7 +29,7 @@ _SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Where a certificate and its key are, as PEM."""
+    """The paths of a certificate and its key, as PEM files."""
 
     certificate: Path
     key: Path
@@ -42,7 +42,7 @@ class _Authority:
 
 
 class CertificateFolder:
-    """The authority in `folder`, made when it is missing. `now` decides what is still valid."""
+    """The authority in `folder`, created when missing. `now` decides which certificates expire."""
 
     def __init__(self, folder: Path, *, now: Instant) -> None:
         self._folder = folder
@@ -53,11 +53,11 @@ class CertificateFolder:
 
     @property
     def authority(self) -> Path:
-        """The certificate by which clients know the server, and the server its clients."""
+        """The certificate with which clients verify the server, and the server its clients."""
         return self._folder / "ca.crt"
 
     def server(self, hosts: Sequence[str]) -> Certificate:
-        """A certificate for a server that is reached by these names and addresses."""
+        """A certificate for a server with these names and addresses."""
         names = [_general_name(host) for host in dict.fromkeys(hosts)]
         wanted = x509.SubjectAlternativeName(names)
         return self._leaf("server", _name("redra"), ExtendedKeyUsageOID.SERVER_AUTH, wanted)
@@ -156,7 +156,7 @@ class CertificateFolder:
 
 
 def write_private(path: Path, text: bytes) -> None:
-    """Write a file that its owner alone can read; readers see the old or the new one, whole."""
+    """Write a file that only its owner can read; readers see the old or the new file, complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The one home of the present: the system's clock, and a clock that jumps."""
+"""The clocks, the only source of the present time: the system's clock and a virtual clock."""
 
 import heapq
 import time
@@ -9,18 +9,18 @@ from app.domain.values.timestamps import SECOND, Instant
 
 
 class SystemClock:
-    """Wall-clock time that never goes backwards: set back, it goes on from where it was."""
+    """Wall-clock time that never goes backwards; when set back, it continues from its last time."""
 
     SLICE_SECONDS = 60.0
-    """A longer wait looks at the clock this often, because wall-clock time may be adjusted."""
+    """Seconds between looks at the clock in a longer wait; wall-clock time may be adjusted."""
 
     def __init__(self) -> None:
         self._last = Instant(0)
         self._ticks = self.steady()
 
     def now(self) -> Instant:
-        """The present instant; after the clock was set back, as much later as time has passed."""
-        # The wall is read first: a pause between the two readings must not put us ahead of it.
+        """The present instant; after the clock was set back, the last one plus the elapsed time."""
+        # The wall clock is read first: a pause between the readings must not put us ahead of it.
         wall = time.time_ns() // 1_000
         ticks = self.steady()
         self._last = Instant(max(wall, self._last + ticks - self._ticks))
@@ -28,7 +28,7 @@ class SystemClock:
         return self._last
 
     def steady(self) -> int:
-        """Microseconds since the machine started; nobody can set this clock."""
+        """Microseconds since the machine started, from a clock that cannot be set."""
         return time.monotonic_ns() // 1_000
 
     async def wait_until(self, instant: Instant) -> None:
@@ -50,21 +50,21 @@ class VirtualClock:
         return self._now
 
     def steady(self) -> int:
-        """The same: virtual time has one pace."""
+        """The virtual time, which is also the steady clock."""
         return self._now
 
     def advance_to(self, instant: Instant) -> None:
-        """Move forward and wake those whose instant has come; an earlier instant moves nothing."""
+        """Move forward and wake the waiters whose instant has come; never moves backwards."""
         self._now = Instant(max(self._now, instant))
         while self._waiting and self._waiting[0][0] <= self._now:
             heapq.heappop(self._waiting)[2].set()
 
     def due(self) -> Instant | None:
-        """The earliest instant that somebody waits for."""
+        """The earliest instant that a task waits for; None when no task waits."""
         return self._waiting[0][0] if self._waiting else None
 
     def jump(self) -> bool:
-        """Advance to the next instant that is waited for; False when nobody waits."""
+        """Advance to the next instant that a task waits for; False when no task waits."""
         instant = self.due()
         if instant is None:
             return False
@@ -72,7 +72,7 @@ class VirtualClock:
         return True
 
     async def wait_until(self, instant: Instant) -> None:
-        """Return once the clock has been advanced to `instant` or beyond."""
+        """Return when the clock has been advanced to `instant` or beyond."""
         if instant <= self._now:
             return
         self._number += 1

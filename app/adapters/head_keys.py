@@ -1,4 +1,4 @@
-"""Signing heads and checking their signatures: Ed25519, with a key in the data folder."""
+"""Signs heads and checks their signatures: Ed25519, with a key in the data folder."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from app.domain.log.heads import SignedHead
 from app.domain.values import timestamps
 
 FILE = "heads.key"
-"""The key in the data folder."""
+"""The name of the key file in the data folder."""
 
 _PREFIX = "ed25519:"
 _FILE_BYTES_MAX = 1 << 20
@@ -36,7 +36,7 @@ class HeadKey:
 
     @property
     def public_pem(self) -> str:
-        """The public key as PEM, for other programs."""
+        """The public key in PEM format, for other programs."""
         return (
             self._key.public_key()
             .public_bytes(
@@ -46,7 +46,7 @@ class HeadKey:
         )
 
     def sign(self, history: str, head: Head) -> SignedHead:
-        """The head of a history, signed."""
+        """The signed head of a history."""
         bare = SignedHead(
             history=history,
             revision=head.revision,
@@ -59,7 +59,7 @@ class HeadKey:
 
 
 def open_head_key(data: Path) -> HeadKey:
-    """The key of a data folder, made when there is none. Raises InputError."""
+    """The key of a data folder; created when it is missing. Raises InputError."""
     seed = signing_keys.open_key(
         data / FILE, loss="heads that it signed are then of a key that nobody holds"
     )
@@ -67,7 +67,7 @@ def open_head_key(data: Path) -> HeadKey:
 
 
 def check_signature(head: SignedHead, *, place: str) -> None:
-    """Raise InputError unless the signature is that of the key that the head names."""
+    """Raise InputError unless the signature is valid for the key that the head names."""
     try:
         signature = base64.b64decode(head.signature, validate=True)
         _public_key(head.key, place).verify(signature, head.covered())
@@ -78,7 +78,7 @@ def check_signature(head: SignedHead, *, place: str) -> None:
 
 
 def read_heads(path: Path) -> list[SignedHead]:
-    """The heads of a file, one or a list, with their signatures checked. Raises InputError."""
+    """The heads in a file (one or a list); checks their signatures. Raises InputError."""
     try:
         with path.open("rb") as file:
             content = file.read(_FILE_BYTES_MAX)
@@ -90,7 +90,7 @@ def read_heads(path: Path) -> list[SignedHead]:
 
 
 def parse_heads(content: bytes, *, place: str) -> list[SignedHead]:
-    """The heads in a JSON text, one or a list, with their signatures checked. Raises InputError."""
+    """The heads in a JSON text (one or a list); checks their signatures. Raises InputError."""
     try:
         tree = msgspec.json.decode(content)
         trees = tree if isinstance(tree, list) else [tree]
@@ -103,7 +103,7 @@ def parse_heads(content: bytes, *, place: str) -> list[SignedHead]:
 
 
 def check_keys(signed: Iterable[SignedHead], known: Iterable[str], *, place: str) -> None:
-    """Raise InputError unless each head is of a known key."""
+    """Raise InputError unless each head is signed with a known key."""
     trusted = set(known)
     for head in signed:
         if head.key not in trusted:
@@ -115,7 +115,7 @@ def check_keys(signed: Iterable[SignedHead], known: Iterable[str], *, place: str
 
 
 def parse_key(text: str, *, place: str) -> str:
-    """The public key in a text: `ed25519:…`, or PEM. Raises InputError."""
+    """The public key in a text, `ed25519:…` or PEM. Raises InputError."""
     stripped = text.strip()
     if stripped.startswith("-----BEGIN"):
         try:

@@ -1,4 +1,4 @@
-"""A listener's side of wake-ups: hints that came between two waits count as one."""
+"""The listener's side of wake-ups: several hints between two waits count as one."""
 
 from app.domain.log import Revision
 from app.signals import Signal
@@ -15,17 +15,17 @@ class HintListener:
 
     @property
     def named(self) -> Revision:
-        """The highest revision that the hints before the last `wait` named; 0: look yourself."""
+        """The highest revision in the hints before the last `wait`; 0 when it is not known."""
         return self._named
 
     def hint(self, revision: Revision = Revision(0)) -> None:
-        """Say that the history grew to a revision; 0 when nobody knows how far."""
+        """Record that the history grew to `revision`; 0 when the revision is not known."""
         self._highest = max(self._highest, revision)
         self._is_vague = self._is_vague or revision == 0
         self._hinted.raise_()
 
     async def wait(self, timeout_seconds: float) -> bool:
-        """True when a hint came since the last call, False when the time was up."""
+        """True when a hint arrived since the last call, False after the timeout."""
         hinted = await self._hinted.wait_for(timeout_seconds)
         self._named = self._highest if hinted and not self._is_vague else Revision(0)
         self._highest, self._is_vague = Revision(0), False

@@ -1,7 +1,7 @@
-"""Events of one history packed as bytes, for programs that read them at their own pace elsewhere.
+"""Events of one history packed as bytes, for programs that read them elsewhere at their own pace.
 
-Each run of events is a frame: eight bytes with its length, then MessagePack, compressed.
-Events of one history are much alike, so that they take a tenth of the room or less.
+Each run of events is a frame: eight bytes with its length, then compressed MessagePack. Events of
+one history resemble each other, so that the packed form takes a tenth of the space or less.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ FRAME_MAX = 500
 """Events in one frame."""
 
 _LEVEL = 1
-"""Of compression: the fastest."""
+"""The compression level: the fastest."""
 
 _LENGTH = 8
 
@@ -24,7 +24,7 @@ _decode = msgspec.msgpack.Decoder(list[Event]).decode
 
 
 class PackedEvents:
-    """Takes events, in order."""
+    """A buffer that packs events in order."""
 
     def __init__(self) -> None:
         self._frames: list[bytes] = []
@@ -32,7 +32,7 @@ class PackedEvents:
         self.size = 0
 
     def add(self, events: Sequence[Event]) -> None:
-        """Add events that follow the ones before."""
+        """Append events that follow the events added before."""
         for first in range(0, len(events), FRAME_MAX):
             part = [event.undecoded() for event in events[first : first + FRAME_MAX]]
             frame = self._compress(_encode(part))
@@ -40,17 +40,17 @@ class PackedEvents:
             self.size += _LENGTH + len(frame)
 
     def content(self) -> bytes:
-        """All that was added."""
+        """The packed bytes of all added events."""
         return b"".join(self._frames)
 
     def clear(self) -> None:
-        """Let everything go."""
+        """Remove all added events."""
         self._frames.clear()
         self.size = 0
 
 
 def unpack(content: bytes) -> Iterator[list[Event]]:
-    """The events of packed ones, a frame at a time."""
+    """Yield the events of packed bytes, one frame at a time."""
     decompress = zstandard.ZstdDecompressor().decompress
     whole = memoryview(content)
     place = 0

@@ -1,7 +1,8 @@
-"""Where the published schemas come from: data files of the package `kubernetes-validate`.
+"""Loads the published schemas from data files of the package `kubernetes-validate`.
 
-It ships the definitions of every Kubernetes release. Only its files are used; the package itself
-is never imported. Reading takes a few milliseconds, because definitions are decoded on demand.
+The package contains the definitions of every Kubernetes release. Only its files are used; the
+package is never imported. Reading takes a few milliseconds, because definitions are decoded on
+demand.
 """
 
 from functools import lru_cache

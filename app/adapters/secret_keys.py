@@ -1,13 +1,13 @@
-"""The keys by which values of Secrets are encrypted in the log.
+"""The keys that encrypt the values of Secrets in the log.
 
-A file of the data folder, or one that the settings name, holds main keys as base64, one a line: the
-first encrypts, all decrypt. From a main key each history has a key of its own, so that a bundle can
-take its history's key along and no other. Keys that came with bundles lie in a second file beside
-the data. Both are readable by their owner alone.
-Every command that opens a store has them, few meet a Secret: the cipher is loaded by its first use.
+A file of the data folder, or a file that the settings name, holds main keys as base64, one per
+line: the first one encrypts, all decrypt. Each history has a key derived from a main key, so that a
+bundle can contain the key of its history and no other. Keys from bundles are kept in a second file
+beside the data. Only the owner can read the two files. Every command that opens a store has the
+keys, but few commands meet a Secret: the cipher is loaded on first use.
 
-A value is AES-256-GCM over its plain bytes, bound to namespace, name and field. The nonce is made
-of the value and its place by HMAC-SHA256 with the second half of the key, so the same value at the
+A value is encrypted with AES-256-GCM, bound to namespace, name and field. The nonce is derived from
+the value and its place by HMAC-SHA256 with the second half of the key, so the same value at the
 same place gives the same text and no two values share a nonce.
 """
 
@@ -39,7 +39,7 @@ _LOSS = "values that it encrypted can't be read any more"
 
 
 class SecretKeys:
-    """The keys of one data folder. The main key is made when the first value is encrypted."""
+    """The keys of one data folder. The main key is created when the first value is encrypted."""
 
     def __init__(self, main: Path, imported: Path, *, digests: bool = False) -> None:
         self._main_file = main
@@ -51,7 +51,7 @@ class SecretKeys:
         self._seen: tuple[object, object] | None = None
 
     def cipher(self, info: HistoryInfo) -> SecretCipher:
-        """What protects and reveals the values of one history."""
+        """The cipher for the Secret values of one history."""
         salt = hashlib.sha256(canonical_json([info.name, info.created])).digest()[:8]
         return _HistoryCipher(self, salt.hex(), digests=self._digests)
 
@@ -61,7 +61,7 @@ class SecretKeys:
         return self._main_file
 
     def open(self) -> bool:
-        """Read the keys; True when a main key had to be made. Raises InputError."""
+        """Read the keys; True when a main key was created. Raises InputError."""
         is_missing = not self._main_file.exists()
         if is_missing:
             signing_keys.make(self._main_file)
@@ -69,7 +69,7 @@ class SecretKeys:
         return is_missing
 
     def current(self, salt: str) -> tuple[str, bytes]:
-        """The key that encrypts now, with its id."""
+        """The key that encrypts new values, with its id."""
         if not self._main:
             self.open()
         name = f"{next(iter(self._main))}.{salt}"
@@ -78,7 +78,7 @@ class SecretKeys:
         return name, key
 
     def find(self, name: str) -> bytes | None:
-        """The key of that id; None when it is not here. Raises InputError."""
+        """The key with that id; None when it is not here. Raises InputError."""
         self._read()
         key = self._derived.get(name) or self._imported.get(name)
         if key is not None:
@@ -91,7 +91,7 @@ class SecretKeys:
         return key
 
     def take(self, keys: dict[str, bytes]) -> None:
-        """Keep keys that came with a bundle. Raises InputError when the file cannot be written."""
+        """Store keys from a bundle. Raises InputError for an invalid key or a failed write."""
         for name, key in keys.items():
             if _NAME.fullmatch(name) is None or len(key) != HISTORY_KEY_BYTES:
                 raise InputError(f"{name[:64]!r} does not name a key of a history")
@@ -108,7 +108,7 @@ class SecretKeys:
             ) from problem
 
     def _read(self) -> None:
-        """Read both files, when they have changed since: other processes import and rotate too."""
+        """Read both files if they have changed; other processes import and rotate keys too."""
         seen = (_state(self._main_file), _state(self._imported_file))
         if seen == self._seen:
             return
@@ -128,7 +128,7 @@ class SecretKeys:
 
 
 class _HistoryCipher:
-    """Protects the values of one history; reveals those of any whose key is here."""
+    """Encrypts the values of one history; decrypts values of any history whose key is here."""
 
     def __init__(self, keys: SecretKeys, salt: str, *, digests: bool) -> None:
         self._keys = keys
@@ -136,7 +136,7 @@ class _HistoryCipher:
         self._digests = digests
 
     def protect(self, place: bytes, plain: bytes) -> str:
-        """The text that stands for a value in the log."""
+        """The text that replaces a value in the log."""
         name, key = self._keys.current(self._salt)
         digest = _digest(key, place, plain)
         if self._digests:
@@ -146,7 +146,7 @@ class _HistoryCipher:
         return f"{ENCRYPTED}{name}:{base64.b64encode(sealed).decode()}"
 
     def reveal(self, place: bytes, text: str) -> bytes | None:
-        """The value; None for a digest, another place's text, or one whose key is not here."""
+        """The value; None for a digest, a text of another place, or a text whose key is missing."""
         key = self._keys.find(key_id(text)) if text.startswith(ENCRYPTED) else None
         if key is None:
             return None
@@ -159,7 +159,7 @@ class _HistoryCipher:
             return None
 
     def matches(self, place: bytes, plain: bytes, text: str) -> bool:
-        """Whether a digest is that of the value."""
+        """Whether `text` is the digest of the value."""
         key = self._keys.find(key_id(text)) if text.startswith(DIGEST) else None
         if key is None:
             return False
@@ -183,12 +183,12 @@ def _derive(main: bytes, salt: bytes) -> bytes:
 
 
 def _digest(key: bytes, place: bytes, plain: bytes) -> bytes:
-    # The place is canonical JSON and holds no zero byte, so the two cannot run into each other.
+    # The place is canonical JSON without zero bytes, so place and value cannot be confused.
     return hmac.new(key[_HALF:], place + b"\0" + plain, hashlib.sha256).digest()
 
 
 def _state(path: Path) -> object:
-    """What changes when a file does; None when there is none."""
+    """A fingerprint that changes when the file does; None when the file does not exist."""
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Secret keys in files of their own: made once, then the same for every process that opens them."""
+"""Secret keys in files: created once, then the same for every process that opens them."""
 
 import base64
 import binascii
@@ -14,10 +14,10 @@ _FILE_BYTES_MAX = 1024 * 1024
 
 
 def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
-    """The key in the file, made when there is none; of several makers the first one wins.
+    """The key in the file; created when the file is missing. Of several creators the first wins.
 
-    `loss` says what is lost when it is made anew.
-    Raises InputError when others than its owner may read it, or it is no key.
+    `loss` says what is lost when the key is created again. Raises InputError when other users can
+    read the file, or when it holds no key.
     """
     if not path.exists():
         make(path)
@@ -33,7 +33,7 @@ def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
 
 
 def read_private(path: Path, *, loss: str) -> bytes:
-    """The content of a file that only its owner may read. Raises InputError.
+    """The content of a file that only its owner can read. Raises InputError.
 
     `loss` says what happens when the file is removed.
     """
@@ -55,7 +55,7 @@ def read_private(path: Path, *, loss: str) -> bytes:
 
 
 def make(path: Path) -> None:
-    """Write a fresh key, whole and private from its first byte, unless somebody was first."""
+    """Write a new key, complete and private from its first byte, unless the file exists."""
     content = base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n"
     fresh = _write_beside(path, content)
     try:
@@ -66,12 +66,12 @@ def make(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, in the place of what is there. Raises OSError."""
+    """Write a file that only its owner can read, replacing an old one. Raises OSError."""
     _write_beside(path, content).replace(path)
 
 
 def _write_beside(path: Path, content: bytes) -> Path:
-    """A private file with the content, in the same folder."""
+    """Write a private file with the content in the same folder; returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Metrics in memory, written in Prometheus' text format by its own client library.
+"""Metrics in memory, rendered in Prometheus' text format by its own client library.
 
-One registry per process; `render` is what `/metrics` serves. The number of series of a family is
-bounded: past the bound, new ones are added up under labels that all read `overflow`.
+There is one registry per process; `/metrics` serves the result of `render`. The number of series of
+a family is bounded: beyond the bound, new series are summed under labels with the value `overflow`.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,9 +19,9 @@ _Metric: TypeAlias = Counter | Gauge | Histogram
 
 
 class Telemetry:
-    """A Meter that can be read. It knows the families it was made with and no others.
+    """A Meter whose values can be read. It accepts only the given families.
 
-    `series_max` bounds the label combinations of each.
+    `series_max` bounds the label combinations of each family.
     """
 
     def __init__(self, families: Iterable[Family] = FAMILIES, *, series_max: int = 1_000) -> None:
@@ -45,34 +45,34 @@ class Telemetry:
         metric.set(value)
 
     def observe(self, name: str, seconds: float, /, **labels: str) -> None:
-        """Put a value into a histogram."""
+        """Add a value to a histogram."""
         metric = self._one(name, labels)
         assert isinstance(metric, Histogram), f"{name} is a {self._families[name].kind}"
         metric.observe(seconds)
 
     def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
-        """What adds one to a counter, for who does it often."""
+        """A bound increment function of a counter, for hot paths."""
         metric = self._one(name, labels)
         assert isinstance(metric, Counter), f"{name} is a {self._families[name].kind}"
         return metric.inc
 
     def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
-        """What puts values into a histogram, for who does it often."""
+        """A bound observe function of a histogram, for hot paths."""
         metric = self._one(name, labels)
         assert isinstance(metric, Histogram), f"{name} is a {self._families[name].kind}"
         return metric.observe
 
     def value(self, name: str, /, **labels: str) -> float:
-        """The present value of a counter or gauge, the number of values of a histogram."""
+        """The present value of a counter or gauge; the number of values of a histogram."""
         suffix = "_count" if self._families[name].kind == "histogram" else ""
         return self._registry.get_sample_value(name + suffix, labels) or 0.0
 
     def render(self) -> str:
-        """Everything in Prometheus' text format 0.0.4; families without series are left out."""
+        """All series in Prometheus' text format 0.0.4; families without series are left out."""
         return prometheus_client.generate_latest(self._registry).decode()
 
     def _metric(self, family: Family) -> _Metric:
-        # The library adds the ending of a counter itself.
+        # The library itself appends the ending of a counter.
         name = family.name.removesuffix("_total")
         match family.kind:
             case "counter":
@@ -89,7 +89,7 @@ class Telemetry:
                 )
 
     def _one(self, name: str, labels: dict[str, str]) -> _Metric:
-        """The series, remembered here because the library's own look-up costs more."""
+        """The series for the labels; cached here because the library's look-up costs more."""
         known = self._series[name]
         place = tuple(labels.items())
         labelled = known.get(place)

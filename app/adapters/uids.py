@@ -1,4 +1,4 @@
-"""The one home of fresh identities: random ones, and ones derived from a seed."""
+"""The only source of fresh uids: random ones, and ones derived from a seed."""
 
 import hashlib
 import os
@@ -6,14 +6,14 @@ import uuid
 
 _FIXED = 0xF000 << 64 | 0xC000 << 48
 _VERSION_4 = 0x4000 << 64 | 0x8000 << 48
-"""The bits of a uid that are not drawn, and what they say: that it is random."""
+"""The bits of a uid that are not random: they state that the uid is of version 4."""
 
 _DRAWN_AT_ONCE = 16 * 64
-"""Bytes that the system is asked for at once, a multiple of the 16 of a uid."""
+"""Bytes that are read from the system at once, a multiple of the 16 of a uid."""
 
 
 class RandomUids:
-    """Uids as a real API server draws them."""
+    """Random uids, as a real API server creates them."""
 
     def __init__(self) -> None:
         self._drawn = b""
@@ -21,7 +21,7 @@ class RandomUids:
 
     def uid(self) -> str:
         """A random (version 4) uid."""
-        # What uuid4 gives, without making an object of it first, nor asking the system each time.
+        # Equals uuid4, but makes no UUID object and does not call the system each time.
         first = self._used
         if first >= len(self._drawn):
             self._drawn, first = os.urandom(_DRAWN_AT_ONCE), 0
@@ -32,7 +32,7 @@ class RandomUids:
 
 
 class DerivedUids:
-    """Uids that depend on (seed, counter) alone: the same replay gives the same uids.
+    """Uids that depend only on (seed, counter): the same replay gives the same uids.
 
     Example: `DerivedUids(7)` and another `DerivedUids(7)` give equal sequences; `DerivedUids(7,
     counter=2)` continues where the first stands after two calls.
@@ -43,7 +43,7 @@ class DerivedUids:
         self.counter = counter
 
     def uid(self) -> str:
-        """The next uid, in the form of version 4."""
+        """The next uid, in the format of version 4."""
         text = f"redra uid {self.seed} {self.counter}".encode()
         self.counter += 1
         return str(uuid.UUID(bytes=hashlib.sha256(text).digest()[:16], version=4))

@@ -1,7 +1,7 @@
-"""Calls of admission webhooks over HTTPS.
+"""Calls admission webhooks over HTTPS.
 
-One connection a call, closed after it. What comes back is bounded in bytes and in time. A redirect
-is an answer like any other, so nobody is led elsewhere.
+Each call has its own connection, which is closed afterwards. The response is bounded in bytes and
+time. Redirects are not followed.
 """
 
 import os
@@ -22,13 +22,13 @@ _NOT_FOUND = 404
 
 
 class HttpsWebhooks:
-    """Calls webhooks; answers of more than `bytes_max` bytes are refused."""
+    """Calls webhooks; refuses responses of more than `bytes_max` bytes."""
 
     def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
 
     async def call(self, target: Target, body: bytes, *, seconds: int) -> bytes:
-        """The body of the answer. Raises WebhookFailed with the reason in words."""
+        """The body of the response. Raises WebhookFailed with the reason."""
         shown = f"{target.shown}?timeout={seconds}s"
         try:
             with anyio.fail_after(seconds):
@@ -67,7 +67,7 @@ class HttpsWebhooks:
 
 
 class _Answer:
-    """An HTTP answer as it arrives."""
+    """An HTTP response while it arrives."""
 
     def __init__(self, bytes_max: int) -> None:
         self._left = bytes_max
@@ -84,7 +84,7 @@ class _Answer:
 
     @property
     def body(self) -> bytes:
-        """What has arrived of the body."""
+        """The part of the body that has arrived."""
         return b"".join(self._parts)
 
     @property
@@ -93,14 +93,14 @@ class _Answer:
         return self._has_head and not self._has_length
 
     def take(self, data: bytes) -> None:
-        """Take what has arrived. Raises WebhookFailed for too much of it."""
+        """Parse received bytes. Raises WebhookFailed when there are too many."""
         self._left -= len(data)
         if self._left < 0:
             raise WebhookFailed("failed to call webhook: the response is too large")
         self._parser.feed_data(data)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note what says where the body ends."""
+        """Note a header that defines the end of the body."""
         if name.lower() in (b"content-length", b"transfer-encoding"):
             self._has_length = True
 
@@ -109,11 +109,11 @@ class _Answer:
         self._has_head = True
 
     def on_body(self, part: bytes) -> None:
-        """Keep a part of the body."""
+        """Append a part of the body."""
         self._parts.append(part)
 
     def on_message_complete(self) -> None:
-        """Note the end."""
+        """Note the end of the response."""
         self.is_complete = True
 
 
@@ -132,7 +132,7 @@ def _head(target: Target, length: int, seconds: int) -> bytes:
 
 @lru_cache(maxsize=AUTHORITIES_KEPT_MAX)
 def _context(authority: str) -> ssl.SSLContext:
-    """What certificates are trusted: those of the authority, or of this machine's."""
+    """The TLS context: trusts the given authority, or this machine's authorities if it is empty."""
     if not authority:
         return ssl.create_default_context()
     try:
@@ -143,7 +143,7 @@ def _context(authority: str) -> ssl.SSLContext:
 
 
 def _accepted(answer: _Answer) -> bytes:
-    """The body of an answer that says yes to being asked.
+    """The body of a successful response. Raises WebhookFailed for another status.
 
     Parity: objects.md 15.4; texts of client-go.
     """
@@ -165,7 +165,7 @@ def _failed(shown: str, reason: str) -> WebhookFailed:
 
 
 def _reason(target: Target, problem: BaseException) -> str:
-    """The reason as short as it is known: refused, reset, a certificate that is not trusted."""
+    """The reason of a failure in short: refused, reset, an untrusted certificate."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {problem.verify_message}"
     inner = problem.__cause__ or problem

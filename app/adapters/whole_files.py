@@ -1,4 +1,4 @@
-"""Files and folders that are there as a whole or not at all."""
+"""Writes files and folders that appear complete or not at all."""
 
 import secrets
 import shutil
@@ -9,10 +9,10 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write, which takes its place at the end of the block.
+    """Yield a temporary file to write, which replaces `path` at the end of the block.
 
-    Raises OSError; what was there stays then. Several may write it at the same time: the last one
-    counts. What is no file, such as a pipe, is given as it is.
+    Raises OSError; the old file then stays. Several writers may write at the same time: the last
+    one wins. A path that exists and is not a file, such as a pipe, is yielded itself.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -31,9 +31,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def making(path: Path) -> Iterator[Path]:
-    """A folder to fill, which has the name `path` at the end of the block, or is gone.
+    """Yield a temporary folder to fill, which is renamed to `path` at the end of the block.
 
-    Raises OSError, also where something is in the way.
+    After an error the folder is removed. Raises OSError, also when `path` cannot be replaced.
     """
     path = path.resolve()
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
@@ -47,6 +47,6 @@ def making(path: Path) -> Iterator[Path]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file, in the place of what is there. Raises OSError; what was there stays then."""
+    """Write a file and replace an old one. Raises OSError; the old file then stays."""
     with replacing(path) as partial:
         partial.write_bytes(content)
