@@ -1,7 +1,7 @@
-"""The ASGI application: one function from request to answer, errors translated once.
+"""The ASGI application: one function from request to response, with errors translated once.
 
-Reading order of a path: health and metrics, pages (`/ui/`), `/redra/v1`, then an optional
-`/h/<history>[@moment]`, then what a Kubernetes server offers below it.
+Order in which paths are matched: health and metrics, pages (`/ui/`), `/redra/v1`, then an optional
+`/h/<history>[@moment]`, then the paths of a Kubernetes server below it.
 """
 
 from collections.abc import Callable
@@ -50,11 +50,11 @@ from app.service.histories import Histories
 from app.web.links import STATIC
 
 SchemasOf = Callable[[str], Schemas]
-"""The schemas of a release such as `1.37`."""
+"""Returns the schemas of a release such as `1.37`."""
 
 
 class Application:
-    """Answers HTTP. Use `create_app`."""
+    """The application that answers HTTP requests. Use `create_app`."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Application:
         self._openapi: dict[bytes, Openapi] = {}
 
     def end_watches(self) -> None:
-        """Let all watches end well, because the server stops; each client goes on elsewhere."""
+        """End all watches without an error, because the server stops; clients reconnect."""
         self._watching.end()
         self._pages.end_streams()
 
@@ -117,7 +117,8 @@ class Application:
         except ClientGone:
             return
         except Exception as problem:
-            # The one place that hears of our own mistakes; the client is told, the log has more.
+            # The one place that catches our own mistakes: the client gets an error without the
+            # trace, the log has the trace.
             answer = _refused(request, status.unexpected(problem), problem)
         if isinstance(answer, Stream):
             self._meter.watch_started(request)
@@ -170,7 +171,7 @@ class Application:
         return self._document(request, place, timeline)
 
     def _document(self, request: Request, place: Place, timeline: Timeline) -> Response:
-        """Discovery, OpenAPI and version."""
+        """The discovery document, OpenAPI document or version at a path."""
         profile = timeline.views.profile
         customs = tuple(definitions.all_kinds(timeline.views.objects))
         path = place.path.rstrip("/") or "/"
@@ -197,7 +198,7 @@ class Application:
         return response
 
     def _openapi_of(self, profile: Profile, customs: tuple[Kind, ...]) -> Openapi:
-        """The documents of a profile; those of custom kinds share all others with it."""
+        """The documents of a profile; the documents of custom kinds share all others with it."""
         place = encode(profile.settings())
         documents = self._openapi.get(place)
         if documents is None:
@@ -219,7 +220,7 @@ def create_app(
 ) -> Application:
     """The ASGI application over running histories.
 
-    `schemas` gives the schemas of a release, `render_metrics` the text of `/metrics` (without it
+    `schemas` returns the schemas of a release, `render_metrics` the text of `/metrics` (without it
     the page is empty). The histories must be inside `running()` while requests are served.
     """
     return Application(
@@ -256,15 +257,15 @@ _PATHS = [
 
 
 def _refused(request: Request, answer: Response, problem: Exception) -> Response:
-    """The answer to a request that failed: a page where a page was asked for, unless
-    whoever asks is a program."""
+    """The response to a request that failed: a page for a page, unless the client
+    accepts JSON first."""
     wants_json = request.header(b"accept").startswith("application/json")
     is_page = paths.is_page(request.path) and not wants_json
     return ui.problem(problem, answer.status) if is_page else answer
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    """The server's own start and stop; ours is in the hands of bootstrap."""
+    """Acknowledge the server's start and stop; bootstrap starts and stops redra itself."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -275,7 +276,7 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 async def _refuse_websocket(receive: Receive, send: Send) -> None:
-    """exec, attach and port-forward are not emulated: closing makes the server answer 403."""
+    """Close a WebSocket, so that the server answers 403: exec and the like are not emulated."""
     await receive()
     await send({"type": "websocket.close", "code": 1000})
 

@@ -1,1 +1,1 @@
-"""What a user may do, and what a reader gets to see."""
+"""Authorization: the rights of users, and the parts of answers that readers may see."""

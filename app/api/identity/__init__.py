@@ -1,1 +1,1 @@
-"""Who sends a request: client certificates, tokens, service accounts."""
+"""The identity of the sender of a request: client certificates, tokens, service accounts."""

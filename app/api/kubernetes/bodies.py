@@ -27,13 +27,13 @@ def media_type(request: Request) -> str:
 def decode_object(
     text: bytes, content_type: str, bounds: DecodeBounds, *, kind: str = "", is_custom: bool = False
 ) -> Decoded:
-    """One object in the form that the content type names; custom ones are not read as protobuf.
+    """One object in the format of the content type; custom objects are not read as protobuf.
 
-    `kind` is what a protobuf body must hold when it does not say so itself. Raises BadRequest,
-    TooLarge, UnsupportedMediaType.
+    `kind` is the kind of a protobuf body that does not state its kind. Raises BadRequest, TooLarge,
+    UnsupportedMediaType.
     """
     if content_type in _JSON_TYPES and text.strip() == b"null":
-        # Parity: api.md 5; null leaves the object that is read as it was made.
+        # Parity: api.md 5; null leaves the new object empty.
         return Decoded(value={})
     if content_type in _JSON_TYPES:
         return decode.decode(text, is_yaml=False, bounds=bounds)
@@ -71,7 +71,7 @@ def decode_protobuf(text: bytes, bounds: DecodeBounds, *, kind: str = "") -> Jso
 
 
 def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
-    """Which patch a request sends. Raises UnsupportedMediaType.
+    """The type of the patch in a request. Raises UnsupportedMediaType.
 
     Custom objects have no strategic merge patch.
     """
@@ -91,7 +91,7 @@ def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
 def decode_patch(
     text: bytes, patch: PatchType, bounds: DecodeBounds, *, operations_max: int
 ) -> tuple[JsonObject | list[JsonObject], tuple[str, ...]]:
-    """The body of a patch and what was wrong with its keys. Raises BadRequest or TooLarge."""
+    """The body of a patch, and the problems with its keys. Raises BadRequest or TooLarge."""
     if patch is PatchType.JSON:
         operations = decode.decode_json(text, bounds).value
         return _operations(operations, operations_max), ()

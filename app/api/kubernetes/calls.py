@@ -1,4 +1,4 @@
-"""A request about a resource, taken apart: which kind, which verb, which timeline."""
+"""A request about a resource after parsing: its kind, verb and timeline."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,15 +22,15 @@ from app.domain.objects.write import admission
 
 NO_CONTAINERS = "an emulated node runs no containers, so there is nothing to connect to"
 INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
-"""Subresources of pods that a kubelet answers; there is none."""
+"""Subresources of pods that need a kubelet with containers; the emulation has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request about a resource, with everything that was learned about it.
+    """A request about a resource, with all parsed facts about it.
 
-    `rights` are set when the domain judges a write also by what the writer holds, `requester` when
-    more is known of the writer than a name and groups.
+    `rights` is set when the domain also judges a write by the rights of the writer; `requester` is
+    set when more is known about the writer than name and groups.
     """
 
     request: Request
@@ -43,23 +43,23 @@ class Call:
 
     @property
     def key(self) -> ObjectKey:
-        """The object that is named, as it is stored; without a name for a collection."""
+        """The key of the object as stored; without a name for a collection."""
         kind, path = self.kind, self.path
         return ObjectKey(kind.group, kind.plural, path.namespace, path.name)
 
     @property
     def asked_key(self) -> ObjectKey:
-        """The same, with the group that was asked for: commands are judged and answered in it."""
+        """The key with the requested group; commands are judged and answered in this group."""
         path = self.path
         return ObjectKey(path.group, self.kind.plural, path.namespace, path.name)
 
     @property
     def secrets(self) -> SecretCipher | None:
-        """What reveals the values, when the request is about Secrets."""
+        """The cipher that reveals values, when the request is about Secrets; else None."""
         return self.timeline.runtime.rules.secrets if secret_values.is_secret(self.key) else None
 
     def target(self, form: Form) -> Target:
-        """How the answer is to be shown."""
+        """The representation of the response."""
         if form is PLAIN and not self.request.query:
             path = self.path
             return _plain(
@@ -78,12 +78,12 @@ class Call:
 
 @lru_cache(maxsize=256)
 def _plain(life: int, kind: Kind, group: str, version: str, secrets: SecretCipher | None) -> Target:
-    """The target of a request that asks for nothing special."""
+    """The target of a request without special options."""
     return Target(life=life, kind=kind, group=group, version=version, form=PLAIN, secrets=secrets)
 
 
 def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
-    """The kind that a path names. Raises NotFound when it is not served so."""
+    """The kind at a path. Raises NotFound when it is not served there."""
     kind = history_kinds.find(timeline.views.objects, path.group, path.resource)
     profile = timeline.views.profile
     if kind is None or not registry.is_served(kind, path.group, path.version, profile):
@@ -101,7 +101,7 @@ def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
 def verb_of(request: Request, path: ResourcePath) -> str:
     """The API verb of a request. Raises MethodNotAllowed.
 
-    Parity: api.md 6; resources know no HEAD, and `watch=true` means nothing beside the name of an
+    Parity: api.md 6; resources do not support HEAD, and `watch=true` is ignored for the path of an
     object.
     """
     method = request.method
@@ -125,14 +125,14 @@ def verb_of(request: Request, path: ResourcePath) -> str:
 
 
 def deprecation(timeline: Timeline, path: ResourcePath, kind: Kind) -> str:
-    """The warning that the version of a request gets, also when it is refused; or nothing."""
+    """The deprecation warning of a version, also for refused requests; empty when there is none."""
     if path.version == "v1" and kind.custom is None and kind.served is None:
         return ""
     return registry.deprecation(kind, path.version, timeline.views.profile)
 
 
 def deprecated(answer: Response, timeline: Timeline, path: ResourcePath, kind: Kind) -> Response:
-    """The answer with the warning that its version gets, if any."""
+    """The response with the deprecation warning of its version, if there is one."""
     text = deprecation(timeline, path, kind)
     if not text:
         return answer
@@ -141,5 +141,5 @@ def deprecated(answer: Response, timeline: Timeline, path: ResourcePath, kind: K
 
 
 def object_not_found(call: Call) -> NotFound:
-    """The error for an object that does not exist, in the group that was asked for."""
+    """The error for an object that does not exist, in the requested group."""
     return rejections.not_found(admission.as_asked(call.kind, call.path.group), call.path.name)

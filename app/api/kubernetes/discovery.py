@@ -1,7 +1,7 @@
-"""What the server serves, told to clients: aggregated and legacy discovery.
+"""Discovery of the served API: aggregated and legacy documents.
 
-Both forms are made from the registry once per profile and carry an ETag. A 304 repeats the
-Content-Type of the 200, because clients' caches merge its headers over the stored ones.
+Both forms are made from the registry once per profile and have an ETag. A 304 repeats the
+Content-Type of the 200, because caches of clients merge its headers into the stored ones.
 Parity: api.md 0 and 2.
 """
 
@@ -35,7 +35,7 @@ SUBRESOURCE_VERBS = {
     "scale": ("get", "patch", "update"),
     "token": ("create",),
 }
-"""Subresources that are served; others that the registry names are left out."""
+"""The subresources that are served; other subresources in the registry are left out."""
 
 _RESPONSE_KINDS = {
     "eviction": (api_groups.POLICY, "v1", "Eviction"),
@@ -49,7 +49,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """A kind that is only a question: posted, answered, not stored."""
+    """A kind of requests that are answered and not stored, such as TokenReview."""
 
     group: str
     kind: str
@@ -58,7 +58,7 @@ class Review:
 
 
 BINDINGS = Review(group="", kind="Binding", plural="bindings", namespaced=True)
-"""The old way to bind a pod: the body names it, not the path."""
+"""The old way to bind a pod: the body names the pod, not the path."""
 
 REVIEWS = (
     BINDINGS,
@@ -87,7 +87,7 @@ REVIEWS = (
 
 
 def find_review(group: str, version: str, resource: str) -> Review | None:
-    """The review that a path names."""
+    """The review at a path; None when there is none."""
     if version != "v1":
         return None
     for review in REVIEWS:
@@ -97,7 +97,7 @@ def find_review(group: str, version: str, resource: str) -> Review | None:
 
 
 class Discovery:
-    """All documents of one profile and the kinds that a history adds, made once."""
+    """The documents of a profile and of the custom kinds of a history, made once."""
 
     def __init__(self, profile: Profile, customs: tuple[Kind, ...] = ()) -> None:
         self._profile = profile
@@ -127,7 +127,7 @@ class Discovery:
         return None
 
     def knows_beginning(self, path: str) -> bool:
-        """Whether a path goes on below something served, like another version of a group."""
+        """Whether a path is below a served one, such as an unserved version of a group."""
         parts = path.split("/")[1:]
         if parts[0] == "api":
             return len(parts) > 1
@@ -213,17 +213,17 @@ def _for_settings(settings: bytes, customs: tuple[Kind, ...]) -> Discovery:
 
 
 def of_profile(profile: Profile, customs: tuple[Kind, ...] = ()) -> Discovery:
-    """The documents of a profile and of custom kinds; equal ones are shared."""
+    """The documents of a profile and of custom kinds; cached for equal arguments."""
     return _for_settings(_encode(profile.settings()), customs)
 
 
 def served_subresources(kind: Kind) -> list[str]:
-    """The subresources of a kind that this server offers, sorted."""
+    """The subresources of a kind that the server offers, sorted."""
     return sorted(name for name in kind.subresources if name in SUBRESOURCE_VERBS)
 
 
 def _groups(profile: Profile, customs: tuple[Kind, ...]) -> dict[str, dict[str, list[Kind]]]:
-    """Kinds by group and version, versions by preference."""
+    """Kinds by group and version; versions in order of preference."""
     groups: dict[str, dict[str, list[Kind]]] = {}
     for kind in (*registry.kinds(), *customs):
         for group, version in registry.served_versions(kind, profile):

@@ -1,10 +1,10 @@
-"""Telling many watches of one resource at once.
+"""Sends changes to many watches of one resource at once.
 
 A watch whose client keeps up needs no task of its own for each change: it joins the channel of its
-resource. The channel follows the history once, makes the lines of a batch once for all watches that
-see them alike, and hands the same bytes to each connection. A watch leaves when its client stops
-taking what it is sent, or when it has something else to say (a bookmark, its end); then it follows
-the history by itself, from the revision it was told last.
+resource. The channel follows the history once, makes the lines of a batch once for all watches with
+the same view, and passes the same bytes to each connection. A watch leaves the channel when its
+client stops reading, or when it must send something else (a bookmark, its end). It then follows the
+history by itself, from the last revision that it was sent.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from app.service.runtime import HistoryRuntime
 from app.service.watches import Place, Subscription
 
 TURN_MAX = 200
-"""How many watches are told in one turn of the loop; then others get theirs."""
+"""Watches that get their changes in one turn of the event loop; then other tasks run."""
 
 
 class Push(Protocol):
-    """The connection under an answer that is being sent in chunks.
+    """The connection of a response that is sent in chunks.
 
-    `is_ready` is False before the answer has begun, and while the client does not take what it was
-    sent. `push` sends one chunk, already framed; it returns False, and sends nothing, when it is
-    not ready.
+    `is_ready` is False before the response has begun, and while the client does not read what it
+    was sent. `push` sends one chunk that is already framed; it returns False, and sends nothing,
+    when the connection is not ready.
     """
 
     def is_ready(self) -> bool: ...
@@ -34,7 +34,7 @@ class Push(Protocol):
 
 
 class View(NamedTuple):
-    """What makes the lines of two watches the same: group, version, definition, namespace."""
+    """The facts that make the lines of two watches equal."""
 
     group: str
     version: str
@@ -43,7 +43,7 @@ class View(NamedTuple):
 
 
 class Member:
-    """A watch in a channel. `after` is the revision up to which it was told everything."""
+    """A watch in a channel. `after` is the revision up to which all changes were sent to it."""
 
     __slots__ = ("_channel", "_left", "after", "is_member", "lines", "push", "view")
 
@@ -65,7 +65,7 @@ class Member:
         self.is_member = True
 
     async def wait_left(self) -> Revision:
-        """Wait until the watch has left; returns the revision from which it has to go on."""
+        """Wait until the watch has left; returns the revision after which it must go on."""
         try:
             await self._left.wait()
         finally:
@@ -73,7 +73,7 @@ class Member:
         return self.after
 
     def leave(self) -> None:
-        """Go back to following alone. Nothing is told twice or left out."""
+        """Leave the channel. No change is sent twice or left out."""
         if self.is_member:
             self.is_member = False
             self.after = self._channel.forget(self)
@@ -104,7 +104,7 @@ class Channel:
         view: View,
         lines: Callable[[Sequence[Event]], bytes],
     ) -> Member:
-        """Take in a watch that was told everything up to the present revision."""
+        """Add a watch to which all changes up to the present revision were sent."""
         after = self._runtime.watches.published
         member = Member(self, push=push, view=view, lines=lines, after=after)
         self._members[member] = None
@@ -112,13 +112,13 @@ class Channel:
         return member
 
     def forget(self, member: Member) -> Revision:
-        """A member leaves; returns the revision up to which it was told everything."""
+        """Remove a member; returns the revision up to which all changes were sent to it."""
         del self._members[member]
         self._runtime.watches.guests -= 1
         watches = self._runtime.watches
         is_waiting = self._batch and member.after < self._batch[-1].revision
         if not is_waiting and not self._subscription.has_more:
-            # There is nothing for it up to here: it need not look through what others did since.
+            # No change for it is pending: it need not search the events since its last change.
             member.after = max(member.after, watches.published)
         if not self._members:
             self._subscription.close()
@@ -131,7 +131,7 @@ class Channel:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Tell some members of the batch that is under way, or begin with the next one."""
+        """Send the present batch to some members, or begin with the next batch."""
         try:
             if not self._untold:
                 self._batch = self._subscription.take()
@@ -151,7 +151,7 @@ class Channel:
             self._wake()
 
     def _tell(self, member: Member) -> bool:
-        """Send a member what is new to it; False when it has to go on alone."""
+        """Send a member its new changes; False when it must go on alone."""
         batch = self._batch
         try:
             if member.after < batch[0].revision:
@@ -162,7 +162,7 @@ class Channel:
                 news = [event for event in batch if event.revision > member.after]
                 chunk = framed(member.lines(news))
         except Exception:
-            # It meets the same problem alone, where there is somebody to hear of it.
+            # The watch alone meets the same problem, and there it is reported.
             return False
         if chunk and not member.push.push(chunk):
             return False
@@ -177,7 +177,7 @@ class Fanout:
         self._channels: dict[tuple[HistoryRuntime, Place], Channel] = {}
 
     def channel(self, runtime: HistoryRuntime, place: Place) -> Channel:
-        """The channel of a resource; it is there as long as it has members."""
+        """The channel of a resource; it exists as long as it has members."""
         key = (runtime, place)
         channel = self._channels.get(key)
         if channel is None:
@@ -190,5 +190,5 @@ class Fanout:
 
 
 def framed(chunk: bytes) -> bytes:
-    """A chunk as chunked transfer encoding writes it (RFC 9112, 7.1); empty for an empty one."""
+    """A chunk in chunked transfer encoding (RFC 9112, 7.1); empty for an empty chunk."""
     return b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunk else b""

@@ -1,7 +1,7 @@
-"""Reading collections: one snapshot, page by page.
+"""Lists of collections: one snapshot, page by page.
 
-A page carries a token with the snapshot's revision and the last key; the snapshot itself waits in
-memory for the next page and is rebuilt from the log when it was let go, at any later time.
+A page has a token with the snapshot's revision and the last key. The snapshot is kept in memory for
+the next page; when it was dropped, it is rebuilt from the log, however late the next page is.
 Parity: api.md 6.
 """
 
@@ -30,7 +30,7 @@ _PORTION = 500
 
 
 INCONSISTENT = -1
-"""In a token instead of a revision: go on with what there is now."""
+"""Replaces the revision in a token: the list continues with the present objects."""
 
 _LIST_TOO_OLD = "The resourceVersion for the provided list is too old."
 _TOO_OLD_TO_GO_ON = (
@@ -46,7 +46,7 @@ _Place: TypeAlias = tuple[int, int, str, str, Selection]
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """What a continue token says: format, snapshot, and the last key that was sent."""
+    """The content of a continue token: format, snapshot, and the last key that was sent."""
 
     v: str
     rv: int
@@ -55,10 +55,11 @@ class _Token(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListBounds:
-    """`snapshots_max` lists are kept for their next page; older ones are read from the log.
+    """The bounds of lists.
 
-    `page_max` objects are in a page at most. `retained_revisions` imitates compaction for tests of
-    clients (0: everything is offered).
+    `snapshots_max` lists are kept for their next page; older ones are read from the log. A page has
+    at most `page_max` objects. `retained_revisions` imitates compaction for tests of clients (0:
+    every revision is available).
     """
 
     snapshots_max: int
@@ -78,7 +79,7 @@ class Lists:
     async def read(
         self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
     ) -> bytes:
-        """The list as bytes in the target's form. Raises BadRequest, Expired, RevisionTooLarge."""
+        """The list in the target's form. Raises BadRequest, Expired, RevisionTooLarge."""
         after: ObjectKey | None = None
         if options.continue_token:
             if options.resource_version not in ("", "0"):
@@ -96,12 +97,12 @@ class Lists:
         rest = snapshot[start:] if start else snapshot
         page, metadata = first_page(rest, revision, selection, limit)
         if page is not rest:
-            # Whole, whichever page this is: another list may have the same place.
+            # The whole snapshot, whichever page this is: another list may have the same place.
             self._keep(_place(timeline, target, revision, selection), snapshot)
         return await self._encode(page, target, timeline, metadata)
 
     def _check_retained(self, timeline: Timeline, revision: int, after: ObjectKey | None) -> None:
-        """Raise Expired for a revision that cannot be gone on from."""
+        """Raise Expired for a revision from which a list cannot continue."""
         if revision >= timeline.oldest(self._bounds.retained_revisions):
             return
         if after is None:
@@ -109,7 +110,7 @@ class Lists:
         raise Expired(_TOO_OLD_TO_GO_ON, continue_token=_token(INCONSISTENT, after))
 
     async def _revision(self, timeline: Timeline, options: ListOptions) -> int:
-        """The revision that a first page shows."""
+        """The revision of a first page."""
         given = options.revision
         if given == 0:
             return timeline.revision
@@ -122,7 +123,7 @@ class Lists:
     async def _snapshot(
         self, timeline: Timeline, target: Target, selection: Selection, revision: int
     ) -> Sequence[Event]:
-        """All that is selected at a revision, sorted by namespace and name."""
+        """All selected objects at a revision, sorted by namespace and name."""
         kept = _place(timeline, target, revision, selection)
         snapshot = self._snapshots.recent(kept)
         if snapshot is not None:
@@ -141,7 +142,7 @@ class Lists:
     async def _encode(
         self, events: Sequence[Event], target: Target, timeline: Timeline, metadata: JsonObject
     ) -> bytes:
-        """Do what takes long in portions, so that a long list does not hold up everybody else."""
+        """Encode in portions, so that a long list does not block other requests."""
         made = self._representations
         now = timeline.now
         if len(events) <= _PORTION or target.is_plain:
@@ -156,7 +157,7 @@ class Lists:
 def first_page(
     events: Sequence[Event], revision: int, selection: Selection, limit: int
 ) -> tuple[Sequence[Event], JsonObject]:
-    """The first events and the metadata of their list; the very ones given when they fit."""
+    """The first events and the list metadata; `events` itself is returned when all fit."""
     metadata: JsonObject = {"resourceVersion": str(revision)}
     if not limit or len(events) <= limit:
         return events, metadata
@@ -168,7 +169,7 @@ def first_page(
 
 
 def _place(timeline: Timeline, target: Target, revision: int, selection: Selection) -> _Place:
-    """What a kept snapshot is of: history, revision, group, resource, selection."""
+    """The key of a kept snapshot: history, revision, group, resource, selection."""
     kind = target.kind
     return timeline.runtime.life, revision, kind.group, kind.plural, selection
 

@@ -1,7 +1,7 @@
-"""Which representation a client gets: the Accept header, walked in order.
+"""Content negotiation: chooses the representation from the Accept header.
 
-Parity: api.md 1 and 6. The first alternative that can be served wins; weights are ignored
-except zero, because the real server walks the list in order too.
+Parity: api.md 1 and 6. The first alternative that can be served wins. Weights other than zero are
+ignored, because the real server walks the list in order too.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from app.domain.values import api_groups
 
 
 class Shape(StrEnum):
-    """What of an object is shown."""
+    """The part or form of an object that is shown."""
 
     OBJECT = "object"
     TABLE = "Table"
@@ -22,7 +22,7 @@ class Shape(StrEnum):
 
 
 class Encoding(StrEnum):
-    """How it is written; the values are the media types."""
+    """The encoding of a response; the values are the media types."""
 
     JSON = "application/json"
     YAML = "application/yaml"
@@ -30,9 +30,9 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """The chosen representation. `version` is that of the meta group for tables and metadata.
+    """The chosen representation. `version` is that of the meta group, for tables and metadata.
 
-    `of` is empty, "object" or "list": metadata are asked for as those of one or of many.
+    `of` is empty, "object" or "list": clients ask for the metadata of one object or of a list.
     """
 
     shape: Shape = Shape.OBJECT
@@ -65,7 +65,7 @@ _META_VERSIONS = ("v1", "v1beta1")
 
 @lru_cache(maxsize=512)
 def parse(accept: str) -> tuple[MediaRange, ...]:
-    """The alternatives of an Accept header, in order; none of weight zero."""
+    """The alternatives of an Accept header, in order, without those of weight zero."""
     ranges = []
     for part in accept.split(","):
         name, *rest = (piece.strip() for piece in part.split(";"))
@@ -80,7 +80,7 @@ def parse(accept: str) -> tuple[MediaRange, ...]:
 
 @lru_cache(maxsize=512)
 def choose(accept: str) -> Form:
-    """The form in which objects and lists are answered. Raises NotAcceptable."""
+    """The form of objects and lists in a response. Raises NotAcceptable."""
     if not accept:
         return PLAIN
     for alternative in parse(accept):
@@ -95,7 +95,7 @@ def choose(accept: str) -> Form:
 
 
 def check_of(form: Form, *, is_list: bool, kind: Kind) -> None:
-    """Raise NotAcceptable for metadata of one where there are many, or of many for one."""
+    """Raise NotAcceptable for metadata of one object on a list, or of a list on one object."""
     if form.of == "object" and is_list:
         raise NotAcceptable(
             "you requested PartialObjectMetadata, but the requested object is a list "
@@ -118,7 +118,7 @@ def _go_type(kind: Kind) -> str:
 
 @lru_cache(maxsize=64)
 def check_json(accept: str) -> None:
-    """Raise NotAcceptable for a client that takes no JSON, in whatever form."""
+    """Raise NotAcceptable for a client that does not accept JSON."""
     if accept and all(alternative.type not in _JSON_RANGES for alternative in parse(accept)):
         raise NotAcceptable("only the following media types are accepted: application/json")
 

@@ -1,7 +1,7 @@
-"""Requests about resources: which verb, which object, which answer.
+"""Requests about resources: their verb, their object and their response.
 
-Reads come from the views; writes become commands, and whether they are allowed is decided in the
-domain. Parity: api.md 5, 6, 8.
+Reads come from the views. Writes become commands, and the domain decides whether they are allowed.
+Parity: api.md 5, 6, 8.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ from app.domain.objects.review.attributes import Requester
 
 
 class Objects:
-    """Answers everything below a group-version."""
+    """Answers all requests below a group-version."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Objects:
         request, timeline = call.request, call.timeline
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()
-            # Nothing is written for a client that could not be told of it.
+            # No write happens for a client that could not receive the response.
             call.target(negotiation.choose(request.header(b"accept")))
         if call.path.subresource:
             return await self._subresources.answer(call, verb)
@@ -111,7 +111,7 @@ class Objects:
     async def bind(
         self, request: Request, timeline: Timeline, path: ResourcePath, identity: Identity
     ) -> Response:
-        """The response to a Binding that names its pod itself. Raises Rejected."""
+        """The response to a Binding whose body names the pod. Raises Rejected."""
         timeline.check_writable()
         pods = replace(path, resource="pods", subresource="binding")
         kind = calls.find_served(timeline, pods)
@@ -180,14 +180,14 @@ _WRITES: dict[str, Callable[[Writes, Call], Awaitable[Response]]] = {
 
 
 def _requester(identity: Identity) -> Requester | None:
-    """What is known of who asks, beside name and groups; None for nothing."""
+    """The facts about the user beside name and groups; None when there are none."""
     if not identity.uid and not identity.extra:
         return None
     return Requester(uid=identity.uid, extra=identity.extra)
 
 
 def _unreadable(event: Event, target: Target) -> tuple[str, ...]:
-    """That values of a Secret are digests, or encrypted with a key that is not here."""
+    """The warning that values of a Secret are digests, or encrypted with an unknown key."""
     if target.secrets is None:
         return ()
     names = secret_values.unreadable(

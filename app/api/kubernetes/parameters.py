@@ -18,7 +18,7 @@ _VALIDATIONS = {"": FieldValidation.WARN} | {mode.value: mode for mode in FieldV
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What a list or watch asks for. `send_initial_events` is None when it was not said."""
+    """The options of a list or watch. `send_initial_events` is None when it is absent."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -33,14 +33,14 @@ class ListOptions:
 
     @property
     def revision(self) -> int:
-        """The resourceVersion as a number, 0 when none was named. Raises BadRequest."""
+        """The resourceVersion as a number, 0 when it is absent. Raises BadRequest."""
         beginning = "" if self.watch else "invalid resource version: "
         return parse_revision(self.resource_version, beginning=beginning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """What a delete asks for."""
+    """The options of a delete."""
 
     grace_seconds: int | None = None
     propagation: Propagation | None = None
@@ -49,7 +49,7 @@ class DeleteOptions:
 
 
 def parse_revision(text: str, *, beginning: str = "") -> int:
-    """A resourceVersion as a number; empty is 0. Raises BadRequest, its text after `beginning`."""
+    """A resourceVersion as a number; empty is 0. Raises BadRequest with `beginning` before it."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 18:
@@ -61,7 +61,7 @@ def parse_revision(text: str, *, beginning: str = "") -> int:
 
 
 def get_revision(request: Request) -> int:
-    """The revision that an object may not be older than; 0 for any. Raises BadRequest."""
+    """The minimum revision of an object; 0 for any. Raises BadRequest."""
     return parse_revision(request.parameter("resourceVersion"))
 
 
@@ -72,7 +72,7 @@ def list_options(request: Request) -> ListOptions:
         return ListOptions()
     initial = request.flag("sendInitialEvents") if "sendInitialEvents" in query else None
     timeout = _number(request, "timeoutSeconds", signed=True)
-    # Parity: api.md 7; fewer than no seconds mean none in particular.
+    # Parity: api.md 7; a timeout that is not above zero counts as absent.
     timeout = timeout if timeout is None or timeout > 0 else None
     options = ListOptions(
         label_selector=request.parameter("labelSelector"),
@@ -122,7 +122,7 @@ def write_options(request: Request, *, patch: PatchType | None, action: str) -> 
 
 
 def delete_options(request: Request, body: JsonObject | None) -> tuple[DeleteOptions, bool]:
-    """The options of a delete from its body, else from the query; and whether it is a dry run."""
+    """The options of a delete from its body or else its query; and whether it is a dry run."""
     if body:
         kind = json_tree.text(body, "kind")
         if kind and kind != "DeleteOptions":
@@ -164,7 +164,7 @@ def delete_options(request: Request, body: JsonObject | None) -> tuple[DeleteOpt
 
 
 def with_problems(options: WriteOptions, problems: tuple[str, ...]) -> WriteOptions:
-    """The options with what was found while decoding."""
+    """The options with the problems found while decoding."""
     return replace(options, decoding_problems=problems) if problems else options
 
 
@@ -246,7 +246,7 @@ def _manager_causes(manager: str) -> list[Cause]:
 
 
 def _dry_run_causes(values: list[str]) -> list[Cause]:
-    """Parity: api.md 5; the value is printed as the list that it is."""
+    """The errors of `dryRun`. Parity: api.md 5; the message prints the value as a list."""
     if all(value == "All" for value in values):
         return []
     shown = json.dumps([value[:64] for value in values], ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""Taking request paths apart.
+"""Parses request paths.
 
-`/h/<history>/…` and `/h/<history>@<moment>/…` come before everything else; what follows is a
-Kubernetes path. Parity: api.md 2.
+A path may begin with `/h/<history>/…` or `/h/<history>@<moment>/…`; the rest is a Kubernetes path.
+Parity: api.md 2.
 """
 
 import re
@@ -12,23 +12,23 @@ from urllib.parse import unquote
 from app.domain.errors import BadRequest
 
 _REFUSED = re.compile(r"[\x00-\x1f\x7f]|/\.{1,2}(/|$)")
-"""Control characters, and steps that some programs resolve and others do not."""
+"""Control characters, and the steps `.` and `..`, which some programs resolve and others do not."""
 
 DEFAULT_HISTORY = "default"
 
 _PAGES = "/ui"
 
 LANDING = "findings"
-"""The part of a history that is shown when a page names none."""
+"""The part of a history that a page without a part shows."""
 
 _KNOWN_MAX = 4_096
 _KNOWN_LENGTH_MAX = 256
-"""So many paths, none longer, are kept as taken apart: clients ask for the same ones again."""
+"""Number and length of the parsed paths that are cached: clients repeat the same paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Which timeline a request is about: `moment` is empty for the present, else as written."""
+    """The timeline of a request. `moment` is empty for the present, otherwise as in the path."""
 
     history: str
     moment: str
@@ -50,7 +50,7 @@ class ResourcePath:
 
 
 def check(path: str) -> None:
-    """Raise BadRequest for a path that could mean different things to different readers."""
+    """Raise BadRequest for a path that programs may interpret in different ways."""
     is_fine = _is_fine_and_known(path) if len(path) <= _KNOWN_LENGTH_MAX else _is_fine(path)
     if not is_fine:
         raise BadRequest("the path of the request is not acceptable")
@@ -64,12 +64,12 @@ _is_fine_and_known = lru_cache(maxsize=_KNOWN_MAX)(_is_fine)
 
 
 def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
-    """The history that a path names and the rest; None when the history part is malformed.
+    """The history in a path and the rest of the path; None when the history part is malformed.
 
     Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`;
-    `/redra/v1/histories/night/events` is history `night` too, with its path as it is. A page is
-    judged as the answer that it shows: `/ui/h/night@42/why` is history `night`, moment `42`, path
-    `/redra/v1/histories/night/why`.
+    `/redra/v1/histories/night/events` is also history `night`, with its path unchanged. A page is
+    authorized as the answer that it shows: `/ui/h/night@42/why` is history `night`, moment `42`,
+    path `/redra/v1/histories/night/why`.
     """
     if len(path) <= _KNOWN_LENGTH_MAX:
         return _known_place(path, default)
@@ -92,7 +92,7 @@ def _split_history(path: str, default: str) -> Place | None:
 
 
 def _split_page(path: str, default: str) -> Place | None:
-    """The history and moment of a page, with the path of the answer that it shows."""
+    """The history and moment of a page, with the path of the answer that the page shows."""
     steps = [step for step in path.split("/") if step][1:]
     if not steps:
         return Place(history=default, moment="", prefix=_PAGES, path="/redra/v1/histories")
@@ -109,23 +109,23 @@ def _split_page(path: str, default: str) -> Place | None:
 
 
 def is_page(path: str) -> bool:
-    """Whether a path is one for people with a browser."""
+    """Whether a path is a page for browsers."""
     return path == _PAGES or path.startswith(f"{_PAGES}/")
 
 
 def parts_of_redra(path: str) -> list[str]:
-    """The parts of a path below `/redra/`; repeated and last slashes mean nothing."""
+    """The parts of a path below `/redra/`; repeated and trailing slashes are ignored."""
     return [part for part in path.split("/") if part][1:]
 
 
 def history_of_redra(path: str) -> str:
-    """The history that a path below `/redra/v1/histories/` is about; empty for any other path."""
+    """The history in a path below `/redra/v1/histories/`; empty for any other path."""
     parts = parts_of_redra(path) if path.startswith("/redra/") else []
     return parts[2] if len(parts) > 2 and parts[:2] == ["v1", "histories"] else ""
 
 
 def parse_resource(path: str) -> ResourcePath | None:
-    """The parts of a path under `/api/v1` or `/apis/<group>/<version>`; None for any other.
+    """The parts of a path under `/api/v1` or `/apis/<group>/<version>`; None for other paths.
 
     Example: `/api/v1/namespaces/a/pods/p/status` has namespace a, resource pods, name p,
     subresource status; `/api/v1/namespaces/a/status` is the status of namespace a.
@@ -172,5 +172,5 @@ _known_resource = lru_cache(maxsize=_KNOWN_MAX)(_parse_resource)
 
 
 def _is_of_namespace(rest: list[str]) -> bool:
-    """Whether `namespaces/x/…` is about the namespace object itself."""
+    """Whether `namespaces/x/…` is a subresource of the namespace object itself."""
     return len(rest) == 3 and rest[2] in ("status", "finalize")

@@ -1,7 +1,7 @@
-"""Objects as bytes: in the version and form that a client asked for.
+"""Representations: objects as bytes, in the version and form that a client asked for.
 
-The stored bytes are served as they are wherever the storage version is wanted; other versions are
-converted and encoded once and kept for the next reader. Tables and metadata are made per request.
+The stored bytes are served unchanged for the storage version. Other versions are converted and
+encoded once and cached for the next reader. Tables and metadata are made for each request.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ _INCLUDES = ("", "Metadata", "Object", "None")
 
 
 class _Metadata(msgspec.Struct):
-    """Only the metadata of a stored object, as the bytes it stands in."""
+    """The metadata of a stored object as raw bytes; other fields are not decoded."""
 
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -46,17 +46,17 @@ _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _Place: TypeAlias = tuple[int, int, str, str, int, bool]
 
 Part: TypeAlias = bytes | memoryview
-"""A piece of an answer; views save copying long lists."""
+"""A piece of a response; memoryviews avoid copies of long lists."""
 
 _TYPE = frozenset(("apiVersion", "kind"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a client sees objects as: the kind in one of its group-versions, and the form.
+    """The representation of objects for a client: a kind in one of its group-versions, and a form.
 
-    `life` is the number of the runtime that shows the events: one revision may be another event in
-    the next. `secrets` reveals the values of Secrets, which the log holds protected.
+    `life` is the number of the runtime that shows the events: in the next runtime a revision may be
+    another event. `secrets` reveals the values of Secrets, which the log holds protected.
     """
 
     life: int
@@ -69,18 +69,18 @@ class Target:
 
     @property
     def api_version(self) -> str:
-        """`group/version` of the shown objects."""
+        """The `group/version` of the shown objects."""
         return registry.api_version(self.group, self.version)
 
     @property
     def is_plain(self) -> bool:
-        """True when objects are shown as they are stored, whole."""
+        """Whether objects are shown complete and as stored."""
         is_stored = self.is_stored_version and self.secrets is None
         return self.form.shape is Shape.OBJECT and is_stored
 
     @property
     def is_stored_version(self) -> bool:
-        """True when objects are stored in the version asked for."""
+        """Whether objects are stored in the requested version."""
         return self.version == self.kind.storage_version and self.group == self.kind.group
 
     @property
@@ -89,21 +89,21 @@ class Target:
         return self.kind.custom.revision if self.kind.custom is not None else 0
 
     def place(self, event: Event) -> _Place:
-        """All that decides the bytes of the whole object: under it they may be kept."""
+        """A cache key with everything that determines the bytes of the whole object."""
         is_revealed = self.secrets is not None
         return (
             self.life, event.revision, self.group, self.version, self.definition, is_revealed
         )  # fmt: skip
 
     def serves(self, event: Event) -> bool:
-        """True when the stored bytes can be served as they are.
+        """Whether the stored bytes can be served unchanged.
 
         Custom objects that are older than their definition may have another version or lack
         defaults.
         """
         if self.kind.custom is None:
             return self.is_stored_version and self.secrets is None
-        # Bodies are canonical, so the version is what they begin with.
+        # Bodies are canonical, so they begin with the version.
         begin = b'{"apiVersion":"%s",' % self.api_version.encode()
         return event.revision >= self.definition and event.body.startswith(begin)
 
@@ -119,7 +119,7 @@ def check_include(include: str) -> str:
 
 
 class Representations:
-    """Makes bytes; remembers those that took work."""
+    """Encodes objects, and caches converted ones."""
 
     def __init__(self, converted_max: int = _CONVERTED_MAX) -> None:
         self._converted: Bounded[_Place, bytes] = Bounded(converted_max)
@@ -140,7 +140,7 @@ class Representations:
         return encoded
 
     def tree_in(self, tree: JsonObject, target: Target) -> JsonObject:
-        """A stored tree in the target's version; the given one is not changed."""
+        """A stored tree in the target's version; the argument is not changed."""
         if target.is_stored_version:
             return tree
         return _converted(tree, target)
@@ -156,7 +156,7 @@ class Representations:
                 return self.table([event], target, now, metadata=_table_metadata(event))
 
     def shown_tree(self, tree: JsonObject, target: Target, now: Instant) -> bytes:
-        """An object that has no event of its own (a dry run, or an answer that is no event)."""
+        """An object without an event of its own (a dry run, or another answer) in its form."""
         if target.form.shape is Shape.OBJECT:
             return encode(self.tree_in(tree, target))
         body = encode(tree)
@@ -174,7 +174,7 @@ class Representations:
         return join_list(self.portion(events, target, now), target, encode(metadata))
 
     def portion(self, events: Sequence[Event], target: Target, now: Instant) -> Sequence[Part]:
-        """Items of a list, or rows of a table, to be put together by `join_list`."""
+        """The items of a list, or the rows of a table, for `join_list`."""
         match target.form.shape:
             case Shape.TABLE:
                 return self.rows(events, target, now)
@@ -226,7 +226,7 @@ class Representations:
 
 
 def _revealed(event: Event, target: Target) -> Event:
-    """The event with the values of its Secret, for those who asked for Secrets."""
+    """The event with the values of its Secret, if the target has a cipher for Secrets."""
     if target.secrets is None:
         return event
     tree = secret_values.revealed(event.key, event.object, target.secrets)
@@ -261,13 +261,13 @@ def _partial(body: bytes, version: str) -> bytes:
 def _items(bodies: list[bytes], target: Target) -> list[Part]:
     """The items of a typed list, each without its first brace, so that no item is copied.
 
-    Version and kind are those that the list says. Parity: api.md 6; lists of custom objects are not
-    typed, so their items say both.
+    Items do not repeat the version and kind, which the list states. Parity: api.md 6; lists of
+    custom objects are not typed, so their items state both.
     """
     kind = target.kind.kind.encode()
     begin = b'{"apiVersion":"%s","kind":"%s",' % (target.api_version.encode(), kind)
     return [
-        # Nearly always nothing stands before the kind in the canonical form.
+        # In the canonical form nearly always nothing is between version and kind.
         memoryview(body)[len(begin) :] if body.startswith(begin) else _without_type(body)[1:]
         for body in bodies
     ]
@@ -283,7 +283,7 @@ def _table_metadata(event: Event) -> bytes:
 
 
 def join_list(items: Sequence[Part], target: Target, metadata: bytes) -> bytes:
-    """A list in the target's form around what `portion` has made of its items."""
+    """A list in the target's form, from the items that `portion` made."""
     version = target.form.version
     match target.form.shape:
         case Shape.TABLE:
@@ -306,7 +306,7 @@ def join_list(items: Sequence[Part], target: Target, metadata: bytes) -> bytes:
 def join_table(
     rows: Sequence[Part], target: Target, metadata: bytes, *, with_columns: bool
 ) -> bytes:
-    """A Table around its rows; watches send the columns only once."""
+    """A Table from its rows; a watch sends the columns only once."""
     columns = b"null"
     if with_columns:
         printer = printing.printer(target.kind, target.version)
@@ -324,7 +324,7 @@ def _yaml(body: bytes) -> bytes:
 
 
 class _YamlDumper(yaml.CSafeDumper):
-    """Writes text as the API server does: quoted with two strokes where it would read otherwise."""
+    """A dumper that quotes text as the API server does, with double quotes where needed."""
 
 
 def _represent_text(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
@@ -337,12 +337,12 @@ def _represent_text(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
 
 
 def _resolved_tag(dumper: Any, text: str) -> Any:
-    """The tag that a reader gives to the text when it is not quoted."""
+    """The tag that a YAML reader gives to the text without quotes."""
     return dumper.resolve(yaml.ScalarNode, text, (True, False))
 
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _ONCE_BOOLEAN = frozenset({"", "y", "Y", "n", "N"})
-"""Text that YAML 1.1 does not read as text, besides what the resolver knows."""
+"""Texts that YAML 1.1 does not read as text, beside those that the resolver knows."""
 
 _YamlDumper.add_representer(str, _represent_text)

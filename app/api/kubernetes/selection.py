@@ -1,7 +1,7 @@
-"""Which objects of a collection a client asks for: namespace, name, label and field selectors.
+"""The selection of a request: namespace, name, label and field selectors.
 
-Parity: api.md 6. Names and namespaces are compared on the key, so that selecting one object
-by name decodes nothing.
+Parity: api.md 6. Names and namespaces are compared with the key, so that selecting one object by
+name decodes no object.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from projections.objects import ObjectsProjection
 
 _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
 _IMMUTABLE = frozenset({"spec.driver", "spec.pool.name"})
-"""Selectable fields of slices that never change: a watch need not remember what matched."""
+"""Selectable fields of slices that never change: a watch need not keep the matching objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +33,19 @@ class Selection:
 
     @property
     def selects_by_content(self) -> bool:
-        """True when the object's content decides, not only its key."""
+        """Whether the selection depends on the object's content, not only on its key."""
         return self.labels is not None or bool(self.fields)
 
     @property
     def can_change(self) -> bool:
-        """True when an update may make an object enter or leave the selection."""
+        """Whether an update can make an object enter or leave the selection."""
         return self.labels is not None or any(
             label.label not in _IMMUTABLE for label, _ in self.fields
         )
 
     @property
     def is_everything(self) -> bool:
-        """True when nothing but namespace and resource decide."""
+        """Whether only namespace and resource restrict the selection."""
         return not (self.name or self.keyed or self.selects_by_content)
 
     def matches_key(self, key: ObjectKey) -> bool:
@@ -61,7 +61,7 @@ class Selection:
         return True
 
     def matches(self, event: Event) -> bool:
-        """Whether the object after (for deletions: before) the event is selected."""
+        """Whether the object after the event (for deletions: before it) is selected."""
         if not self.matches_key(event.key):
             return False
         if not self.selects_by_content:
@@ -99,7 +99,7 @@ def compile_selection(
     label_selector: str,
     field_selector: str,
 ) -> Selection:
-    """Compile selector texts. Raises BadRequest naming what cannot be read."""
+    """Compile selector texts. Raises BadRequest for a text that cannot be read."""
     keyed: list[FieldRequirement] = []
     fields: list[tuple[FieldLabel, FieldRequirement]] = []
     try:
@@ -123,7 +123,7 @@ def compile_selection(
 
 
 def _elsewhere(kind: Kind, group: str | None) -> tuple[str, ...]:
-    """Beginnings of fields that can be selected under the other group of Events only."""
+    """Prefixes of fields that can be selected only under the other API group of Events."""
     if kind.alias_group != api_groups.EVENTS or group is None:
         return ()
     return _EVENTS_ONLY if group == kind.group else _CORE_ONLY
@@ -134,7 +134,10 @@ _EVENTS_ONLY = ("regarding.", "reportingController")
 
 
 def _unsupported(kind: Kind, field: str) -> str:
-    """Parity: api.md 6; kinds that select by their metadata only have a text of their own."""
+    """The message for an unknown field label. Parity: api.md 6.
+
+    Kinds that select only by metadata have a message of their own.
+    """
     if any(label.label not in (_NAME, _NAMESPACE) for label in kind.field_labels):
         return f"field label not supported: {field}"
     return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'

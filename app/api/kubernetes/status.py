@@ -1,4 +1,4 @@
-"""Our errors as Kubernetes Status objects: the one place where that translation is made.
+"""Translates redra's errors to Kubernetes Status objects; no other module does so.
 
 Parity: api.md 10.
 """
@@ -27,7 +27,7 @@ _log = logging.getLogger("redra.api")
 def failure(
     code: int, reason: str, message: str, *, details: JsonObject | None = None
 ) -> JsonObject:
-    """A Status that says no. Empty details are shown, absent ones are not."""
+    """A Status of a failure. Empty details are included, absent details are left out."""
     tree: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -44,7 +44,7 @@ def failure(
 
 
 def success(*, name: str, group: str, resource: str, uid: str) -> JsonObject:
-    """The Status that answers a delete that took effect at once."""
+    """The Status that answers a delete which took effect at once."""
     details: JsonObject = {"name": name}
     if group:
         details["group"] = group
@@ -61,7 +61,7 @@ def success(*, name: str, group: str, resource: str, uid: str) -> JsonObject:
 
 
 def status_of(problem: RedraError) -> JsonObject:
-    """The Status for an error of ours."""
+    """The Status for an error of redra."""
     match problem:
         case Expired(continue_token=token) if token:
             tree = failure(problem.code, problem.reason, problem.message)
@@ -84,7 +84,7 @@ def status_of(problem: RedraError) -> JsonObject:
 
 
 def answer(problem: RedraError) -> Response:
-    """The response for an error of ours."""
+    """The response for an error of redra."""
     tree = status_of(problem)
     retry = tree.get("details", {}).get("retryAfterSeconds")
     headers: tuple[Header, ...] = ()
@@ -96,14 +96,14 @@ def answer(problem: RedraError) -> Response:
 
 
 def unexpected(problem: Exception) -> Response:
-    """The response for a mistake of ours: logged with its trace, told without it."""
+    """The response for a mistake in redra; the log has the trace, the response has not."""
     _log.error("a request failed unexpectedly", exc_info=problem)
     text = f"Internal error occurred: {type(problem).__name__}"
     return Response(_encode(failure(500, "InternalError", text)), status=500)
 
 
 def page_not_found() -> Response:
-    """What servers say about paths outside the API."""
+    """The response for a path outside of the API."""
     return Response(b"404 page not found\n", status=404, content_type=b"text/plain; charset=utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Parts of objects with paths of their own: status, finalize, binding, eviction, log, …"""
+"""Subresources of objects: status, finalize, binding, eviction, log, …"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -44,15 +44,15 @@ _EVICTED: JsonObject = {
     "reason": "EvictionByEvictionAPI",
     "message": "Eviction API: evicting",
 }
-"""The condition of a pod that somebody evicts."""
+"""The condition of a pod that is evicted by an API request."""
 
 
 _STEP = WriteOptions(skips_review=True)
-"""Of the steps of an eviction, which is put before policies as a whole."""
+"""Options of the steps of an eviction; policies review the eviction as a whole."""
 
 
 class Subresources:
-    """Answers requests below an object."""
+    """Answers requests to subresources."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Subresources:
         self._evicting = anyio.Lock()
 
     async def answer(self, call: Call, verb: str) -> Response:
-        """The response to a request whose path names a subresource. Raises Rejected."""
+        """The response to a request for a subresource. Raises Rejected."""
         name = call.path.subresource
         own = _OWN.get((name, verb))
         if own is not None:
@@ -97,7 +97,7 @@ class Subresources:
         return await self._bind_pod(call, tree)
 
     async def bind_named(self, call: Call) -> Response:
-        """POST of a Binding to the bindings of a namespace: its own name is the pod's."""
+        """POST of a Binding to the bindings of a namespace; its name is the name of the pod."""
         tree, _ = await self._writes.read_object(call)
         name = meta.name(tree)
         if not name:
@@ -133,7 +133,7 @@ class Subresources:
         return with_warnings(Response(encode(_CREATED), status=201), outcome.warnings)
 
     async def _evict(self, call: Call) -> Response:
-        """POST of an Eviction: a delete that asks the disruption budgets first."""
+        """POST of an Eviction: a delete that first asks the disruption budgets."""
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("Eviction", ""):
             raise BadRequest("the body must be an Eviction")
@@ -145,7 +145,7 @@ class Subresources:
         dry_run = dry_run or bool(call.request.query.get("dryRun"))
         made = _eviction(call, tree, dry_run=dry_run)
         warnings = await call.timeline.runtime.review(made)
-        # One at a time: the next check must see what the last one took from the budget.
+        # One at a time: the next check must see the budget after the last eviction.
         async with self._evicting:
             for _ in range(eviction.CONFLICTS_MAX):
                 if await self._try_evict(call, options, dry_run=dry_run):
@@ -156,11 +156,11 @@ class Subresources:
     async def _try_evict(
         self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
     ) -> bool:
-        """Ask the budgets, take from them what the eviction costs, and remove the pod.
+        """Ask the budgets, charge the eviction to them, and remove the pod.
 
-        False when the budget or a pod that waits to start was changed meanwhile: then both are to
-        be judged again. A pod that a budget let go because it was not ready is refused instead, so
-        that its client decides.
+        False when the budget, or a pod that waits to start, changed in the meantime: the caller
+        then judges both again. When a budget allowed the eviction because the pod was not ready,
+        the eviction is refused instead, so that its client decides.
         """
         permission = eviction.judge(call.timeline.views.objects, call.key, call.timeline.now)
         if permission.write is not None and not dry_run:
@@ -188,7 +188,7 @@ class Subresources:
     async def _remove(
         self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
     ) -> None:
-        """Say that the pod is evicted, and delete it."""
+        """Mark the pod as evicted, and delete it."""
         if not dry_run:
             options = await self._mark_evicted(call, options)
         await call.timeline.runtime.submit(
@@ -207,7 +207,7 @@ class Subresources:
     async def _mark_evicted(
         self, call: Call, options: parameters.DeleteOptions
     ) -> parameters.DeleteOptions:
-        """Say in the pod's conditions who disrupts it; the options then mean the pod as it is now.
+        """Set the disruption condition of the pod; returns options for the pod's new version.
 
         Parity: controllers.md 11.2 (`EvictionByEvictionAPI`).
         """
@@ -241,7 +241,7 @@ class Subresources:
         return replace(options, resource_version=version)
 
     async def _request_token(self, call: Call) -> Response:
-        """POST of a TokenRequest. Nothing is written: no token stands in the log."""
+        """POST of a TokenRequest. Nothing is written: the log contains no token."""
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("TokenRequest", ""):
             raise BadRequest("the body must be a TokenRequest")
@@ -250,7 +250,7 @@ class Subresources:
         return Response(encode(issued), status=201)
 
     async def _log(self, call: Call) -> Response:
-        """There are no containers, so there is nothing that they wrote."""
+        """GET of a log: empty, or an error for a pod on a node, because no containers run."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
             raise calls.object_not_found(call)
@@ -262,7 +262,7 @@ class Subresources:
         return Response(b"", content_type=TEXT)
 
     async def _read_scale(self, call: Call) -> Response:
-        """GET of how many replicas a workload has and wants."""
+        """GET of a Scale: the present and the desired replicas of a workload."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
             raise calls.object_not_found(call)
@@ -296,7 +296,7 @@ class Subresources:
 
 
 def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
-    """What policies and webhooks are told of an Eviction."""
+    """The attributes of an Eviction for policies and webhooks."""
     return Attributes(
         kind=call.kind,
         key=call.key,
@@ -312,7 +312,7 @@ def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
 
 
 def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
-    """Raise BadRequest for a body that is about another object than the URL."""
+    """Raise BadRequest when the body names another object than the URL."""
     if meta.name(tree) != call.path.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")
 

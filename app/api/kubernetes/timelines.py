@@ -1,7 +1,7 @@
-"""The state that a request is about: a history at its head, or as of a past moment.
+"""The state that a request reads: a history at its head, or at a past moment.
 
-Both offer objects at one revision. Only the present of a history that was not recorded elsewhere
-can be written to; the past never changes, so a watch on it sends what was there and then waits.
+Both have objects at one revision. Only the present of a history that is not a recording can be
+written to. The past never changes, so a watch on it sends the objects and then waits.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from app.service.runtime import HistoryRuntime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """One history as a request sees it. `past` is None for the present."""
+    """One history at the moment of a request. `past` is None for the present."""
 
     histories: Histories
     runtime: HistoryRuntime
@@ -35,26 +35,26 @@ class Timeline:
 
     @property
     def views(self) -> LiveViews:
-        """The views that are shown."""
+        """The views at the shown revision."""
         return self.past if self.past is not None else self.runtime.views
 
     @property
     def revision(self) -> Revision:
-        """The revision that is shown."""
+        """The shown revision."""
         return self.views.revision
 
     @property
     def now(self) -> Instant:
-        """The instant from which ages are counted: the clock, or the last moment that is shown."""
+        """The instant from which ages are counted: the clock, or the last shown moment."""
         if self.past is None:
             return self.runtime.clock.now()
         return self.past_now
 
     def oldest(self, retained_revisions: int) -> Revision:
-        """The first revision from which clients can go on: by compaction or by a turn of a replay.
+        """The oldest revision from which clients can continue after compaction or a rewound replay.
 
-        `retained_revisions` are kept where compaction is imitated, 0 where it is not. The past can
-        be read for ever.
+        Where compaction is imitated, `retained_revisions` are kept; 0 turns it off. The past can be
+        read forever.
         """
         if self.past is not None:
             return Revision(0)
@@ -64,7 +64,7 @@ class Timeline:
         return Revision(max(floor, self.revision - retained_revisions))
 
     def check_writable(self) -> None:
-        """Raise MethodNotAllowed for the past and for what was recorded elsewhere."""
+        """Raise MethodNotAllowed for the past and for recordings."""
         if self.past is not None:
             raise MethodNotAllowed(
                 f"the history {self.runtime.info.name!r} is shown as of revision {self.revision} "
@@ -82,7 +82,7 @@ class Timeline:
         return await self.histories.at(self.runtime.info.name, Revision(revision))
 
     async def wait_for(self, revision: int, seconds: float) -> None:
-        """Return once `revision` is shown. Raises RevisionTooLarge when it is not in time."""
+        """Return when `revision` is shown. Raises RevisionTooLarge after `seconds`."""
         if revision <= self.revision:
             return
         if self.past is None and await self.runtime.wait_for(Revision(revision), seconds):
@@ -95,7 +95,7 @@ class Timeline:
 
 
 async def open_timeline(histories: Histories, place: Place) -> Timeline:
-    """The state that a path names. Raises NotFound or BadRequest."""
+    """The state at a path. Raises NotFound or BadRequest."""
     runtime = await histories.open(place.history)
     if not place.moment:
         return Timeline(histories=histories, runtime=runtime)
@@ -108,7 +108,7 @@ async def open_timeline(histories: Histories, place: Place) -> Timeline:
 
 
 async def views_at(histories: Histories, runtime: HistoryRuntime, moment: str) -> LiveViews:
-    """The views of then; live ones for no moment. Raises InputError, NotFound beyond the end."""
+    """The views at a moment; live views if empty. Raises InputError, NotFound past the end."""
     if not moment:
         return runtime.views
     try:
@@ -118,7 +118,7 @@ async def views_at(histories: Histories, runtime: HistoryRuntime, moment: str) -
 
 
 async def _moment_of(runtime: HistoryRuntime, moment: str, revision: Revision) -> Instant:
-    """The instant a path names, or the time of the event at the revision it names."""
+    """The instant in a path, or the time of the event at the revision in the path."""
     if not moments.is_revision(moment):
         return moments.parse_instant(moment)
     place = (runtime.life, revision)

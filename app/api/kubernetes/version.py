@@ -1,4 +1,4 @@
-"""The `/version` document: the release that is imitated. Parity: api.md 2."""
+"""The `/version` document: the emulated release. Parity: api.md 2."""
 
 import platform
 
@@ -7,7 +7,7 @@ from app.domain.values.json_tree import JsonObject
 
 
 def version_document(profile: Profile) -> JsonObject:
-    """What `kubectl version` shows of the server."""
+    """The server version that `kubectl version` shows."""
     minor = profile.minor
     return {
         "major": "1",

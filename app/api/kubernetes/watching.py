@@ -1,9 +1,9 @@
-"""Watches: what was there, then every change, in order and once. Parity: api.md 7.
+"""Watches: the present objects, then every change, in order and once. Parity: api.md 7.
 
-A watch first takes its snapshot and subscribes in the same breath, so nothing falls between. Each
-change is encoded once for all watchers that see it in the same version, and while they keep up they
-are told together (`app.api.kubernetes.fanout`). A watcher that does not take what it is sent is cut
-off; it is never waited for.
+A watch takes its snapshot and subscribes in one step, so that no change is lost between them. A
+change is encoded once for all watchers that see it in the same version. Watchers that keep up get
+their changes together (`app.api.kubernetes.fanout`). A watcher that does not read what it is sent
+is cut off; the server never waits for it.
 """
 
 import asyncio
@@ -38,12 +38,12 @@ _WORDS = {
 }
 _CHUNK_BYTES = 256 * 1024
 _SPREAD = 0.618_033_988_75
-"""Successive multiples of it, modulo 1, are evenly spread: watches do not all end at once."""
+"""Multiples of this number, modulo 1, are evenly spread, so that watches end at different times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchBounds:
-    """Seconds and numbers; see `ApiLimits`."""
+    """Time limits in seconds, and maximum numbers; see `ApiLimits`."""
 
     watchers_max: int
     seconds_min: float
@@ -55,14 +55,14 @@ class WatchBounds:
 
 
 class Frames:
-    """Encoded watch lines, shared between watchers."""
+    """A cache of encoded watch lines that watchers share."""
 
     def __init__(self, representations: Representations, frames_max: int) -> None:
         self._representations = representations
         self._kept: Bounded[tuple[bytes, Hashable], bytes] = Bounded(frames_max)
 
     def frame(self, word: bytes, event: Event, target: Target) -> bytes:
-        """The line for one change, with the whole object."""
+        """The line for one change, with the complete object."""
         place = word, target.place(event)
         lines = self._kept.get(place)
         if lines is None:
@@ -73,7 +73,7 @@ class Frames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shared:
-    """What all watches of a server share."""
+    """The state that all watches of a server share."""
 
     bounds: WatchBounds
     frames: Frames
@@ -83,7 +83,7 @@ class _Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WatchRequest:
-    """What one watch follows, and for how long."""
+    """One watch request: what it follows, and its duration."""
 
     timeline: Timeline
     target: Target
@@ -110,11 +110,11 @@ class Watching:
 
     @property
     def running(self) -> int:
-        """How many watches are being sent."""
+        """The number of running watches."""
         return len(self._watches)
 
     def end(self) -> None:
-        """End all watches, and those to come, as if their time were up: the server stops."""
+        """End all present and future watches as on a timeout, because the server stops."""
         self._is_ending = True
         for watch in self._watches:
             watch.end()
@@ -130,16 +130,16 @@ class Watching:
     ) -> Stream:
         """Start a watch. Raises TooManyRequests or RevisionTooLarge before the stream begins.
 
-        A streaming list of a revision that is not there in time is refused; a plain watch begins
-        and waits for it, as upstream. With a `push` it is told together with others while its
-        client keeps up.
+        A streaming list of a revision that does not exist in time is refused; a plain watch begins
+        and waits for the revision, as upstream does. With a `push` the watch gets its changes
+        together with other watches while its client keeps up.
         """
         if self.running >= self._bounds.watchers_max:
             raise TooManyRequests(
                 f"more than {self._bounds.watchers_max} watches are running",
                 retry_after_seconds=1,
             )
-        revision = options.revision  # refused here when it is no number
+        revision = options.revision  # Raises BadRequest here when it is not a number.
         if options.send_initial_events is not None or timeline.past is not None:
             await timeline.wait_for(revision, self._bounds.revision_wait_seconds)
         self._started += 1
@@ -172,8 +172,8 @@ class Watching:
 class _Watch:
     """One running watch.
 
-    `_matching` remembers the last matching state of each object when the selection depends on
-    content that can change: an object that stops matching is told as DELETED with that state.
+    `_matching` holds the last matching state of each object when the selection depends on content
+    that can change: an object that stops matching is sent as DELETED with that state.
     """
 
     def __init__(self, request: _WatchRequest, shared: _Shared) -> None:
@@ -196,19 +196,19 @@ class _Watch:
         self._subscription: Subscription | None = None
 
     def end(self) -> None:
-        """Let the watch end now."""
+        """End the watch now."""
         self._ending.set()
         self._nudge()
 
     def _nudge(self) -> None:
-        """Make the watch look at the time."""
+        """Wake the watch, so that it checks the time."""
         if self._member is not None:
             self._member.leave()
         elif self._subscription is not None:
             self._subscription.nudge()
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
-        """Chunks of whole lines until the time is up."""
+        """Yield chunks of complete lines until the time is up."""
         options, kind = self._options, self._target.kind
         end = anyio.current_time() + self._seconds
         after = options.revision
@@ -278,11 +278,11 @@ class _Watch:
             async for chunk in self._follow(subscription, end):
                 yield chunk
         except RedraError as problem:
-            # Too far behind, or the log cannot be read: told in the stream, which then ends.
+            # Too far behind, or the log cannot be read: the stream reports the error and ends.
             yield line(b"ERROR", encode(status.status_of(problem)))
 
     async def _follow(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
-        """Live changes. One timer nudges the watch when a bookmark or the end is due."""
+        """Yield live changes. A timer nudges the watch when a bookmark or the end is due."""
         loop = asyncio.get_running_loop()
         due = min(loop.time() + self._bounds.bookmark_seconds, end)
         timer = loop.call_at(due, self._nudge)
@@ -301,7 +301,7 @@ class _Watch:
                     events = await subscription.wait_batch()
                 chunk, _ = self._changes(events)
                 has_ended = loop.time() >= end or self._ending.is_set()
-                # Nothing was awaited since: all up to the revision that is shown has been told.
+                # No await since then: all changes up to the shown revision have been sent.
                 if has_ended or loop.time() >= due:
                     if self._options.bookmarks:
                         chunk += self._bookmark(self._timeline.revision)
@@ -316,7 +316,7 @@ class _Watch:
             timer.cancel()
 
     def _can_join(self, subscription: Subscription) -> bool:
-        """Whether the watch has told everything and its client takes what it is sent."""
+        """Whether the watch has sent all changes and its client reads what it is sent."""
         push = self._push
         return (
             push is not None
@@ -326,7 +326,7 @@ class _Watch:
         )
 
     async def _follow_with_others(self, subscription: Subscription) -> Subscription:
-        """Be told in a channel, until there is a reason to go on alone; how to go on."""
+        """Get changes from a channel until the watch must go on alone; returns a subscription."""
         assert self._push is not None
         kind = self._target.kind
         target = self._target
@@ -341,12 +341,12 @@ class _Watch:
             after = await member.wait_left()
         finally:
             self._member = None
-        # What came since the watch left is found by `catch_up`.
+        # `catch_up` finds the changes since the watch left.
         opened = self._subscription = self._subscribe(after)
         return opened
 
     async def _reaches(self, revision: Revision, end: float) -> bool:
-        """Wait for a revision of the future; False when the time is up or the watch ends before."""
+        """Wait for a future revision; False when the time is up or the watch ends first."""
 
         async def cancel_when_ending() -> None:
             await self._ending.wait()
@@ -361,12 +361,12 @@ class _Watch:
         return reached
 
     async def _idle(self, end: float) -> None:
-        """The past has no more changes; wait for the time to be up."""
+        """Wait for the time to be up; the past has no more changes."""
         with anyio.move_on_after(max(0.0, end - anyio.current_time())):
             await self._ending.wait()
 
     def _changes(self, events: Sequence[Event]) -> tuple[bytes, bool]:
-        """The lines for a batch, and whether the past that is shown ends within it."""
+        """The lines for a batch, and whether the shown past ends within the batch."""
         parts: list[bytes] = []
         limit = self._timeline.revision if self._timeline.past is not None else None
         simple = self._selection.is_everything and self._selection.namespace is None
@@ -401,7 +401,7 @@ class _Watch:
             parts.append(self._departure(before, event.revision))
 
     def _departure(self, before: Event, revision: Revision) -> bytes:
-        """An object left the selection: its old state at the new revision."""
+        """The line for an object that left the selection: its old state at the new revision."""
         tree: JsonObject = json_tree.copy(before.object)
         tree["metadata"]["resourceVersion"] = str(revision)
         if self._target.form.shape is Shape.OBJECT:
@@ -432,7 +432,7 @@ class _Watch:
             self._matching.update((event.key, event) for event in snapshot)
 
     async def _recall(self, revision: Revision) -> None:
-        """Learn what matched at the revision that the watch starts after."""
+        """Load the objects that matched at the revision after which the watch starts."""
         views = await self._timeline.at(revision)
         self._remember(list(self._selection.select(views.objects, self._target.kind)))
 
@@ -443,10 +443,10 @@ def line(word: bytes, body: bytes) -> bytes:
 
 
 def _blueprint(target: Target) -> dict[str, str]:
-    """The annotation that holds an empty list of what is watched.
+    """The annotation that holds an empty list of the watched kind.
 
-    Clients that list by watching make their list of it: typed, dynamic and metadata clients of Go
-    fall back to a plain list without.
+    Clients that list by watching build their list from it. Without it typed, dynamic and metadata
+    clients of Go fall back to a plain list.
     """
     kind, version = target.kind.list_kind, target.api_version
     if target.form.shape is Shape.METADATA:

@@ -1,7 +1,7 @@
-"""Requests that change objects: reading their bodies, naming the command, answering the outcome.
+"""Requests that change objects: they read the body, submit a command and answer the outcome.
 
-What is checked here is what only HTTP knows: that the body agrees with the URL. Everything else is
-decided in the domain. Parity: api.md 5.
+This module checks only that the body agrees with the URL. The domain decides everything else.
+Parity: api.md 5.
 """
 
 from collections.abc import Sequence
@@ -44,10 +44,10 @@ _RETURNED_WHEN_DELETED = frozenset(
         api_resources.RESOURCE_QUOTAS,
     }
 )
-"""Kinds whose delete answers with the object although it is gone; so does resource.k8s.io."""
+"""Kinds whose delete returns the deleted object; kinds of resource.k8s.io do so as well."""
 
 _TOGETHER = 128
-"""Deletes of one deletecollection that are under way at once."""
+"""Concurrent deletes of one deletecollection."""
 
 
 class Writes:
@@ -83,7 +83,7 @@ class Writes:
         return self.outcome(call, outcome, status=201)
 
     async def update(self, call: Call, subresource: str = "") -> Response:
-        """PUT of an object or of a part of it."""
+        """PUT of an object or of a subresource."""
         options = _judged(parameters.write_options(call.request, patch=None, action="Update"), call)
         tree, problems = await self.read_object(call)
         metadata = self._agree(call, tree)
@@ -109,7 +109,7 @@ class Writes:
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
     async def patch(self, call: Call, subresource: str = "") -> Response:
-        """PATCH of an object or of a part of it."""
+        """PATCH of an object or of a subresource."""
         outcome = await self.submit_patch(call, subresource)
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
@@ -143,10 +143,10 @@ class Writes:
         return self._deleted(call, outcome)
 
     async def delete_collection(self, call: Call) -> Response:
-        """DELETE of a collection; answers with what was selected, as it was before.
+        """DELETE of a collection; returns the selected objects as they were before.
 
-        With a limit only so many go, the first ones in the order of lists, and the answer has a
-        token like a page of a list.
+        With a limit only the first objects in list order are deleted, and the response has a
+        continue token like a page of a list.
         """
         kind, path = call.kind, call.path
         if kind.namespaced and not path.namespace:
@@ -175,7 +175,7 @@ class Writes:
         return self._collection(call, page, metadata)
 
     async def read_object(self, call: Call) -> tuple[JsonObject, tuple[str, ...]]:
-        """The object in the body and what was wrong with its keys."""
+        """The object in the body, and the problems with its keys."""
         text = await self._read(call)
         if not text:
             raise BadRequest("the body of the request is empty")
@@ -189,10 +189,10 @@ class Writes:
         return decoded.value, decoded.problems
 
     def outcome(self, call: Call, outcome: WriteOutcome, *, status: int) -> Response:
-        """The answer to a write: the object as it is now, with warnings."""
+        """The response to a write: the object as it is now, with warnings."""
         form = negotiation.choose(call.request.header(b"accept"))
         event, tree = outcome.event, outcome.tree
-        # The event's tree is the answer's tree unless the answer shows an earlier state.
+        # The event's tree is the tree of the response unless the response shows an earlier state.
         is_event = event is not None and (tree is None or event.tree is tree)
         target = call.target(form)
         if is_event and event is not None:
@@ -209,7 +209,7 @@ class Writes:
     async def _delete_one(
         self, call: Call, command: DeleteObject, problems: list[RedraError]
     ) -> None:
-        """Delete one of many; what is gone already is no problem, anything else is told."""
+        """Delete one of many objects; a missing object is ignored, other errors are collected."""
         try:
             await self.submit(call, command, "deletecollection")
         except NotFound:
@@ -218,7 +218,7 @@ class Writes:
             problems.append(problem)
 
     async def submit(self, call: Call, command: Any, verb: str) -> WriteOutcome:
-        """Have a command decided for who asks. Raises Rejected."""
+        """Submit a command on behalf of the user. Raises Rejected."""
         if call.requester is not None:
             options = replace(command.options, requester=call.requester)
             command = replace(command, options=options)
@@ -241,7 +241,7 @@ class Writes:
         return decoded.value or None
 
     def _agree(self, call: Call, tree: JsonObject) -> JsonObject:
-        """Fill in what the URL says and refuse what contradicts it; returns the metadata."""
+        """Fill in fields from the URL and refuse contradictions; returns the metadata."""
         path, kind = call.path, call.kind
         expected = registry.api_version(path.group, path.version)
         admission.check_type(kind, expected, tree)
@@ -281,7 +281,7 @@ class Writes:
 
 
 def with_warnings(answer: Response, texts: Sequence[str]) -> Response:
-    """The answer with one Warning header for each text."""
+    """The response with one Warning header for each text."""
     if not texts:
         return answer
     headers: tuple[Header, ...] = tuple(warning(text) for text in texts)
@@ -293,7 +293,7 @@ def _judged(options: WriteOptions, call: Call) -> WriteOptions:
 
 
 def is_returned_when_deleted(kind: Kind) -> bool:
-    """Whether a delete answers with the object although it is gone, not with a Status."""
+    """Whether a delete returns the deleted object, not a Status."""
     return kind.group == api_groups.RESOURCE or (kind.group, kind.plural) in _RETURNED_WHEN_DELETED
 
 

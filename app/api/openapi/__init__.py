@@ -1,1 +1,1 @@
-"""OpenAPI documents of what is served."""
+"""The OpenAPI documents of the served API."""

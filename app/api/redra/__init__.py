@@ -1,1 +1,1 @@
-"""redra's own API below `/redra/v1`."""
+"""The API of redra itself, below `/redra/v1`."""

@@ -1,1 +1,1 @@
-"""The HTTP server: connections, requests and answers, bounds, health, metrics."""
+"""The HTTP server: connections, requests and responses, bounds, health, metrics."""

@@ -1,4 +1,4 @@
-"""`/ui/`: pages. Paths, rights and headers are settled here; what a page looks like is `app.web`.
+"""The routes of the pages below `/ui/`: paths, rights and headers. `app.web` renders the pages.
 
-A page of a history is judged as the answer of `/redra/v1/histories/HISTORY/…` that it shows.
+A page of a history needs the rights of the answer `/redra/v1/histories/HISTORY/…` that it shows.
 """
