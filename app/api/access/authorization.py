@@ -1,8 +1,8 @@
-"""What they may do: the question that a request asks, and the rules that answer it.
+"""Authorization: the access question of a request, and the rules that answer it.
 
-The rules are those of the history that is asked for, as they are now, also for a look at its past.
-So are paths below `/redra/v1/histories/<history>`; other paths outside the Kubernetes API
-(`/redra/v1`, `/metrics`) are judged by the default history's.
+The rules are the present rules of the requested history, even for a read of its past. They also
+apply to paths below `/redra/v1/histories/<history>`. The default history's rules apply to other
+paths outside the Kubernetes API (`/redra/v1`, `/metrics`).
 Parity: api.md 10 and 14.
 """
 
@@ -34,17 +34,17 @@ from app.service.runtime import HistoryRuntime
 GRANULAR_GATE = "DRAResourceClaimGranularStatusAuthorization"
 
 PolicyOf = Callable[[str], tuple[Binding, ...]]
-"""The bindings of a policy file for the history of that name."""
+"""Returns the bindings of a policy file for the history with a name."""
 
 _REMEMBERED_MAX = 8_192
 _QUESTION_LETTERS_MAX = 1_024
-"""Longer questions are answered and not remembered: clients write them."""
+"""Longer questions are not cached: clients choose their content."""
 _NAMED_VERBS = ("list", "watch", "deletecollection")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
-    """The rules in force: none (`is_open`: everything is allowed), roles as objects, a policy."""
+    """The rules in force: none (`is_open`: everything is allowed), RBAC objects, a policy."""
 
     is_open: bool = True
     by_roles: bool = False
@@ -53,7 +53,7 @@ class Authorization:
 
 @dataclass(slots=True, kw_only=True)
 class _Rights:
-    """The rules of one history, and what was found by them, until a role or binding changes."""
+    """The rules of one history, with cached answers, until a role or binding changes."""
 
     revision: int = -1
     signature: tuple[int, ...] = ()
@@ -67,7 +67,7 @@ class _Rights:
 
 
 class Authorizer:
-    """Answers questions by the rules of a history."""
+    """Answers access questions by the rules of a history."""
 
     def __init__(self, setting: Authorization) -> None:
         self._setting = setting
@@ -80,7 +80,7 @@ class Authorizer:
         return self._setting.is_open
 
     def grants(self, runtime: HistoryRuntime, actor: Actor) -> Grants:
-        """All that somebody may do in a history."""
+        """All rights of a user in a history."""
         if self._setting.is_open:
             return self._open
         rights = self._current(runtime)
@@ -91,7 +91,7 @@ class Authorizer:
         return grants
 
     def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> AccessDecision:
-        """Whether somebody may do one thing in a history."""
+        """The decision whether a user may do one thing in a history."""
         if self._setting.is_open:
             return self._open.decide(question)
         rights = self._current(runtime)
@@ -104,13 +104,13 @@ class Authorizer:
         return decision
 
     def check(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> None:
-        """Raise Forbidden unless it is allowed."""
+        """Raise Forbidden unless the rules allow it."""
         decision = self.decide(runtime, actor, question)
         if not decision.allowed:
             raise rules.forbidden(question, actor.user, decision.reason)
 
     def reader(self, runtime: HistoryRuntime, actor: Actor) -> Reader:
-        """What somebody gets to see of a history."""
+        """The reader of a history for a user."""
         return Reader(
             user=actor.user,
             grants=self.grants(runtime, actor),
@@ -118,13 +118,13 @@ class Authorizer:
         )
 
     def is_unlimited(self, actor: Actor) -> bool:
-        """Whether somebody may do everything in every history."""
+        """Whether a user may do everything in every history."""
         return self._setting.is_open or rules.MASTERS in actor.groups
 
     def rights(
         self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
     ) -> ClaimRights | GiverRights | None:
-        """What the writer of a claim's status, a role or a binding holds; None: it is not asked."""
+        """The rights of the writer of a claim status, role or binding; None if they are unused."""
         if self._setting.is_open:
             return None
         if path.group == api_groups.RBAC:
@@ -165,7 +165,7 @@ class Authorizer:
 
 
 class Gate:
-    """Lets requests in, or not: who asks, as whom, and whether they may."""
+    """Admits requests: identifies the user, impersonates, and checks the rights."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class Gate:
         self._authorizer = authorizer
 
     async def admit(self, request: Request, place: Place) -> Identity:
-        """Who asks, as far as it is allowed. Raises Unauthorized, Forbidden, BadRequest."""
+        """The authorized identity. Raises Unauthorized, Forbidden, BadRequest."""
         identity = await self._identify(request, place)
         wants_other = impersonation.is_wanted(request)
         if self._authorizer.is_open:
@@ -202,7 +202,7 @@ class Gate:
         return identity
 
     async def sees_history(self, name: str, actor: Actor) -> bool:
-        """Whether somebody may know that a history is there: may get its page."""
+        """Whether a user may know that a history exists: may get its page."""
         if self._authorizer.is_unlimited(actor):
             return True
         path = f"/redra/v1/histories/{name}"
@@ -211,17 +211,17 @@ class Gate:
         return self._authorizer.decide(runtime, actor, question).allowed
 
     async def check_may_make(self, actor: Actor) -> None:
-        """Raise Forbidden unless somebody may make histories, by the default history's rules."""
+        """Raise Forbidden unless a user may create histories by the default history's rules."""
         if not self._authorizer.is_unlimited(actor):
             runtime = await self._histories.open(self._default)
             question = Question(verb="post", path="/redra/v1/histories")
             self._authorizer.check(runtime, actor, question)
 
     async def _judging(self, place: Place) -> HistoryRuntime:
-        """The history whose rules count.
+        """The history whose rules apply.
 
-        Those of the default history count for one that is not there or cannot be opened, so that
-        nobody else learns of it.
+        For a history that does not exist or cannot be opened the default history's rules apply, so
+        that the answer reveals nothing to users without rights.
         """
         try:
             return await self._histories.open(place.history)
@@ -231,7 +231,7 @@ class Gate:
             return await self._histories.open(self._default)
 
     async def _identify(self, request: Request, place: Place) -> Identity:
-        """Who asks. Tokens of service accounts are believed in their own history only."""
+        """The identity of the user. Tokens of service accounts are valid only in their history."""
         claims = self._tokens.claims_of(request)
         if claims is None:
             return self._authenticator.identify(request)
@@ -240,10 +240,10 @@ class Gate:
 
 
 def question_of(request: Request, path: str) -> Question:
-    """What a request wants to do, as rules see it. Raises MethodNotAllowed.
+    """The access question of a request. Raises MethodNotAllowed.
 
-    A collection of which only one name is selected is judged by that name; the object of a
-    namespace belongs to that namespace.
+    A collection request that selects one name is judged by that name. The question about a
+    Namespace object has that namespace.
     """
     resource = paths.parse_resource(path)
     if resource is None or not resource.resource:
@@ -266,7 +266,7 @@ def question_of(request: Request, path: str) -> Question:
 
 
 def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
-    """Whether what is written decides too: the status of a claim, roles and bindings."""
+    """Whether the written content counts too: the status of a claim, roles and bindings."""
     if request.method not in ("POST", "PUT", "PATCH"):
         return False
     if escalation.is_judged(path.group, path.resource):
@@ -293,7 +293,7 @@ def _selected_name(request: Request) -> str:
 
 
 def _may_create(request: Request, question: Question) -> bool:
-    """Whether it is an apply of a whole object, which makes the object when it is missing."""
+    """Whether the request is an apply of a whole object, which creates a missing object."""
     content_type = request.header(b"content-type")
     is_apply = content_type.partition(";")[0].strip() in (
         PatchType.APPLY.value,

@@ -1,7 +1,7 @@
-"""Acting as somebody else: the Impersonate headers. Parity: api.md 14.
+"""Impersonation of other users by the Impersonate headers. Parity: api.md 14.
 
-Each thing that is taken on (the user, each group, each extra) needs the verb `impersonate` on it.
-The log keeps both names.
+Each impersonated attribute (the user, each group, each extra) needs the verb `impersonate` on it.
+The log keeps both user names.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _VALUES_MAX = 64
 
 
 def is_wanted(request: Request) -> bool:
-    """Whether the request has any of the headers."""
+    """Whether the request has an Impersonate header."""
     for name, _ in request.scope["headers"]:  # noqa: SIM110 (each request: a generator costs more)
         if name.startswith(b"impersonate-"):
             return True
@@ -32,7 +32,7 @@ def is_wanted(request: Request) -> bool:
 
 
 def questions(request: Request) -> list[Question]:
-    """What the one who asks must be allowed to do. Raises BadRequest for headers without a user."""
+    """The access questions for the impersonator. Raises BadRequest for headers without a user."""
     listed = list(_questions(request))
     if not request.header(_USER):
         raise BadRequest(
@@ -44,7 +44,7 @@ def questions(request: Request) -> list[Question]:
 
 
 def impersonated(identity: Identity, request: Request) -> Identity:
-    """Who asks from now on; the right to it must have been checked."""
+    """The impersonated identity; the caller must have checked the right to it."""
     user = request.header(_USER)
     groups = tuple(request.header_list(_GROUP))
     account = rules.split_service_account(user)

@@ -1,8 +1,8 @@
-"""What readers of `/redra/v1/histories/HISTORY/…` get to see: what they may read as objects there.
+"""Readers of `/redra/v1/histories/HISTORY/…`: they see what they may read as objects.
 
-An object is seen by who may `get` it or `list` its kind where it lies. Answers that are worked out
-from the whole cluster (decisions, reasons, blast radii, views over pools) name devices, nodes, pods
-and claims of everybody; they are for readers who may list all of these everywhere.
+A reader sees an object when the user may `get` it or `list` its kind in its namespace. Answers that
+are computed from the whole cluster (decisions, reasons, blast radii, views over pools) name
+devices, nodes, pods and claims of all users; they need the right to list all of these everywhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ RULES, PATCHES = (
 )
 
 WORKED_OUT_FROM = (NODES, PODS, CLASSES, RULES, CLAIMS, PATCHES, SLICES)
-"""What decisions, reasons and blast radii name."""
+"""The kinds that decisions, reasons and blast radii name."""
 
 VIEWS_OVER: Mapping[str, tuple[Place, ...]] = {
     "counters": (SLICES, CLAIMS),
@@ -41,10 +41,10 @@ VIEWS_OVER: Mapping[str, tuple[Place, ...]] = {
     "taints": (RULES, SLICES, CLAIMS, PODS),
 }
 """Views whose rows show many objects at once, and the kinds that their readers must be able to list
-everywhere. Rows of other views are left out one by one."""
+everywhere. In other views single rows are left out."""
 
 EVERYTHING = ("*", "*")
-"""All kinds; only rules for `*` cover it."""
+"""All kinds; only rules for `*` cover them."""
 
 
 _ALIASES = {api_resources.EVENTS: ("", api_groups.EVENTS)}
@@ -53,7 +53,7 @@ _OWN_GROUP = "redra"
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Somebody's rights to read one history, as they are now."""
+    """The present rights of a user to read one history."""
 
     user: str
     grants: Grants
@@ -61,13 +61,13 @@ class Reader:
     _collections: dict[tuple[str, str, str], bool] = field(default_factory=dict)
 
     def sees(self, key: ObjectKey) -> bool:
-        """Whether an object may be read."""
+        """Whether the user may read an object."""
         if self.is_unlimited or self.sees_all((key.group, key.resource), key.namespace):
             return True
         return any(self._may(question) for question in _about(key))
 
     def sees_all(self, place: Place, namespace: str = "") -> bool:
-        """Whether all objects of a kind may be read, in one namespace or (empty) everywhere."""
+        """Whether the user may read all objects of a kind, in a namespace or (empty) everywhere."""
         if self.is_unlimited:
             return True
         where = (*place, namespace)
@@ -78,19 +78,19 @@ class Reader:
         return sees
 
     def check(self, key: ObjectKey) -> None:
-        """Raise Forbidden unless an object may be read."""
+        """Raise Forbidden unless the user may read an object."""
         if not self.sees(key):
             raise rules.forbidden(next(_about(key)), self.user)
 
     def check_all(self, places: Iterable[Place]) -> None:
-        """Raise Forbidden unless all objects of these kinds may be read everywhere."""
+        """Raise Forbidden unless the user may read all objects of these kinds everywhere."""
         for group, resource in places:
             if not self.sees_all((group, resource)):
                 question = Question(verb="list", group=group, resource=resource)
                 raise rules.forbidden(question, self.user)
 
     def sees_event(self, event: Event) -> bool:
-        """Whether an event of the log is for this reader."""
+        """Whether the user may read an event of the log."""
         if self.is_unlimited:
             return True
         key = event.key
@@ -100,12 +100,12 @@ class Reader:
         if event.type is EventType.CONFLICT_OBSERVED:
             return self.sees(timeline_kinds.subject_of_fact(event))
         if key.group == _OWN_GROUP:
-            # Reports of imports name objects of any kind; the others name none.
+            # Reports of imports name objects of any kind; redra's other events name no objects.
             return key.resource != IMPORTS.resource or self.sees_all(EVERYTHING)
         return self.sees(key)
 
     def rows(self, view: str, rows: list[Row]) -> list[Row]:
-        """The rows of a view that are for this reader. Raises Forbidden for views over all."""
+        """The rows of a view that the user may read. Raises Forbidden for views over all kinds."""
         name = view.removeprefix("view_")
         if self.is_unlimited:
             return rows
@@ -126,7 +126,7 @@ class Reader:
         return self.grants.decide(question).allowed
 
     def _claims(self, rows: list[Row]) -> list[Row]:
-        """Claims with the pods that name them; shares of devices have the claim's name too."""
+        """Rows of claims and device shares; pods are left out when the user may not list pods."""
         shown = []
         for row in rows:
             namespace, name = row["namespace"], row.get("claim") or row["name"]
@@ -136,7 +136,7 @@ class Reader:
         return shown
 
     def _timeline(self, rows: list[Row]) -> list[Row]:
-        """What happened to objects that may be read, because of others that may be read."""
+        """Rows about readable objects; the cause is left out when its row is not readable."""
         seen = {row["revision"]: row for row in rows if self._sees_entry(row)}
         return [
             row if not row["because"] or row["cause"] in seen else {**row, "because": ""}
@@ -163,7 +163,7 @@ class Reader:
         ]
 
     def _activity(self, rows: list[Row]) -> list[Row]:
-        """Counts of kinds that may be read everywhere."""
+        """Counts of kinds that the user may read everywhere."""
         return [
             row
             for row in rows
@@ -176,7 +176,7 @@ class Reader:
 
 
 def _decided(resource: str, namespace: str, name: str) -> ObjectKey:
-    """The object that a decision is about, which names its resource alone."""
+    """The object of a decision, which states only its resource."""
     kinds = [kind for kind in registry.find_name(resource) if kind.plural == resource]
     return ObjectKey(kinds[0].group if kinds else "", resource, namespace, name)
 
@@ -191,7 +191,7 @@ _ROWS: Mapping[str, Callable[[Reader, list[Row]], list[Row]]] = {
 
 
 def _about(key: ObjectKey) -> Iterator[Question]:
-    """The questions of which one answered by yes opens an object, or a collection without name."""
+    """The questions for an object, or a collection without name; one positive answer is enough."""
     namespace = key.namespace
     if (key.group, key.resource) == api_resources.NAMESPACES and key.name:
         namespace = key.name

@@ -1,4 +1,4 @@
-"""Questions about identity and rights: posted, answered by the rules in force, not stored.
+"""Reviews of identities and rights: posted, answered by the rules in force, not stored.
 
 Parity: api.md 2, 11, 14.
 """
@@ -26,7 +26,7 @@ from app.service.runtime import HistoryRuntime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewing:
-    """What the answers are made from."""
+    """The parts that answer reviews."""
 
     authenticator: Authenticator
     authorizer: Authorizer
@@ -82,7 +82,7 @@ async def answer(
 
 
 def _question(review: Review, spec: JsonView) -> Question:
-    """What is asked: exactly one of a resource and a path."""
+    """The access question of a review: exactly one of a resource and a path."""
     resource = spec.get("resourceAttributes")
     plain = spec.get("nonResourceAttributes")
     if isinstance(resource, dict) == isinstance(plain, dict):
@@ -137,7 +137,7 @@ def _token_status(spec: JsonView, runtime: HistoryRuntime, by: Reviewing) -> Jso
     token, audiences = json_tree.text(spec, "token"), json_tree.texts(spec, "audiences")
     known = by.authenticator.identify_token(token)
     if known is not None:
-        # The line of a file says nothing of audiences, so it is for this server.
+        # A token file has no audiences, so its tokens are for this server.
         meant = [name for name in audiences or [AUDIENCE] if name == AUDIENCE]
         reviewed = (known, meant) if meant else None
     else:

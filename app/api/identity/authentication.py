@@ -1,4 +1,4 @@
-"""Who asks: client certificates, bearer tokens, or nobody. Parity: api.md 14."""
+"""Authentication: client certificates, bearer tokens, or anonymous. Parity: api.md 14."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,12 +21,12 @@ _FOREIGN = frozenset({"cross-site", "same-site"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Known tokens and who they are. `anonymous` is None when credentials are required.
+    """Known tokens and their users. `anonymous` is None when credentials are required.
 
-    `uids` are the uids of users, by name. With `loopback_only` a request without credentials must
-    name the server by a loopback name and come from no other site: a web page that a browser
-    happens to show may not act as its user. `token_key` signs the tokens of service accounts;
-    without one none are issued.
+    `uids` maps user names to uids. With `loopback_only` a request without credentials must name the
+    server by a loopback name and must not come from another site: a web page in a browser must not
+    act as its user. `token_key` signs the tokens of service accounts; without it no tokens are
+    issued.
     """
 
     tokens: Mapping[str, Actor] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who asks, with what the log does not keep: uid and extras."""
+    """The identity of a user, with the uid and extras that the log does not keep."""
 
     actor: Actor
     uid: str = ""
@@ -46,14 +46,14 @@ class Identity:
 
 
 class Authenticator:
-    """Names the actor of a request; remembers recent combinations of headers."""
+    """Finds the user of a request; caches recent combinations of headers."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self._remembered: Bounded[tuple[object, str, str], Identity] = Bounded(_REMEMBERED_MAX)
 
     def identify(self, request: Request) -> Identity:
-        """Who asks. Raises Unauthorized, or Forbidden for another site's request."""
+        """The identity. Raises Unauthorized, or Forbidden for a request of another site."""
         peer: tuple[str, tuple[str, ...]] | None = request.scope.get(PEER)
         authorization = request.header(b"authorization")
         if peer is None and not authorization and self._credentials.loopback_only:
@@ -67,14 +67,14 @@ class Authenticator:
         return identity
 
     def identify_token(self, token: str) -> Identity | None:
-        """Whose token it is; None for an unknown one."""
+        """The identity of a token; None for an unknown token."""
         actor = self._credentials.tokens.get(token)
         if actor is None:
             return None
         return Identity(actor=actor, uid=self._credentials.uids.get(actor.user, ""))
 
     def shown(self, identity: Identity, request: Request) -> Identity:
-        """The same with the program that asks."""
+        """The identity with the user agent of the request."""
         agent = request.header(b"user-agent")[:_AGENT_MAX]
         actor = identity.actor
         return replace(identity, actor=Actor(user=actor.user, groups=actor.groups, agent=agent))
@@ -102,7 +102,7 @@ class Authenticator:
 
 
 def _check_site(request: Request) -> None:
-    """Raise Forbidden unless the request names a loopback host and no other origin."""
+    """Raise Forbidden unless the request names a loopback host and comes from no other site."""
     host = _host_name(request.header(b"host"))
     is_local = host in _LOOPBACK or host.startswith("127.")
     if not is_local or _is_foreign(request, frozenset({"cross-site"})):
@@ -115,14 +115,14 @@ def _check_site(request: Request) -> None:
 def _check_origin(request: Request) -> None:
     """Raise Forbidden for a write that a browser sends for a page of another site.
 
-    Browsers show a client certificate unasked, whatever page makes them send something.
+    Browsers send a client certificate without asking, whichever page causes the request.
     """
     if _is_foreign(request, _FOREIGN):
         raise Forbidden("forbidden: a client certificate does not act for pages of other sites")
 
 
 def _is_foreign(request: Request, sites: frozenset[str]) -> bool:
-    """Whether a browser says that a page of another origin sends this."""
+    """Whether a browser states that a page of another origin sends the request."""
     origin = request.header(b"origin")
     if origin and origin.partition("://")[2] != request.header(b"host"):
         return True

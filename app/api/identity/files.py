@@ -1,6 +1,6 @@
-"""Files that say who is who: bearer tokens, and a policy of who may do what.
+"""Files of users and rights: bearer tokens, and an access policy.
 
-The token file has the form of the real server's static token file: lines of token, user, uid and
+The token file has the format of the API server's static token file: lines of token, user, uid and
 optionally groups, separated by commas, several groups in one quoted field. Parity: api.md
 14.
 """
@@ -35,7 +35,7 @@ class Tokens:
 
 
 def parse_tokens(text: str, *, place: str) -> Tokens:
-    """The tokens of a file. Raises InputError naming the line."""
+    """The tokens of a file. Raises InputError with the line."""
     actors: dict[str, Actor] = {}
     uids: dict[str, str] = {}
     reader = csv.reader(io.StringIO(text), skipinitialspace=True, strict=True)
@@ -66,12 +66,12 @@ def parse_tokens(text: str, *, place: str) -> Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Bindings, each with the histories that it is for; None: all of them."""
+    """Bindings, each with its histories; None means all histories."""
 
     entries: tuple[tuple[frozenset[str] | None, Binding], ...]
 
     def bindings(self, history: str) -> tuple[Binding, ...]:
-        """The bindings that hold in a history."""
+        """The bindings of a history."""
         return tuple(
             binding
             for histories, binding in self.entries
@@ -80,7 +80,7 @@ class Policy:
 
 
 def parse_policy(tree: JsonObject, *, place: str) -> Policy:
-    """The policy of a file. Raises InputError naming the rule."""
+    """The policy of a file. Raises InputError with the rule."""
     rules = tree.get("rules")
     if not isinstance(rules, list) or set(tree) != {"rules"}:
         raise InputError("a policy is a list of rules", place=place, cure="begin with rules:")

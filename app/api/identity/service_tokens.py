@@ -1,9 +1,9 @@
-"""Tokens of service accounts: issued on request, signed, short-lived, good in one history.
+"""Tokens of service accounts: issued on request, signed, short-lived, valid in one history.
 
-A token is a JSON Web Token signed with the key of the data folder, so that it is known after a
-restart and to other processes; no token is stored. One is believed until its time is over, and only
-while its account, and the pod or other object that it is bound to, are there with the uid that they
-had. Parity: TokenRequest of authentication.k8s.io/v1; api.md 11 and 14.
+A token is a JSON Web Token signed with the key of the data folder, so that it stays valid after a
+restart and in other processes; no token is stored. A token is accepted until it expires, and only
+while its account, and the pod or other object that it is bound to, exist with the same uid.
+Parity: TokenRequest of authentication.k8s.io/v1; api.md 11 and 14.
 """
 
 import base64
@@ -31,7 +31,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.service.runtime import HistoryRuntime
 
 AUDIENCE = "https://kubernetes.default.svc.cluster.local"
-"""Whom tokens are for unless others are named; this server believes no others."""
+"""The default audience of tokens; this server accepts only tokens for this audience."""
 
 SECONDS_DEFAULT = 3_600
 SECONDS_MIN = 600
@@ -46,7 +46,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceTokens:
-    """Issues tokens and says whose they are. Without a key nothing is issued nor believed."""
+    """Issues and checks tokens. Without a key no token is issued or accepted."""
 
     key: bytes = field(default=b"", repr=False)
 
@@ -96,7 +96,7 @@ class ServiceTokens:
         }
 
     def claims_of(self, request: Request) -> JsonObject | None:
-        """What a token that our key has signed says; None when the request has none."""
+        """The claims of a token signed with our key; None when the request has no such token."""
         if request.scope.get(PEER) is not None:
             return None
         authorization = request.header(b"authorization")
@@ -106,7 +106,7 @@ class ServiceTokens:
         return self.read(token.strip()) if scheme.lower() == "bearer" else None
 
     def identify(self, runtime: HistoryRuntime, claims: JsonView) -> Identity:
-        """Whose token it is. Raises Unauthorized when it is over, or for another history."""
+        """The identity of a token. Raises Unauthorized when it expired or is of another history."""
         identity = self._identity(runtime, claims)
         if identity is None or AUDIENCE not in json_tree.texts(claims, "aud"):
             raise Unauthorized("Unauthorized")
@@ -115,7 +115,7 @@ class ServiceTokens:
     def review(
         self, runtime: HistoryRuntime, token: str, audiences: Sequence[str]
     ) -> tuple[Identity, list[str]] | None:
-        """Whose token it is and for whom of the audiences; None for one that is not believed."""
+        """The identity of a token and its matching audiences; None for a token that is invalid."""
         claims = self.read(token)
         if claims is None:
             return None
@@ -125,7 +125,7 @@ class ServiceTokens:
         return None if identity is None else (identity, meant)
 
     def read(self, token: str) -> JsonObject | None:
-        """The content of a token of ours, whether it is over or not; None for any other."""
+        """The claims of a token signed with our key, expired or not; None for another token."""
         text, dot, signature = token.rpartition(".")
         if not self.key or not dot or len(token) > _TOKEN_MAX or not token.isascii():
             return None
@@ -155,7 +155,7 @@ class ServiceTokens:
             if not json_tree.mapping(private, kind.lower()):
                 continue
             bound = meta.reference(private[kind.lower()])
-            # The node of a bound pod is only told; that it is there is not asked.
+            # The node of a bound pod is only reported; its existence is not checked.
             is_asked = kind != "Node" or "pod" not in private
             place = "" if kind == "Node" else namespace
             if is_asked and not _is_there(reader, resource, place, bound):
@@ -177,7 +177,7 @@ class ServiceTokens:
 
 
 def _seconds(spec: JsonView) -> int:
-    """How long the token is to last. Raises Invalid."""
+    """The lifetime of the token in seconds. Raises Invalid."""
     lifetime = json_tree.integer(spec, "expirationSeconds")
     seconds = SECONDS_DEFAULT if lifetime is None else lifetime
     problem = ""
@@ -192,7 +192,7 @@ def _seconds(spec: JsonView) -> int:
 
 
 def _bound(reader: ObjectsReader, namespace: str, reference: Reference) -> JsonObject:
-    """The object that the token is to end with. Raises NotFound, Conflict, Invalid."""
+    """The claims for the bound object. Raises NotFound, Conflict, Invalid."""
     kind, name = reference.kind, reference.name
     resource = _BINDABLE.get(kind)
     if resource is None or reference.api_version not in ("", "v1"):
