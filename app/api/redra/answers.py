@@ -1,6 +1,6 @@
-"""Answers about one history, as values: what `/redra/v1` gives as JSON and pages show.
+"""Answers about one history as values, for the JSON of `/redra/v1` and for pages.
 
-Each method judges first what the reader may see, so that both forms are refused alike.
+Each method first checks what the reader may see, so that both forms refuse alike.
 """
 
 from collections.abc import Callable, Iterable
@@ -61,9 +61,9 @@ from projections.timeline import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """A request about a part of one history, as of `moment` (empty: the present).
+    """A request about a part of one history at `moment` (empty: the present).
 
-    `reader` gives what who asks may see by now.
+    `reader` returns the user's present rights to read.
     """
 
     request: Request
@@ -74,7 +74,7 @@ class Inquiry:
     actor: Actor
 
     def seen(self, events: Iterable[Event]) -> list[Event]:
-        """The events that are for the reader."""
+        """The events that the reader may see."""
         reader = self.reader()
         return [event for event in events if reader.sees_event(event)]
 
@@ -87,7 +87,7 @@ class Inquiry:
 
 
 class Answers:
-    """Answers questions about histories, a bounded number of the long ones at a time."""
+    """Answers questions about histories; long ones are answered a bounded number at a time."""
 
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
@@ -100,23 +100,23 @@ class Answers:
         )
 
     async def views(self, inquiry: Inquiry) -> LiveViews:
-        """The views as of the moment. Raises InputError, NotFound beyond the end."""
+        """The views at the moment. Raises InputError, NotFound beyond the end."""
         return await views_at(self._histories, inquiry.runtime, inquiry.moment)
 
     async def chronicle(self, runtime: HistoryRuntime) -> Chronicle:
-        """What happened in the history, as far as it has been read; judges nobody."""
+        """The chronicle of the history, as far as it has been read; checks no rights."""
         chronicle, _ = await self._chronicles.of(runtime)
         return chronicle
 
     async def whole_chronicle(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
-        """What happened up to a revision, all of it; others are answered meanwhile.
+        """The whole chronicle up to a revision; other requests are answered meanwhile.
 
         Raises NotFound when the history is gone.
         """
         return await self._chronicles.whole(runtime, until)
 
     def check_length(self, revision: Revision) -> None:
-        """Raise TooLarge for a history that is too long to be taken away by a server."""
+        """Raise TooLarge for a history that is too long for a download from a server."""
         most = self._limits.report_events_max
         if revision > most:
             raise TooLarge(
@@ -125,11 +125,11 @@ class Answers:
             )
 
     async def why(self, inquiry: Inquiry) -> ObjectExplanation:
-        """Why an object is as it is: the decision about it and the reasons made again in full."""
+        """Why an object is as it is: its decision, with all reasons computed again."""
         return await self.explained(inquiry, question_of(inquiry))
 
     async def explained(self, inquiry: Inquiry, question: Question) -> ObjectExplanation:
-        """The answer to a question why about the history and as of the moment of a request."""
+        """The answer to a why question, about the history and the moment of a request."""
         runtime = inquiry.runtime
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
@@ -167,7 +167,7 @@ class Answers:
         )
 
     async def attempts(self, inquiry: Inquiry) -> AttemptList:
-        """What the scheduler tried for a pod up to the moment. Raises NotFound, BadRequest."""
+        """The scheduler's attempts for a pod up to the moment. Raises NotFound, BadRequest."""
         runtime, reader = inquiry.runtime, inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         key = subject_of(inquiry)
@@ -210,8 +210,8 @@ class Answers:
         )
 
     async def scan(self, inquiry: Inquiry) -> ScanReport:
-        """Which incidents of the gallery show up to the moment. Raises TooLarge."""
-        # What was said of pods in Events is quoted.
+        """The known incidents that show up to the moment. Raises TooLarge."""
+        # The report quotes Events about pods.
         inquiry.reader().check_all((*WORKED_OUT_FROM, api_resources.EVENTS))
         runtime, views = inquiry.runtime, await self.views(inquiry)
         if views.revision > self._limits.scan_events_max:
@@ -249,7 +249,7 @@ class Answers:
         )
 
     async def object(self, inquiry: Inquiry) -> ObjectHistory:
-        """One object as of the moment, with what each write of it changed. Raises NotFound."""
+        """An object at the moment, with the changes of each write. Raises NotFound."""
         runtime, reader = inquiry.runtime, inquiry.reader()
         views = await self.views(inquiry)
         key = object_of(inquiry, views)
@@ -270,7 +270,7 @@ class Answers:
         )
 
     async def lanes(self, inquiry: Inquiry) -> Lanes:
-        """The states of pods, their claims, devices and nodes over time, with what happened."""
+        """The states of pods, their claims, devices and nodes over time, with marks of events."""
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
@@ -292,7 +292,7 @@ class Answers:
         )
 
     async def trace(self, inquiry: Inquiry) -> Trace:
-        """Everything that happened up to the moment, as tracks of a trace viewer."""
+        """All events up to the moment, as tracks of a trace viewer."""
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
@@ -313,14 +313,14 @@ class Answers:
             )
 
     async def time(self, inquiry: Inquiry, views: LiveViews) -> Instant:
-        """The cluster's time at the revision of the views."""
+        """The cluster time at the revision of the views."""
         runtime = inquiry.runtime
         if views.revision == runtime.head.revision:
             return runtime.head.time
         return await time_of(runtime.log, runtime.info, views.revision)
 
     async def _instant(self, runtime: HistoryRuntime, moment: str) -> Instant | None:
-        """The instant of a moment that a parameter names, None where it is empty."""
+        """The instant of a moment in a parameter; None when it is empty."""
         if not moment:
             return None
         if not is_revision(moment):
@@ -332,14 +332,14 @@ class Answers:
         return await time_of(runtime.log, runtime.info, revision)
 
     async def map(self, inquiry: Inquiry) -> DeviceMap:
-        """Pools and devices with who holds them, as of the moment."""
+        """Pools and devices with their holders, at the moment."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         views = await self.views(inquiry)
         name = inquiry.runtime.info.name
         return device_map.of(name, views, pools_wanted(inquiry), self._limits.map)
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
-        """What happened, filtered, the newest entries first; rows that nobody may see are out."""
+        """A filtered page of the timeline, newest entries first, with rows the reader may see."""
         views = await self.views(inquiry)
         chronicle, _ = await self._chronicles.of(inquiry.runtime)
         reader = inquiry.reader()
@@ -355,13 +355,13 @@ class Answers:
         )
 
     async def find(self, inquiry: Inquiry) -> Hits:
-        """The objects that the query means, as far as the reader may see them."""
+        """The objects that match the query and that the reader may see."""
         views = await self.views(inquiry)
         query = inquiry.request.parameter("q")
         return search.find(views.objects, query, inquiry.reader().sees)
 
     async def findings(self, inquiry: Inquiry) -> Findings:
-        """What is wrong in the history up to the moment, ranked."""
+        """The problems in the history up to the moment, ranked."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime = inquiry.runtime
         views = await self.views(inquiry)
@@ -383,14 +383,14 @@ class Answers:
 
 
 def _visible(reader: Reader, chronicle: Chronicle) -> Callable[[Entry], bool]:
-    """Whether an entry is for the reader."""
+    """The predicate whether the reader may see an entry."""
     return lambda entry: (
         reader.is_unlimited or bool(reader.rows("timeline", [chronicle.row(entry)]))
     )
 
 
 def question_of(inquiry: Inquiry) -> Question:
-    """The question why that the parameters ask."""
+    """The why question in the parameters."""
     request, kind = inquiry.request, inquiry.required("kind")
     namespace = request.parameter("namespace") or "default"
     namespace, name = placed(kind, inquiry.required("name"), namespace)
@@ -404,7 +404,7 @@ def question_of(inquiry: Inquiry) -> Question:
 
 
 def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
-    """The object that the parameters name; of any kind, also one that the history defines."""
+    """The object in the parameters, of any kind, including kinds that the history defines."""
     plural, _, group = inquiry.required("kind").partition(".")
     kind = history_kinds.find(views.objects, group, plural)
     if kind is None:
@@ -414,7 +414,7 @@ def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
 
 
 def filter_of(inquiry: Inquiry) -> Filter:
-    """The filter of a timeline that the parameters name."""
+    """The filter of a timeline in the parameters."""
     request = inquiry.request
     return Filter(
         kind=request.parameter("kind"),
@@ -428,11 +428,11 @@ def filter_of(inquiry: Inquiry) -> Filter:
 
 
 STRETCH = ("since", "until")
-"""The parameters that name a stretch of time."""
+"""The parameters of a stretch of time."""
 
 
 def lanes_wanted(inquiry: Inquiry) -> lane_picture.LanesRequest:
-    """Which lanes the parameters name."""
+    """The requested lanes in the parameters."""
     request = inquiry.request
     return lane_picture.LanesRequest(
         namespace=request.parameter("namespace"), name=request.parameter("name")
@@ -440,7 +440,7 @@ def lanes_wanted(inquiry: Inquiry) -> lane_picture.LanesRequest:
 
 
 def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
-    """Which pools the parameters name."""
+    """The requested pools in the parameters."""
     request = inquiry.request
     return device_map.DeviceMapRequest(
         driver=request.parameter("driver"),
@@ -451,12 +451,12 @@ def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
 
 
 def subject_of(inquiry: Inquiry) -> ObjectKey:
-    """The object that the parameters `kind`, `namespace` and `name` name."""
+    """The object in the parameters `kind`, `namespace` and `name`."""
     return key_of(question_of(inquiry))
 
 
 def integer(request: Request, name: str, default: int) -> int:
-    """A number among the parameters. Raises BadRequest for anything else."""
+    """A parameter as a number. Raises BadRequest for other texts."""
     text = request.parameter(name)
     if not text:
         return default

@@ -1,4 +1,4 @@
-"""`/redra/v1/histories/<history>/blast`: what a proposed change, or a rule that is there, does.
+"""`/redra/v1/histories/<history>/blast`: the effects of a proposed change or an existing rule.
 
 The state is frozen on the event loop, which is quick; the answer is computed in a thread.
 """
@@ -27,7 +27,7 @@ from app.service.runtime import HistoryRuntime
 
 
 class BlastApi:
-    """Answers the questions, a bounded number at a time; others wait for their turn."""
+    """Answers blast questions, a bounded number at a time; the others wait for their turn."""
 
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
@@ -35,7 +35,7 @@ class BlastApi:
         self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
 
     async def of_rule(self, request: Request, runtime: HistoryRuntime, moment: str) -> BlastRadius:
-        """What an existing DeviceTaintRule does. Raises NotFound, BadRequest."""
+        """The effects of an existing DeviceTaintRule. Raises NotFound, BadRequest."""
         kind, name = request.parameter("kind"), request.parameter("name")
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
             named = f'kind "{kind[:64]}"' if name else f'kind "{kind[:64]}" without a name'
@@ -53,7 +53,7 @@ class BlastApi:
     async def of_proposal(
         self, request: Request, runtime: HistoryRuntime, reader: Reader
     ) -> BlastRadius:
-        """What the changes in the body would do together. Raises Rejected as their write would."""
+        """The effects of the changes in the body. Raises Rejected as their write would."""
         limits = self._limits
         text = await request.body(
             bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
@@ -74,9 +74,9 @@ class BlastApi:
         changes: Sequence[Change],
         reader: Reader,
     ) -> BlastRadius:
-        """What changes would do together as of a moment. Raises Rejected as their write would.
+        """The effects of changes at a moment. Raises Rejected as their write would.
 
-        What admission policies say is quoted to readers of everything alone.
+        Only readers of everything get the messages of admission policies.
         """
         bounds = self._limits.blast
         quotes = reader.sees_all(EVERYTHING)
@@ -103,7 +103,7 @@ class BlastApi:
         def work(frozen: Frozen, goes_on: Callable[[], bool]) -> BlastRadius:
             return question(replace(frozen, goes_on=goes_on))
 
-        # Those that wait hold no state: it is frozen when their turn has come.
+        # Waiting questions hold no state: it is frozen when their turn comes.
         async with self._turns:
             frozen = await self._frozen(runtime, moment)
             answer = await abandoning.in_thread(request, work, frozen)

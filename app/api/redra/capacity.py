@@ -1,4 +1,4 @@
-"""`/redra/v1/histories/<history>/fit` and `/capacity`: how much more fits, now and over time.
+"""`/redra/v1/histories/<history>/fit` and `/capacity`: how many more copies fit, now and over time.
 
 States are frozen on the event loop, which is quick; answers are computed in a thread.
 """
@@ -34,11 +34,11 @@ FIT_FROM = (
     api_resources.RESOURCE_CLAIM_TEMPLATES,
     api_resources.RESOURCE_QUOTAS,
 )
-"""What an answer about copies names: quotas refuse them in words that say what a namespace uses."""
+"""The kinds that an answer about copies names; messages of quotas name the use of a namespace."""
 
 
 class CapacityApi:
-    """Answers the questions, a bounded number at a time; others wait for their turn."""
+    """Answers capacity questions, a bounded number at a time; the others wait for their turn."""
 
     def __init__(self, histories: Histories, answers: Answers, limits: ApiLimits) -> None:
         self._histories = histories
@@ -49,7 +49,7 @@ class CapacityApi:
         self._kept: Bounded[tuple[int, Revision], CapacityMoment] = Bounded(kept_max)
 
     async def fit(self, inquiry: Inquiry) -> FitAnswer:
-        """How many copies fit of the class or template that is named, or of all that are there.
+        """The number of copies that fit: of the named class or template, or of all existing ones.
 
         Raises BadRequest, NotFound.
         """
@@ -75,7 +75,7 @@ class CapacityApi:
         return await self._of_subjects(inquiry, chosen)
 
     async def fit_of_documents(self, inquiry: Inquiry) -> FitAnswer:
-        """How many copies fit of what the body holds. Raises Rejected as creating it would."""
+        """The number of copies of posted objects that fit. Raises Rejected as a create would."""
         limits = self._limits
         inquiry.reader().check_all(FIT_FROM)
         text = await inquiry.request.body(
@@ -90,14 +90,14 @@ class CapacityApi:
         return await self.fit_of(inquiry, named)
 
     async def fit_of(self, inquiry: Inquiry, named: Sequence[Subject]) -> FitAnswer:
-        """How many copies fit of the subjects. Raises Rejected as creating them would."""
+        """The number of copies of the subjects that fit. Raises Rejected as a create would."""
         inquiry.reader().check_all(FIT_FROM)
         return await self._of_subjects(inquiry, lambda _: named)
 
     async def _of_subjects(
         self, inquiry: Inquiry, chosen: Callable[[Frozen], Sequence[Subject]]
     ) -> FitAnswer:
-        """How many copies fit of the subjects that are chosen on the state of the moment."""
+        """The number of copies that fit of subjects chosen from the state at the moment."""
         bounds = self._limits.fit
 
         def answer(frozen: Frozen, goes_on: Callable[[], bool]) -> FitAnswer:
@@ -117,7 +117,7 @@ class CapacityApi:
             )
 
         runtime = inquiry.runtime
-        # Those that wait hold no state: it is frozen when their turn has come.
+        # Waiting questions hold no state: it is frozen when their turn comes.
         async with self._turns:
             views = await self._answers.views(inquiry)
             now = await self._answers.time(inquiry, views)
@@ -127,10 +127,10 @@ class CapacityApi:
         return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
 
     async def capacity(self, inquiry: Inquiry) -> CapacityCourse:
-        """What fits as of the moment, and what fitted at moments before it.
+        """The capacity at the moment, and at moments before it.
 
-        A bounded number of moments is worked out for one question, the last one first; what is
-        `missing` comes with the next ones.
+        One question computes a bounded number of moments, the last one first; later questions
+        compute the moments that are `missing`.
         """
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, bounds = inquiry.runtime, self._limits.capacity
@@ -168,9 +168,9 @@ class CapacityApi:
 
 
 def _spread(revisions: Sequence[Revision]) -> list[Revision]:
-    """The last one first, then from coarse to fine, so that a part of them shows the whole course.
+    """Order the last revision first, then from coarse to fine, so that a part shows the course.
 
-    Example: 1 2 3 4 5 6 7 comes out as 7, then 1 5, 3, then the rest.
+    Example: 1 2 3 4 5 6 7 becomes 7, then 1 5, 3, then the rest.
     """
     ordered: dict[Revision, None] = dict.fromkeys(revisions[-1:])
     step = 1

@@ -1,4 +1,4 @@
-"""`/redra/v1/histories/<history>/diff`: what two histories decided differently."""
+"""`/redra/v1/histories/<history>/diff`: the differences between the decisions of two histories."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ _WITHIN_MAX = 86_400.0
 
 
 class DiffApi:
-    """Answers the questions, a bounded number at a time; others wait for their turn."""
+    """Answers diff questions, a bounded number at a time; the others wait for their turn."""
 
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
@@ -30,7 +30,7 @@ class DiffApi:
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
     async def of_fork(self, parent: HistoryRuntime, made: MadeFork) -> ForkReport | None:
-        """What became of recorded inputs in a fork; None where none went on in it."""
+        """The outcome of recorded inputs in a fork; None when the fork has none."""
         async with self._turns:
             return await diffing.report_of_fork(
                 parent.log, parent.info, made, self._comparison(By.DECISIONS, parent, 1.0)
@@ -51,7 +51,7 @@ class DiffApi:
         check: Callable[[HistoryRuntime, str], Awaitable[None]],
         moment: str,
     ) -> DiffReport | EndReport:
-        """The answer for two histories; `check` raises for one that the reader may not read so far.
+        """The comparison of two histories; `check` raises when the reader may not read one of them.
 
         Raises Rejected.
         """

@@ -1,4 +1,4 @@
-"""The OpenAPI document of `/redra/v1`, made from the models."""
+"""The OpenAPI document of `/redra/v1`, generated from the models."""
 
 from functools import lru_cache
 from typing import Any
@@ -370,7 +370,7 @@ def paths() -> list[str]:
 
 @lru_cache(maxsize=1)
 def document() -> bytes:
-    """The document, as JSON."""
+    """The document as JSON."""
     paths: dict[str, Any] = {}
     for path, method, summary, parameters, body, answer in _OPERATIONS:
         paths.setdefault(_ROOT + path, {})[method] = _operation(

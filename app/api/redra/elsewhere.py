@@ -1,4 +1,4 @@
-"""Where else an object is that a history lacks, for who has mistaken the history."""
+"""Finds other histories that have a missing object, for users who named the wrong history."""
 
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import key_of
@@ -13,10 +13,10 @@ from app.service.histories import Histories
 async def named(
     problem: NotFound, inquiry: Inquiry, histories: Histories, bounds: ExplainBounds
 ) -> NotFound:
-    """The problem with the names of other histories that have, or had, what the question is about.
+    """The problem with the names of other histories that have, or had, the object in question.
 
-    What is missing may be something else, such as the node that a question is confined to. At most
-    `histories_max` others are asked, until more than can be named have it.
+    Another object may be missing, such as the node in the question; then the problem is unchanged.
+    At most `histories_max` other histories are searched, until more have it than can be named.
     """
     key = key_of(question_of(inquiry))
     if problem.resource != key.resource or problem.name not in ("", key.name):
@@ -39,7 +39,7 @@ async def named(
 
 
 async def _place(log: EventLog, other: HistoryInfo, key: ObjectKey, places_max: int) -> str:
-    """The name of a history that has an object, with the namespaces if they are others."""
+    """The name of a history that has an object, with other namespaces in which it is; or empty."""
     until = (await log.head(other.id)).revision
     if await log.read_object(other.id, key, until=until, limit=1):
         return other.name
@@ -55,7 +55,7 @@ async def _place(log: EventLog, other: HistoryInfo, key: ObjectKey, places_max: 
 
 
 def _listed(names: list[str], *, is_all: bool) -> str:
-    """The first names, and how many more there are; at least so many if not all were asked for."""
+    """The first names and the number of others, with "at least" when not all were searched."""
     shown = ", ".join(names[:NAMES_MAX])
     left = len(names) - NAMES_MAX
     if left <= 0:

@@ -1,8 +1,8 @@
-"""`/redra/v1/histories/<history>/entries`: the whole timeline as JSON lines, and what goes on.
+"""`/redra/v1/histories/<history>/entries`: the whole timeline as JSON lines, optionally followed.
 
-The first line says what the recording lacks. Then come the entries that there are already, a line
-each, and a line with their count and the revision up to which the log was read; what follows it has
-happened since. An answer without that line has broken off.
+The first line lists the losses of the recording. Then come the existing entries, one per line, and
+a line with their count and the revision up to which the log was read; later lines are new entries.
+An answer without the line of the count is incomplete.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -28,14 +28,14 @@ from app.service.timelines import (
 )
 
 _FOLLOW_SECONDS = 60.0
-"""How long a follower waits for events at once."""
+"""Seconds of one wait of a follower for events."""
 
 
 class EntriesApi:
-    """Answers with timelines, which a bounded number at a time read; no answer is held whole.
+    """Answers with timelines; a bounded number is read at a time, and no answer is held whole.
 
-    A page of the log is read for each chunk. What is asked for by name is looked for first, so that
-    an unknown name is refused before the first line.
+    Each chunk reads one page of the log. Names in the request are checked first, so that an unknown
+    name is refused before the first line.
     """
 
     def __init__(self, *, at_once_max: int, page_max: int) -> None:
@@ -43,10 +43,10 @@ class EntriesApi:
         self._page_max = page_max
 
     async def lines(self, inquiry: Inquiry) -> AsyncGenerator[bytes, None]:
-        """The lines of the entries that the reader may see, which go on where they are followed.
+        """The lines of the entries that the reader may see; they go on when followed.
 
-        Raises InputError before the first line for a name that does not occur, a kind of object or
-        a moment that is none.
+        Raises InputError before the first line for a name that does not occur, an unknown kind of
+        object or an invalid moment.
         """
         wanted = _wanted(inquiry)
         runtime = inquiry.runtime
@@ -55,7 +55,7 @@ class EntriesApi:
             await check_until(runtime.log, runtime.info, wanted)
         last = integer(inquiry.request, "last", 0)
         left_out = 0
-        # The nearest names would tell others what there is.
+        # The nearest names in the error would reveal objects to readers with limited rights.
         is_checked = inquiry.reader().is_unlimited and not inquiry.request.flag("follow")
         if last or is_checked:
             async with self._turns:
@@ -69,16 +69,16 @@ class EntriesApi:
 
     def _reader(self, inquiry: Inquiry, scope: Scope) -> TimelineReader:
         runtime = inquiry.runtime
-        # Which claims belong to pods with some label is for those who may read the pods.
+        # The claims of pods with a label are only for readers who may read the pods.
         shown = replace(scope, claims_of_pods=inquiry.reader().sees_all(api_resources.PODS))
         return TimelineReader(runtime.log, runtime.info, shown, page_max=self._page_max)
 
     async def _count(
         self, inquiry: Inquiry, reader: TimelineReader, wanted: TimelineRequest, *, is_whole: bool
     ) -> int:
-        """How many entries there are; all are counted where `is_whole`.
+        """The number of entries; with `is_whole` all entries are counted.
 
-        Else the log is read as far as it takes to meet every name that is wanted.
+        Otherwise the log is read only until every requested name has occurred.
         """
         count = 0
         async for rows in reader.pages():
@@ -104,7 +104,7 @@ class EntriesApi:
         yield encoder.encode_lines([{"doubts": msgspec.to_builtins(doubts)}])
         count = 0
         async with aclosing(reader.pages()) as pages:
-            # A turn is for reading a page: who takes the lines slowly keeps nobody waiting.
+            # A turn covers the read of one page, so that a slow client blocks no other request.
             while (page := await self._next(pages)) is not None:
                 rows = shown(_seen(inquiry, page), wanted)
                 skipped = min(left_out, len(rows))

@@ -1,4 +1,4 @@
-"""`/redra/v1/histories/<history>/events`: the log as JSON lines, to its end or as it goes on."""
+"""`/redra/v1/histories/<history>/events`: the log as JSON lines, up to its end or followed."""
 
 import math
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +13,7 @@ from app.domain.log import Event, Revision
 from app.domain.log.chain import event_json, stamp_json
 
 _FOLLOW_SECONDS = 60.0
-"""How long a follower waits for events at once."""
+"""Seconds of one wait of a follower for events."""
 
 
 def event_line(event: Event) -> bytes:
@@ -35,12 +35,12 @@ def event_line(event: Event) -> bytes:
 
 
 def bundle_line(event: Event) -> bytes:
-    """One event as a line of a bundle, as `redra log` prints it."""
+    """One event as a line of a bundle, in the format of `redra log`."""
     return msgspec.json.encode(event_json(event)) + b"\n"
 
 
 def line_of(inquiry: Inquiry) -> Callable[[Event], bytes]:
-    """What makes the lines of the wanted form. Raises BadRequest for an unknown one."""
+    """The function that makes lines in the requested form. Raises BadRequest for an unknown one."""
     form = inquiry.request.parameter("form")
     if form not in ("", "bundle"):
         raise BadRequest(f'form must be bundle, or absent, not "{form[:64]}"')
@@ -50,10 +50,10 @@ def line_of(inquiry: Inquiry) -> Callable[[Event], bytes]:
 async def read(
     inquiry: Inquiry, after: Revision, until: Revision, limit: int, page: int
 ) -> AsyncGenerator[bytes, None]:
-    """Lines of the events that the reader may see, at most `limit`."""
+    """Yield lines of at most `limit` events that the reader may see."""
     runtime = inquiry.runtime
     while limit > 0 and after < until:
-        # Pages are whole where events are left out, so that a small limit costs few of them.
+        # Where events are left out, pages have full size, so that a small limit needs few pages.
         size = min(page, limit) if inquiry.reader().is_unlimited else page
         events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
         if not events:
@@ -69,9 +69,9 @@ async def read(
 async def follow(
     inquiry: Inquiry, after: Revision, limit: int, seconds: int
 ) -> AsyncGenerator[bytes, None]:
-    """Events that the reader may see, as they come.
+    """Yield lines of new events that the reader may see.
 
-    At most `limit`, and for `seconds` unless that is 0.
+    Ends after `limit` events, and after `seconds` unless that is 0.
     """
     end = anyio.current_time() + seconds if seconds else math.inf
     runtime = inquiry.runtime

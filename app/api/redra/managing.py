@@ -1,4 +1,4 @@
-"""Histories as wholes below `/redra/v1`: made, renamed, copied, deleted."""
+"""Management of histories below `/redra/v1`: create, rename, copy, fork, delete."""
 
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ _Body = TypeVar("_Body", bound=BaseModel)
 
 
 class ManagingApi:
-    """Changes of which histories there are. Whether somebody may is judged before."""
+    """Creates, changes and deletes histories. The caller checks the rights first."""
 
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
@@ -28,7 +28,7 @@ class ManagingApi:
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
     async def create(self, request: Request) -> HistoryInfo:
-        """Make a cluster of the body's profile. Raises Rejected."""
+        """Create a cluster with the profile in the body. Raises Rejected."""
         wanted = await self._body(request, models.NewHistory)
         profile = profiles.Profile(
             version=wanted.profile or profiles.DEFAULT_VERSION, gates=wanted.gates
@@ -39,13 +39,13 @@ class ManagingApi:
         return runtime.info
 
     async def rename(self, request: Request, name: str) -> HistoryInfo:
-        """Give a history the body's name. Raises Rejected."""
+        """Rename a history to the name in the body. Raises Rejected."""
         wanted = await self._body(request, models.NewName)
         _check_is_not_default(name)
         return await self._histories.rename(name, wanted.name)
 
     async def copy(self, request: Request, name: str) -> HistoryInfo:
-        """Copy a history to the body's name. Raises Rejected."""
+        """Copy a history to the name in the body. Raises Rejected."""
         wanted = await self._body(request, models.NewCopy)
         try:
             return await self._histories.copy(name, wanted.name, wanted.at)
@@ -53,9 +53,9 @@ class ManagingApi:
             raise NotFound(str(problem)) from problem
 
     async def fork(self, request: Request, name: str, actor: Actor, *, may_edit: bool) -> MadeFork:
-        """Fork a history to the body's name, in somebody's name. Raises Rejected.
+        """Fork a history to the name in the body, on behalf of a user. Raises Rejected.
 
-        Edits are made past the rules of the history: Forbidden unless `may_edit`.
+        Edits bypass the rules of the history: raises Forbidden unless `may_edit`.
         """
         wanted = await self._body(request, models.NewFork)
         if not may_edit and (wanted.apply or wanted.delete or wanted.patch):
@@ -78,7 +78,7 @@ class ManagingApi:
             raise NotFound(str(problem)) from problem
 
     async def _wanted(self, wanted: models.NewFork, name: str) -> NewFork:
-        """What the body asks for. Raises NotFound, RevisionTooLarge, InputError."""
+        """The fork that the body describes. Raises NotFound, RevisionTooLarge, InputError."""
         if wanted.until and wanted.inputs == "none":
             raise BadRequest("until is about recorded inputs, and none go on")
         made: list[edits.Edit] = [edits.DeleteEdit(name=each) for each in wanted.delete]
@@ -99,12 +99,12 @@ class ManagingApi:
         return NewFork(switches=switches, edits=made, until=until)
 
     async def delete(self, name: str, actor: Actor) -> models.DeletedHistory:
-        """Delete a history in somebody's name. Raises Rejected."""
+        """Delete a history on behalf of a user. Raises Rejected."""
         _check_is_not_default(name)
         return _shown(await self._histories.delete(name, by=actor.user))
 
     async def deleted(self) -> models.DeletedHistoryList:
-        """What is left of the deleted ones."""
+        """The records of deleted histories."""
         tombstones = await self._histories.tombstones()
         return models.DeletedHistoryList(items=[_shown(each) for each in tombstones])
 
@@ -120,7 +120,7 @@ class ManagingApi:
 
 
 def _check_is_not_default(name: str) -> None:
-    """Raise Conflict for the history that is served at `/`, which a running server must have."""
+    """Raise Conflict for the history served at `/`, which a running server must have."""
     if name == DEFAULT_HISTORY:
         raise Conflict(
             f'history "{name}" is served at / and stays while the server runs',

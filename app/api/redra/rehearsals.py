@@ -1,4 +1,4 @@
-"""`/redra/v1/histories/<history>/rehearsal`: what another release makes of a history's inputs."""
+"""`/redra/v1/histories/<history>/rehearsal`: a history's inputs under another release."""
 
 import anyio
 
@@ -16,7 +16,7 @@ _STATES = {"true": True, "on": True, "false": False, "off": False}
 
 
 class RehearsalApi:
-    """Answers the questions, a bounded number at a time; others wait for their turn."""
+    """Answers rehearsal questions, a bounded number at a time; the others wait for their turn."""
 
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
@@ -24,9 +24,9 @@ class RehearsalApi:
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
     async def report(self, request: Request, runtime: HistoryRuntime, moment: str) -> Rehearsal:
-        """The rehearsal of a history up to a moment, for who may read everything in it.
+        """The rehearsal of a history up to a moment; the caller checks the right to read all of it.
 
-        Raises BadRequest for a question that cannot be meant, InputError, NotFound.
+        Raises BadRequest for invalid parameters, InputError, NotFound.
         """
         release = request.parameter("to")
         if not release:
@@ -57,7 +57,7 @@ class RehearsalApi:
 
 
 def _switches(request: Request, name: str) -> dict[str, bool]:
-    """The switches of a parameter: `NAME=true` and others, separated by commas."""
+    """The switches in a parameter: `NAME=true` and the like, separated by commas."""
     switches = {}
     for part in filter(None, (part.strip() for part in request.parameter(name).split(","))):
         switch, _, state = part.partition("=")

@@ -1,4 +1,4 @@
-"""`/redra/v1/histories/<history>/replay`: how a paced replay stands, and changes of its pace."""
+"""`/redra/v1/histories/<history>/replay`: the state of a paced replay, and changes of its pace."""
 
 from collections.abc import Mapping
 
@@ -20,19 +20,19 @@ from app.service.runtime import HistoryRuntime
 
 
 class ReplayApi:
-    """Answers for the players of this process, by the names of their histories."""
+    """Reads and controls the players of this process, by the names of their histories."""
 
     def __init__(self, players: Mapping[str, Player], limits: ApiLimits) -> None:
         self._players = players
         self._limits = limits
 
     async def state(self, runtime: HistoryRuntime, reader: Reader) -> Replay:
-        """How the replay of a history stands, as far as a reader may see it."""
+        """The state of the replay of a history, with the parts that the reader may see."""
         player = self._players.get(runtime.info.name)
         if player is None:
             return Replay(history=runtime.info.name, state="none")
         event = await player.next_event()
-        # Nothing is awaited from here on: all of the answer is of one moment.
+        # Nothing is awaited from here on, so that the whole answer is of one moment.
         shown, conflicts = player.counts
         return Replay(
             history=runtime.info.name,
@@ -55,7 +55,7 @@ class ReplayApi:
         )
 
     async def order(self, request: Request, runtime: HistoryRuntime) -> None:
-        """Do what the body says. Raises NotFound, BadRequest."""
+        """Apply the order in the body. Raises NotFound, BadRequest."""
         player = self._players.get(runtime.info.name)
         if player is None:
             raise NotFound(

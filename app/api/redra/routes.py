@@ -43,15 +43,15 @@ _KEPT_VIEWS_MAX = 64
 
 
 Sign = Callable[[str, Head], SignedHead]
-"""Signs the head of the history of a name."""
+"""Signs the head of the history with a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What a server has beside its histories.
+    """The parts of a server beside its histories.
 
-    `players` play paced replays, by the names of their histories; `sign` signs heads, where the
-    server has a key.
+    `players` play paced replays, by the names of their histories; `sign` signs heads if the server
+    has a key.
     """
 
     players: Mapping[str, Player] = field(default_factory=dict)
@@ -87,9 +87,9 @@ class RedraApi:
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
     async def answer(self, request: Request, actor: Actor) -> Response | Stream:
-        """The response for whom the gate has let in; 404 for paths that are not served.
+        """The response for an admitted user; 404 for paths that are not served.
 
-        Raises Rejected, also Forbidden for what the history's rules do not let the reader see.
+        Raises Rejected, also Forbidden for parts that the history's rules hide from the user.
         """
         check_query(request)
         parts = paths.parts_of_redra(request.path)
@@ -150,7 +150,7 @@ class RedraApi:
         return status.page_not_found()
 
     async def _inquiry(self, request: Request, name: str, actor: Actor, rest: str = "") -> Inquiry:
-        """The request about a part of a history, which is opened for it. Raises NotFound."""
+        """A request about a part of a history; opens the history. Raises NotFound."""
         runtime = await self._histories.open(name)
         return Inquiry(
             request=request,
@@ -176,7 +176,7 @@ class RedraApi:
         return _answer(models.WorkerList(items=items))
 
     async def histories(self, actor: Actor) -> list[models.History]:
-        """What is known of the histories that somebody may look at."""
+        """The facts about the histories that a user may see."""
         return [
             await self._history(info)
             for info in await self._histories.all()
@@ -184,16 +184,16 @@ class RedraApi:
         ]
 
     async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Response:
-        """Rename, copy or fork a history: it gets a name as one that is made, and keeps its data.
+        """Rename, copy or fork a history. The result has a new name and the existing data.
 
-        So the right to make histories is needed as well, and for a copy or fork, which other rules
-        may guard, the right to read everything in it.
+        So the user also needs the right to create histories, and for a copy or fork, which other
+        rules may guard, the right to read everything in the history.
         """
         await self._gate.check_may_make(actor)
         if what == "rename":
             return _answer(await self._history(await self._managing.rename(request, name)))
         if not self._authorizer.is_unlimited(actor):
-            # It holds the past as well, in which there may have been objects of any kind.
+            # The copy also holds the past, which may contain objects of any kind.
             runtime = await self._histories.open(name)
             self._authorizer.reader(runtime, actor).check_all((EVERYTHING,))
         if what == "fork":
@@ -216,10 +216,11 @@ class RedraApi:
     async def check_compared(
         self, actor: Actor, own: HistoryRuntime, runtime: HistoryRuntime, moment: str
     ) -> None:
-        """Raise Forbidden for who may not read everything that a history held at a moment.
+        """Raise Forbidden for a user who may not read everything in a history at a moment.
 
-        And what decisions up to there name, and all kinds of the present. A service account of the
-        history that was asked, `own`, is nobody in another one, where its name may be anybody's.
+        The user needs the kinds that decisions name, all present kinds, and all kinds at the
+        moment. A service account of the requested history, `own`, has no rights in another one,
+        where its name may belong to somebody else.
         """
         if self._authorizer.is_unlimited(actor):
             return
@@ -235,12 +236,12 @@ class RedraApi:
             reader.check_all(past.objects.resources())
 
     def check_rehearsed(self, actor: Actor, runtime: HistoryRuntime) -> None:
-        """Raise Forbidden for who may not read everything: any recorded write may be named."""
+        """Raise Forbidden for a user who may not read everything: any write may be named."""
         if not self._authorizer.is_unlimited(actor):
             self._authorizer.reader(runtime, actor).check_all((EVERYTHING,))
 
     async def _history(self, info: HistoryInfo) -> models.History:
-        """What is known of a history without opening it."""
+        """The facts about a history, without opening it."""
         head = await self._histories.head(info)
         broken = await self._histories.why_broken(info, head)
         try:
@@ -308,7 +309,7 @@ class RedraApi:
         return _answer(models.DecisionList(items=decisions, next=0))
 
     async def _controllers(self, inquiry: Inquiry) -> Response:
-        """The state of each controller, for whom may read the object that switches them."""
+        """The state of each controller, for users who may read the object that switches them."""
         inquiry.reader().check(switching.PLACE)
         states = switching.states(inquiry.runtime.info, inquiry.runtime.views.objects)
         items = [models.Controller(name=name, state=state) for name, state in states]
@@ -365,7 +366,7 @@ class RedraApi:
         return Stream(chunks=await self._timelines.lines(inquiry), content_type=_LINES)
 
     async def _head(self, inquiry: Inquiry) -> Response:
-        """The head of a history up to the moment, signed by who serves it."""
+        """The head of a history at the moment, signed by this server."""
         if self._sign is None:
             raise NotFound("this server signs no heads")
         info = inquiry.runtime.info
@@ -408,12 +409,12 @@ class RedraApi:
         return _encoded(await self.capacities.capacity(inquiry))
 
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
-        """The revision that `at` means; the present when it is absent."""
+        """The revision of the parameter `at`; the present one when it is absent."""
         moment = request.parameter("at")
         return await self._revision(runtime, moment) if moment else runtime.views.revision
 
     async def _revision(self, runtime: HistoryRuntime, moment: str) -> Revision:
-        """The last revision up to a moment. Raises NotFound for one beyond the end."""
+        """The last revision up to a moment. Raises NotFound for a moment beyond the end."""
         try:
             return await self._histories.revision(runtime.info, moment)
         except RevisionTooLarge as problem:
@@ -453,7 +454,7 @@ def _encoded(answer: object) -> Response:
 
 
 def check_query(request: Request) -> None:
-    """Raise BadRequest for a parameter that holds the character 0: no name has it."""
+    """Raise BadRequest for a parameter with the character 0, which no name contains."""
     for name, values in request.query.items():
         if any("\0" in value for value in values):
             raise BadRequest(f"the parameter {name[:64]!r} holds the character 0")

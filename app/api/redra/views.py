@@ -1,4 +1,4 @@
-"""Views as tables of JSON rows, folded when somebody asks and kept up to date from then on."""
+"""Views as tables of JSON rows, folded on first request and kept up to date from then on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ _PAGE = 2_000
 
 @dataclass(slots=True)
 class _Folded:
-    """A projection and the rows it has at its revision, by table."""
+    """A projection and its rows at its revision, by table."""
 
     projection: Projection
     rows: dict[str, dict[RowKey, Row]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class ViewTables:
     async def rows(
         self, runtime: HistoryRuntime, name: str, until: Revision
     ) -> tuple[list[Row], Revision]:
-        """All rows of a table, sorted by key, and the revision they are of. Raises NotFound."""
+        """The rows of a table, sorted by key, and their revision. Raises NotFound."""
         named = self._tables.get(name.removeprefix("view_"))
         if named is None:
             raise NotFound(f'view "{name[:64]}" not found', resource="views", name=name[:64])
@@ -86,7 +86,7 @@ class ViewTables:
 
 
 def limited(rows: list[Row], limit: int) -> tuple[list[Row], int]:
-    """The first rows and how many were left out. Raises TooLarge for a limit below one."""
+    """The first rows, and the number of rows left out. Raises TooLarge for a limit below one."""
     if limit < 1:
         raise TooLarge("the limit must be at least 1")
     return rows[:limit], max(0, len(rows) - limit)
