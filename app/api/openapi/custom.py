@@ -1,4 +1,4 @@
-"""OpenAPI components of custom kinds: their schemas as written, with what every object has.
+"""OpenAPI components of custom kinds: their schemas as written, plus the fields of all objects.
 
 Parity: api.md 4; names are the group reversed, as the real server makes them.
 """
@@ -18,7 +18,7 @@ def name_of(kind: Kind, version: str) -> str:
 
 
 def list_name_of(kind: Kind, version: str) -> str:
-    """The name of the component of its lists."""
+    """The name of the component for lists of a custom kind."""
     return name_of(kind, version).removesuffix(kind.kind) + kind.list_kind
 
 

@@ -1,7 +1,7 @@
-"""OpenAPI documents of what is served, built from the published schemas when somebody asks.
+"""OpenAPI documents of the served API, built from the published schemas on first request.
 
-The index names each document with the hash of its content, so that clients keep them. Building all
-of a profile takes some tens of milliseconds. Parity: api.md 4.
+The index lists each document with the hash of its content, so that clients cache it. Building all
+documents of a profile takes some tens of milliseconds. Parity: api.md 4.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _REF = "#/$defs/"
 _TARGET_REF = "#/components/schemas/"
 _KEEP_SECONDS = 31_536_000
 _EXTENDED_MAX = 8
-"""Sets of custom kinds (of histories and moments) whose documents are kept."""
+"""Sets of custom kinds (of histories and moments) whose documents are cached."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -59,7 +59,7 @@ class Openapi:
         self._documents: dict[str, bytes] = {}
 
     def with_customs(self, customs: tuple[Kind, ...]) -> "Openapi":
-        """The same with custom kinds; documents in which none of them stands are shared."""
+        """The documents with custom kinds; documents without custom kinds are shared."""
         if not customs:
             return self
         extended = self._extended.get(customs)
@@ -69,7 +69,7 @@ class Openapi:
         return extended
 
     def index(self, prefix: str) -> bytes:
-        """All documents with their addresses, below the prefix of a history."""
+        """The index of all documents with their addresses, below the prefix of a history."""
         paths = {
             place: {"serverRelativeURL": f"{prefix}/openapi/v3/{place}?hash={digest}"}
             for place, digest in ((place, self._digest(place)) for place in sorted(self._places))
@@ -77,7 +77,7 @@ class Openapi:
         return _encode({"paths": paths})
 
     def answer(self, request: Request, path: str, prefix: str) -> Response | None:
-        """The response for a path below `/openapi`; None when there is no such document."""
+        """The response for a path below `/openapi`; None when there is no document."""
         if path == "/openapi/v3":
             return Response(self.index(prefix))
         if path == "/openapi/v2":
@@ -172,7 +172,7 @@ class Openapi:
         return name if self._schemas.has(name) else corrections.LOOSE
 
     def _meta_fields(self) -> JsonObject:
-        """The descriptions that `apiVersion` and `kind` have everywhere."""
+        """The descriptions of `apiVersion` and `kind`, equal for all objects."""
         properties = self._component(structural.definition_name("", "v1", "ConfigMap"))[
             "properties"
         ]
@@ -181,13 +181,13 @@ class Openapi:
     def _component(self, name: str) -> JsonObject:
         component: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
         for field in ("apiVersion", "kind"):
-            # The published file narrows these to single values, which explain would show.
+            # The published file restricts these to single values, which explain would show.
             component.get("properties", {}).get(field, {}).pop("enum", None)
         enums.add(name, component, self._profile.minor)
         return component
 
     def _v2(self, request: Request) -> Response:
-        """The one document of v2, in the form that is asked for; JSON when nothing is said."""
+        """The document of v2 in the requested format; JSON by default."""
         is_protobuf = "protobuf" in request.header(b"accept")
         body = self.old_document(is_protobuf=is_protobuf)
         tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'.encode()
@@ -199,7 +199,7 @@ class Openapi:
         return Response(body, headers=headers)
 
     def old_document(self, *, is_protobuf: bool) -> bytes:
-        """The document of v2 about all that is served."""
+        """The document of v2 for the whole served API."""
         form = "v2 protobuf" if is_protobuf else "v2"
         encoded = self._documents.get(form)
         if encoded is None:

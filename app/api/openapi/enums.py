@@ -1,7 +1,7 @@
-"""Which texts a field may have, for OpenAPI v3: what the published files of schemas leave out.
+"""The allowed texts of fields for OpenAPI v3, which the published schema files leave out.
 
-Only documents have these; what is accepted is the matter of validation. Parity: api.md 4;
-enumerations in the v3 documents of a real server.
+Only the documents contain them; validation decides what is accepted. Parity: api.md 4; enumerations
+in the v3 documents of a real server.
 """
 
 from collections.abc import Mapping
@@ -103,14 +103,14 @@ ENUMS: Mapping[str, Mapping[str, str]] = {
         "volumeBindingMode": "Immediate WaitForFirstConsumer",
     },
 }
-"""By short name of a definition and field: the texts, sorted. Those of a list are of its items."""
+"""Sorted texts by short name of a definition and field; for a list the texts of its items."""
 
 _SINCE = {("core.v1.Toleration", "operator"): (35, "Equal Exists Gt Lt")}
-"""What a release added, from its minor number on."""
+"""Texts of a field from a minor release on."""
 
 
 def add(name: str, component: JsonObject, minor: int) -> None:
-    """Write the texts of a definition's fields into its component, in place."""
+    """Add the allowed texts of a definition's fields to its component, in place."""
     short = structural.short_name(name)
     for field, text in ENUMS.get(short, {}).items():
         since, more = _SINCE.get((short, field), (0, text))

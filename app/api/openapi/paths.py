@@ -1,7 +1,7 @@
 """The `paths` part of OpenAPI documents: one operation per served verb.
 
-Clients look for `fieldValidation` among the parameters of a patch and for strategic merge patch
-among its bodies. Parity: api.md 4.
+Clients look for `fieldValidation` among the parameters of a patch, and for strategic merge patch
+among its content types. Parity: api.md 4.
 """
 
 from dataclasses import dataclass
@@ -76,14 +76,14 @@ _ITEM = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """The components that the operations of a kind take and answer."""
+    """The components in the requests and responses of a kind."""
 
     item: str
     listed: str
     deleted: str
 
     def answer(self, verb: str) -> str:
-        """What a verb answers. A deleted collection is answered as the list that it was."""
+        """The component in the response to a verb; deletecollection returns the deleted list."""
         if verb in ("list", "deletecollection"):
             return self.listed
         return self.deleted if verb == "delete" else self.item
@@ -113,7 +113,7 @@ def of_kind(kind: Kind, group: str, version: str, definitions: Definitions) -> J
 
 
 def of_review(review: Review, definition: str) -> JsonObject:
-    """The one path of a review."""
+    """The path of a review."""
     root = f"/apis/{review.group}/v1" if review.group else "/api/v1"
     place = f"{root}/namespaces/{{namespace}}" if review.namespaced else root
     gvk = {"group": review.group, "version": "v1", "kind": review.kind}

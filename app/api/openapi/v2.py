@@ -1,7 +1,7 @@
-"""OpenAPI v2 for clients that do not know v3: made from the v3 documents, as JSON and as protobuf.
+"""OpenAPI v2 for clients that do not support v3: made from the v3 documents, as JSON and protobuf.
 
-kubectl before 1.27 explains, validates and finds merge keys by the protobuf form; `kind: List`
-makes every kubectl ask for it. Field numbers are those of the message `openapi.v2.Document`.
+kubectl before 1.27 uses the protobuf form to explain, to validate and to find merge keys; `kind:
+List` makes every kubectl request it. Field numbers are those of the message `openapi.v2.Document`.
 Parity: api.md 4.
 """
 
@@ -20,11 +20,11 @@ _KEPT = frozenset(
         *("properties", "required", "type"),
     }
 )
-"""What of a schema this form has; the rest is told by v3 alone."""
+"""The schema fields that v2 has; other fields are only in v3."""
 
 
 def document(title: str, version: str, parts: Iterable[JsonObject]) -> JsonObject:
-    """One document of all v3 documents."""
+    """Merge all v3 documents into one v2 document."""
     definitions: JsonObject = {}
     paths: JsonObject = {}
     for part in parts:
@@ -55,7 +55,7 @@ def encode(found: JsonObject) -> bytes:
 
 
 def _schema(schema: Any) -> JsonObject:
-    """A schema of v3 as v2 has it: a reference stands beside its description."""
+    """A v3 schema as v2: a reference is beside its description."""
     if not isinstance(schema, dict):
         return {}
     converted: JsonObject = {}
@@ -123,7 +123,7 @@ def _parameter(parameter: JsonObject) -> JsonObject:
 _METHODS = {"get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8}
 _PLACES = {"header": 1, "query": 3, "path": 4}
 _PARAMETER_FIELDS = {"query": (2, 3, 4, 6), "path": (2, 3, 4, 5), "header": (2, 3, 4, 5)}
-"""Field numbers of place, description, name and type, which differ by the place."""
+"""Field numbers of place, description, name and type; they depend on the place."""
 
 
 def _encoded_schema(schema: Mapping[str, Any]) -> bytes:
@@ -148,7 +148,7 @@ def _encoded_schema(schema: Mapping[str, Any]) -> bytes:
 
 
 def _named(schemas: Mapping[str, Any]) -> bytes:
-    """Schemas by their names, as `definitions` and `properties` hold them."""
+    """Encoded schemas by name, for `definitions` and `properties`."""
     return b"".join(
         _field(1, _text(1, name) + _field(2, _encoded_schema(schema)))
         for name, schema in schemas.items()
@@ -185,7 +185,7 @@ def _encoded_response(response: Mapping[str, Any]) -> bytes:
 
 
 def _encoded_parameter(parameter: Mapping[str, Any]) -> bytes:
-    """A ParametersItem with the parameter in it."""
+    """A ParametersItem that contains the parameter."""
     place = parameter["in"]
     if place == "body":
         schema = _field(5, _encoded_schema(parameter["schema"]))
@@ -205,7 +205,7 @@ def _extensions(number: int, holder: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _any(value: Any) -> bytes:
-    """A value of any form: as YAML, of which JSON is a part."""
+    """A value of any type, encoded as YAML, which includes JSON."""
     return _text(2, msgspec.json.encode(value).decode() + "\n")
 
 

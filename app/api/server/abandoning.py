@@ -1,4 +1,4 @@
-"""Work in a thread that ends when nobody waits for its answer: the client goes, or the server."""
+"""Work in a thread that ends when its client disconnects or the server stops."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,15 +11,15 @@ from app.api.server.messages import ClientGone, Request
 _Given = TypeVar("_Given")
 _Answer = TypeVar("_Answer")
 _MESSAGES_MAX = 2
-"""An empty body may be announced before the end of the connection is."""
+"""Messages read before a disconnect; an empty body may be announced first."""
 
 
 async def in_thread(
     request: Request, work: Callable[[_Given, Callable[[], bool]], _Answer], given: _Given
 ) -> _Answer:
-    """What the work makes of what is given. Raises ClientGone.
+    """Run `work` on `given` in a thread and return its result. Raises ClientGone.
 
-    The work asks its second argument now and then whether to go on, and raises when it is not to.
+    The work calls its second argument now and then; when that returns False, it must raise.
     """
     is_over = False
     answers: list[_Answer] = []
@@ -41,7 +41,7 @@ async def in_thread(
                 await anyio.to_thread.run_sync(work, given, goes_on, abandon_on_cancel=True)
             )
         except Exception as problem:
-            # Outside of the group it is what it was, not one of several.
+            # Raised outside of the group, which would wrap it in an ExceptionGroup.
             problems.append(problem)
         finally:
             is_over = True

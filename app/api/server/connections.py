@@ -1,9 +1,9 @@
-"""One connection of the HTTP server: who is at its other end, and how long it may dawdle.
+"""One connection of the HTTP server: its client certificate and its time limits.
 
-On top of what the server does: a client certificate is named in the scope of each request; too many
-connections are refused; one that does not finish its headers, or does not take its answer, is cut
-off. None of that costs a task; a timer per connection is all, which is not set anew for each
-request.
+In addition to the base class: the scope of each request has the name in the client certificate;
+connections above the limit are refused; a connection that does not finish its headers, or does not
+read its response, is closed. None of this needs a task; each connection has a timer that is not set
+again for each request.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ _Subject = tuple[tuple[tuple[str, str], ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionBounds:
-    """Bounds of one server: connections at once, bytes and seconds.
+    """The bounds of one server: numbers of connections, bytes and seconds.
 
-    `header_bytes_max` counts request line and headers; `header_seconds_max` is the time from the
-    first byte of a request (or from connecting) to the end of its headers. An answer of which the
-    client takes nothing for `send_seconds_max` is given up. A body that is still arriving when its
-    request has been answered is thrown away for `linger_seconds`; then the connection ends.
+    `header_bytes_max` bounds the request line and headers. `header_seconds_max` is the time from
+    the first byte of a request (or from the connect) to the end of its headers. A response of which
+    the client reads nothing for `send_seconds_max` is given up. A body that is still arriving after
+    the response is discarded for `linger_seconds`; then the connection ends.
     """
 
     connections_max: int = 10_000
@@ -40,10 +40,11 @@ class ConnectionBounds:
 
 
 class JoinedWrites:
-    """The transport as an answer sees it: head and first part of the body leave in one piece.
+    """A transport that sends the head and the first part of the body of a response together.
 
-    Each write of its own is a call of the system that wakes the client, for a head without a body.
-    A head waits for the rest of the same turn of the loop; then it goes alone, as that of a watch.
+    Each separate write is a system call that wakes the client, here for a head without a body. A
+    head waits for the rest of the same turn of the event loop; then it is sent alone, as for a
+    watch.
     """
 
     __slots__ = ("_head", "_loop", "_timer", "_transport")
@@ -55,7 +56,7 @@ class JoinedWrites:
         self._timer: asyncio.Handle | None = None
 
     def write(self, data: bytes) -> None:
-        """Send, after what is held back; or hold back a head."""
+        """Send the data after the held head; or hold the data when it is a head."""
         if self._head:
             self._send_held(data)
         elif data.startswith(_ANSWER) and data.endswith(_END_OF_HEAD):
@@ -65,13 +66,13 @@ class JoinedWrites:
             self._transport.write(data)
 
     def close(self) -> None:
-        """Send what is held back, then close."""
+        """Send the held head, then close."""
         if self._head:
             self._send_held()
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be sent."""
+        """Whether the transport can send nothing more."""
         return self._transport.is_closing()
 
     def _send_held(self, data: bytes = b"") -> None:
@@ -91,13 +92,13 @@ class JoinedWrites:
 _ANSWER = b"HTTP/1.1 "
 _END_OF_HEAD = b"\r\n\r\n"
 _JOINED_BYTES_MAX = 64 * 1024
-"""Beyond it, copying costs more than another call of the system."""
+"""Above this size, copying costs more than a second system call."""
 
 
 class Pushed:
-    """Sends chunks of one answer without the task that answers (see `app.api.kubernetes.fanout`).
+    """Sends chunks of a response without its task (see `app.api.kubernetes.fanout`).
 
-    It holds on to nothing: the connection and its answer may end at any time.
+    It keeps no strong references: the connection and its response may end at any time.
     """
 
     __slots__ = ("_connection", "_cycle", "_joined")
@@ -110,7 +111,7 @@ class Pushed:
         self._joined = joined
 
     def is_ready(self) -> bool:
-        """Whether the answer has begun, goes on, and the client takes what it is sent."""
+        """Whether the response has begun and not ended, and the client reads what it is sent."""
         connection, cycle = self._connection(), self._cycle()
         return (
             connection is not None
@@ -131,7 +132,7 @@ class Pushed:
 
 
 class Connection(HttpToolsProtocol):
-    """See the module. Made by `connection_class`, which sets the bounds."""
+    """A connection with bounds. `connection_class` sets the bounds."""
 
     bounds = ConnectionBounds()
 
@@ -149,7 +150,7 @@ class Connection(HttpToolsProtocol):
         self._quiet_since: float | None = None
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Nothing to log: the request is answered as if it had not asked for an upgrade."""
+        """Log nothing: the request is answered as if it had not requested an upgrade."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the class above
         super().connection_made(transport)
@@ -182,7 +183,7 @@ class Connection(HttpToolsProtocol):
         if self._header_bytes > self.bounds.header_bytes_max:
             self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
         elif self._header_timer is None and not self.transport.is_closing():
-            # Only now: the headers of nearly every request come in one piece.
+            # Set only now, because the headers of nearly every request arrive in one piece.
             self._await_headers()
 
     def on_message_begin(self) -> None:
@@ -196,7 +197,7 @@ class Connection(HttpToolsProtocol):
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
-        # The next headers may begin in what has just arrived.
+        # The next headers may begin in the segment that has just arrived.
         arrived, self._since_headers = self._since_headers, self._segment
         if arrived > self.bounds.header_bytes_max:
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -206,7 +207,7 @@ class Connection(HttpToolsProtocol):
         self._begin()
 
     def _begin(self) -> None:
-        """Start to answer, or wait for the answers before: as the class above, with an Exchange."""
+        """Start a response, or queue it after earlier ones; like the base class, with Exchange."""
         parser = self.parser
         scope: MutableMapping[str, Any] = cast(Any, self.scope)  # keys of our own
         version = parser.get_http_version()
@@ -259,11 +260,11 @@ class Connection(HttpToolsProtocol):
         )
 
     def _unset_keepalive_if_required(self) -> None:
-        """Something happens. The timer goes on and is looked at when it is due."""
+        """Note activity. The timer keeps running and checks the note when it fires."""
         self._quiet_since = None
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close when nothing has happened all the while; else wait for the rest of the time."""
+        """Close after an idle time of `timeout_keep_alive`; otherwise wait for the rest of it."""
         self.timeout_keep_alive_task = None
         if self.transport.is_closing() or self._quiet_since is None:
             return  # being answered: the end of the answer sets the timer again
@@ -297,7 +298,7 @@ class Connection(HttpToolsProtocol):
         if is_answering:
             self.transport.abort()
         elif self._header_bytes == 0:
-            # Clients keep connections for later; text that they did not ask for confuses them.
+            # Clients keep idle connections for later use; an unrequested response confuses them.
             self.transport.close()
         elif self._in_headers:
             self._refuse(b"408 Request Timeout", b"the request did not arrive in time\n")
@@ -328,7 +329,7 @@ class Connection(HttpToolsProtocol):
 
 
 def connection_class(bounds: ConnectionBounds) -> type[Connection]:
-    """The class to give to the server."""
+    """The connection class with these bounds, for the server."""
     return type("BoundedConnection", (Connection,), {"bounds": bounds})
 
 

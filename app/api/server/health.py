@@ -1,4 +1,4 @@
-"""Health pages: is the process alive, can it serve. Parity: api.md 2."""
+"""Health pages: whether the process is alive, and whether it can serve. Parity: api.md 2."""
 
 from app.api.server.messages import TEXT, Response
 from app.domain.errors import RedraError
@@ -10,8 +10,8 @@ _OK = Response(b"ok", content_type=TEXT)
 class Health:
     """Answers `/healthz`, `/livez` and `/readyz`.
 
-    A broken history is named with its cause. It makes the service unready only when it is the
-    default one: the others are served.
+    The answer lists a broken history with its cause. Only the default history makes the service
+    unready when it is broken, because the other histories are served.
     """
 
     def __init__(self, histories: Histories, default_history: str) -> None:
@@ -19,7 +19,7 @@ class Health:
         self._default = default_history
 
     async def answer(self, path: str) -> Response:
-        """`ok`, with a line for each thing that is odd but harmless; 503 with what is wrong."""
+        """`ok`, with a line for each harmless oddity; 503 with a line for each problem."""
         if path.startswith("/livez"):
             return _OK
         problems = [

@@ -1,4 +1,4 @@
-"""Every bound of the HTTP edge, by name; bootstrap fills them from the settings."""
+"""All bounds of the HTTP server, by name; bootstrap fills them from the settings."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,10 @@ from app.web.pages.report import ReportBounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveBounds:
-    """At most `streams_max` pages follow at once.
+    """The bounds of pages that follow a history.
 
-    Each is told at most every `pace_seconds`, and every `beat_seconds` that nothing happened; after
-    `seconds_max` its browser has to ask anew.
+    At most `streams_max` pages follow at once. Each gets an update at most every `pace_seconds`,
+    and a comment every `beat_seconds` without one; after `seconds_max` its browser must reconnect.
     """
 
     streams_max: int = 200
@@ -32,35 +32,35 @@ class LiveBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiLimits:
-    """Bounds of one server. Sizes in bytes, times in seconds.
+    """The bounds of one server. Sizes are in bytes, times in seconds.
 
-    `body_bytes_max`, `body_seconds_max` and `depth_max` bound what a client sends,
-    `values_max` its values after YAML aliases were expanded, `patch_operations_max` a JSON patch.
-    Pages of lists have `list_page_max` objects at most.
-    `watchers_max` watches run at once; each ends after a random time between
-    `watch_seconds_min` and `watch_seconds_max` unless it asks for less, and gets a bookmark every
+    `body_bytes_max`, `body_seconds_max` and `depth_max` bound the body of a request, `values_max`
+    its values after the expansion of YAML aliases, `patch_operations_max` a JSON patch.
+    A page of a list has at most `list_page_max` objects.
+    At most `watchers_max` watches run at once. Each ends after a random time between
+    `watch_seconds_min` and `watch_seconds_max` unless it requests less, and gets a bookmark every
     `bookmark_seconds`. A continued list finds its snapshot among the `snapshots_max` newest ones in
-    memory, else in the log. `frames_max` encoded watch events are shared between watchers.
-    A list that asks for a later revision waits `revision_wait_seconds`; one that asks for a
-    revision more than `retained_revisions` back is told that it is gone, as etcd would after
-    compaction (0: everything is offered, for ever). Answers from
-    `compress_from_bytes` on are compressed for clients that accept it (0: never).
+    memory, otherwise in the log. `frames_max` encoded watch events are shared between watchers.
+    A list at a later revision waits `revision_wait_seconds`. A list at a revision more than
+    `retained_revisions` back gets an error that it is gone, as from etcd after compaction (0: every
+    revision is available, forever). Responses from `compress_from_bytes` on are compressed for
+    clients that accept it (0: never).
     `blasts_at_once_max` questions about changes are answered at a time, each within `blast`, and as
-    many about what fits, within `fit` and `capacity`.
-    `explanations_at_once_max` questions why are answered at a time, each within `explain`.
-    What happened in `chronicles_max` histories is kept in memory for pages; one question reads
-    `chronicle_events_max` events of a log further. An answer has `findings_max` findings. Pages of
-    the timeline are bounded by `timeline`, the versions of an object by `object_versions_max`,
-    pictures by `lanes` and `map`, attempts for a pod by `attempts_max`, starts by `pace`, what is
-    taken away by `trace` and `report`, pages that follow a history by `live`.
-    Reports and traces are made of histories of up to `report_events_max` events, and
+    many questions about what fits, within `fit` and `capacity`.
+    `explanations_at_once_max` why questions are answered at a time, each within `explain`.
+    The chronicles of `chronicles_max` histories are kept in memory for pages; one question reads
+    `chronicle_events_max` more events of a log. An answer has at most `findings_max` findings.
+    `timeline` bounds pages of the timeline, `object_versions_max` the versions of an object,
+    `lanes` and `map` pictures, `attempts_max` attempts for a pod, `pace` starts, `trace` and
+    `report` downloads, `live` pages that follow a history.
+    Reports and traces are made of histories with at most `report_events_max` events, and
     `reports_at_once_max` reports at a time.
     `timelines_at_once_max` whole timelines are read at a time.
-    Histories of up to `scan_events_max` events are looked at for known defects; the first
-    `scan_attempts_max` attempts of the scheduler are made again for that.
+    Histories with at most `scan_events_max` events are scanned for known defects; for that the
+    first `scan_attempts_max` attempts of the scheduler are made again.
     `diffs_at_once_max` comparisons are made at a time, each within `diff` and of at most
-    `diff_events_max` events of each history; `rehearse_runs_max` runs say which setting of another
-    release changes what.
+    `diff_events_max` events of each history; `rehearse_runs_max` runs determine which setting of
+    another release causes which change.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -110,7 +110,7 @@ class ApiLimits:
 
     @property
     def body(self) -> DecodeBounds:
-        """What decoding one body may cost."""
+        """The bounds of decoding one body."""
         return DecodeBounds(
             bytes_max=self.body_bytes_max, depth_max=self.depth_max, values_max=self.values_max
         )

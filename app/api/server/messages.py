@@ -1,4 +1,4 @@
-"""A request as handlers see it, and what they answer with; the thinnest layer over ASGI."""
+"""Requests and responses as handlers see them; a thin layer over ASGI."""
 
 import asyncio
 import zlib
@@ -35,29 +35,29 @@ _PLAIN_QUERY_MAX = 2_000
 
 
 DIRECT = "redra.direct"
-"""Where in the ASGI scope a connection of ours leaves itself as `Direct`."""
+"""The key in the ASGI scope under which a connection of redra puts itself as `Direct`."""
 
 PEER = "redra.peer"
-"""Where in the ASGI scope the connection leaves the name and groups of a client certificate."""
+"""The key in the ASGI scope for the name and groups of a client certificate."""
 
 PUSH = "redra.push"
-"""Where the scope of a watch has the way to its connection, if there is one."""
+"""The key in the ASGI scope of a watch for the push to its connection, if there is one."""
 
 
 class Direct(Protocol):
     """The connection of a request, without the messages of ASGI (`request_cycle`)."""
 
     def take_body(self) -> bytes | None:
-        """The whole body, None when it has not arrived."""
+        """The whole body; None when it has not arrived completely."""
         ...
 
     def answer(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
-        """Send a whole answer; False when nothing was sent."""
+        """Send a whole response; False when nothing was sent."""
         ...
 
 
 class Subject(NamedTuple):
-    """What a request is about, as the metrics of API servers name it. Empty for other pages."""
+    """The labels of a request in the metrics of API servers. Empty for other pages."""
 
     history: str = ""
     verb: str = ""
@@ -72,13 +72,13 @@ NO_SUBJECT = Subject()
 
 
 class ClientGone(Exception):
-    """The client closed the connection before its request was complete; nobody hears an answer."""
+    """The client closed the connection before its request was complete; no response is sent."""
 
 
 class Request:
-    """One HTTP request. Headers and query are taken apart on first use.
+    """One HTTP request. Headers and query are parsed on first use.
 
-    `subject` is the resource that it is about, once one is known to be served: the metrics' labels.
+    `subject` is the resource of the request, once it is known to be served; it labels the metrics.
     """
 
     __slots__ = ("_headers", "_query", "method", "path", "receive", "scope", "subject")
@@ -117,7 +117,7 @@ class Request:
         return values[0] if values else ""
 
     def flag(self, name: str) -> bool:
-        """A boolean parameter: absent, `0` and `false` are false, all else is true."""
+        """A boolean parameter: absent, `0` and `false` are false, other values are true."""
         values = self.query.get(name)
         return values is not None and values[0].lower() not in ("0", "false")
 
@@ -148,7 +148,7 @@ class Request:
     async def _receive_part(self, seconds_max: float) -> Message:
         begun = _Begun(self.receive())
         if begun.is_done:
-            # Nearly always the body is there already, and no time-out is needed.
+            # Nearly always the body has already arrived, and no timeout is needed.
             message = begun.message
         else:
             try:
@@ -162,7 +162,7 @@ class Request:
 
 
 class _Begun:
-    """A `receive` that has run up to its first wait, if it has any; awaiting it goes on there."""
+    """A `receive` that has run up to its first wait, if any; `await` continues it."""
 
     __slots__ = ("_coroutine", "_waits_for", "is_done", "message")
 
@@ -183,7 +183,7 @@ class _Begun:
                 try:
                     yield self._waits_for
                 except BaseException as thrown:
-                    # A cancellation belongs to what is being waited for.
+                    # A cancellation belongs to the inner wait.
                     self._waits_for = self._coroutine.throw(thrown)
                 else:
                     self._waits_for = next(self._coroutine)
@@ -204,7 +204,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A response whose chunks come one by one; ends when the iterator does or the client goes."""
+    """A response sent in chunks; it ends when the iterator ends or the client disconnects."""
 
     chunks: AsyncGenerator[bytes, None]
     content_type: bytes = JSON
@@ -221,7 +221,7 @@ def warning(text: str) -> Header:
 async def send_answer(
     answer: Response, request: Request, send: Send, *, compress_from: int
 ) -> None:
-    """Send a complete response, compressed when it is large and the client accepts that.
+    """Send a complete response, compressed when it is large and the client accepts it.
 
     Parity: api.md 1; JSON ends with a line feed.
     """
@@ -251,9 +251,9 @@ async def send_answer(
 
 
 async def send_stream(stream: Stream, request: Request, send: Send, *, seconds_max: float) -> None:
-    """Send chunks until they end, the client goes, or one chunk is not taken in `seconds_max`.
+    """Send chunks until they end, the client disconnects, or a chunk exceeds `seconds_max`.
 
-    One task looks after the connection, so that a chunk costs no timer of its own.
+    One task watches the connection, so that a chunk needs no timer of its own.
     """
     headers = [(b"content-type", stream.content_type), _CACHE_CONTROL, *stream.headers]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -288,7 +288,7 @@ def _parse_query(raw: bytes) -> dict[str, list[str]]:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Names and values; most queries are short and have nothing to unescape."""
+    """Names and values of a query; most queries are short and have no escapes."""
     if "%" not in text and "+" not in text and len(text) <= _PLAIN_QUERY_MAX:
         parts = [part.partition("=") for part in text.split("&")]
         return [(name, value) for name, _, value in parts if name]

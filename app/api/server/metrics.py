@@ -1,4 +1,4 @@
-"""Counting requests, under the names that real API servers use, and the `/metrics` page."""
+"""Counts requests under the metric names of real API servers, and serves the `/metrics` page."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -20,20 +20,20 @@ METRIC_VERBS = {
     "delete": "DELETE",
     "deletecollection": "DELETECOLLECTION",
 }
-"""Verbs as the metrics of API servers name them."""
+"""The verbs in the metrics of API servers."""
 
 _OTHER_VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 _Series: TypeAlias = tuple[Callable[[], None], Callable[[float], None]]
-"""Counts a request, and notes how long it took."""
+"""Counts a request, and observes its duration in seconds."""
 
 _KNOWN_MAX = 2_048
-"""Series that are found without their labels; with more they are looked up again."""
+"""Series that are cached by their labels; others are looked up again."""
 
 
 class RequestMeter:
-    """Measures answers; nothing here may slow a request down."""
+    """Measures responses; it must not slow requests down."""
 
     def __init__(
         self, meter: Meter, histories: Histories, render: Callable[[], str] | None
@@ -45,7 +45,7 @@ class RequestMeter:
         self._running: dict[Subject, int] = {}
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
-        """One request was answered."""
+        """Record a response."""
         subject = request.subject
         if not subject.verb:
             method = request.method if request.method in _OTHER_VERBS else "OTHER"
@@ -65,14 +65,14 @@ class RequestMeter:
         )
 
     def watch_started(self, request: Request) -> None:
-        """A watch began."""
+        """Record the start of a watch."""
         labels = request.subject._asdict()
         self._meter.count("apiserver_request_total", code="200", **labels)
         running = self._running[request.subject] = self._running.get(request.subject, 0) + 1
         self._meter.gauge("apiserver_longrunning_requests", running, **labels)
 
     def watch_ended(self, request: Request) -> None:
-        """A watch that had begun is over."""
+        """Record the end of a started watch."""
         running = self._running.pop(request.subject) - 1
         if running:
             self._running[request.subject] = running

@@ -1,9 +1,9 @@
-"""One request and its answer on a connection; a complete answer leaves in one step.
+"""One request and its response on a connection; a complete response is sent in one step.
 
-Nearly every request arrives whole and is answered whole. For these the messages of ASGI, several of
-them for each request, are only passed to and fro; an application that knows this class takes the
-body and gives the answer directly (`messages.Direct`). Streams, bodies that are still
-arriving and clients that do not take their answers go the usual way.
+Nearly every request arrives whole and gets a whole response. For these the several ASGI messages of
+each request have no use: an application that knows this class takes the body and sends the response
+directly (`messages.Direct`). Streams, bodies that are still arriving and clients that do not read
+their responses use the ASGI messages.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from uvicorn.protocols.http.httptools_impl import (
 from app.api.server.messages import DIRECT, Header
 
 _JOINED_BYTES_MAX = 64 * 1024
-"""Beyond it, copying costs more than another call of the system."""
+"""Above this size, copying costs more than a second system call."""
 
 
 class Exchange(RequestResponseCycle):
-    """What the server knows of one request. Made by a connection for itself."""
+    """The state of one request. A connection creates it."""
 
     flow: FlowControl
 
     def __init__(
         self, connection: HttpToolsProtocol, transport: asyncio.Transport, *, keep_alive: bool
     ) -> None:
-        # Written out instead of handed up: this runs for each request.
+        # Written out instead of calling the base class: this runs for each request.
         self.scope = connection.scope
         self.transport = transport
         self.flow = connection.flow
@@ -53,7 +53,7 @@ class Exchange(RequestResponseCycle):
         cast(Any, self.scope)[DIRECT] = self
 
     def take_body(self) -> bytes | None:
-        """The body if it has arrived whole, and nobody has begun to read it; else None."""
+        """The body if it has arrived whole and nothing has read it yet; else None."""
         if self.more_body or self.waiting_for_100_continue or self.disconnected:
             return None
         body, self.body = self.body, bytearray()
@@ -61,7 +61,7 @@ class Exchange(RequestResponseCycle):
         return bytes(body)
 
     def answer(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
-        """Send a whole answer; False, with nothing sent, when it has to go the usual way."""
+        """Send a whole response; False, with nothing sent, when it must use ASGI messages."""
         if self.response_started or self.disconnected or self.flow.write_paused or self.access_log:
             return False
         lines = [b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)]

@@ -1,4 +1,4 @@
-"""Forms that are posted: a proposal of objects to apply, to delete, and of nodes to close."""
+"""Posted forms: a proposal of objects to apply or delete, and of nodes to cordon or drain."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qs
@@ -15,7 +15,7 @@ _FIELDS_MAX = 10
 
 
 async def proposal(request: Request, limits: ApiLimits) -> Typed:
-    """What a form proposes, as it was typed. Raises BadRequest."""
+    """The proposal in a form, as it was typed. Raises BadRequest."""
     body = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
     try:
         fields = parse_qs(body.decode(), max_num_fields=_FIELDS_MAX)
@@ -41,7 +41,7 @@ def documents(manifest: str, limits: ApiLimits) -> list[tuple[str, object]]:
 
 
 def changes(typed: Typed, limits: ApiLimits) -> Sequence[Change]:
-    """What a proposal means. Raises InputError, BadRequest."""
+    """The changes of a proposal. Raises InputError, BadRequest."""
     trees = documents(typed.manifest, limits)
     proposed = compare.read_changes(
         trees, _words(typed.delete), _words(typed.cordon), _words(typed.drain)

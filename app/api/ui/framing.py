@@ -1,4 +1,4 @@
-"""What stands around a page: where in the history it is, and where one can go from there."""
+"""The frame of a page: its position in the history, and the links to other moments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _SORTS: tuple[tuple[str, frozenset[str] | None, str], ...] = (
     ("decision", moments.DECISIONS, "()"),
     ("trouble", moments.TROUBLES, "{}"),
 )
-"""The steps of a page about no single object: name, kinds of entries, keys."""
+"""The steps of a page without a single object: name, kinds of entries, keys."""
 
 
 async def frame(
@@ -28,9 +28,9 @@ async def frame(
     parameters: Mapping[str, str] | None = None,
     subject: ObjectKey | None = None,
 ) -> Frame:
-    """The frame of a page about the moment that was asked for.
+    """The frame of a page at the requested moment.
 
-    A page about one object leads to moments at which there is, or was, such an object.
+    The steps of a page about one object lead to moments at which such an object exists or existed.
     """
     runtime = inquiry.runtime
     views = await answers.views(inquiry)
@@ -48,7 +48,7 @@ async def frame(
         is_recorded=runtime.info.is_recorded,
     )
     if not inquiry.reader().is_unlimited:
-        # How much happened when tells of objects that this reader may not see.
+        # The density of events would reveal objects that this reader may not see.
         return plain
     chronicle = await answers.chronicle(runtime)
     density = moments.density(
@@ -73,7 +73,7 @@ async def frame(
 
 
 def _step(page: Frame, name: str, keys: str, there: tuple[Revision, Revision]) -> tuple[Step, Step]:
-    """The ways to the moments before and after."""
+    """The steps to the moments before and after."""
     before, after = there
     return (
         Step(
@@ -92,11 +92,11 @@ def _step(page: Frame, name: str, keys: str, there: tuple[Revision, Revision]) -
 
 
 def pairs(request: Request) -> list[tuple[str, str]]:
-    """The parameters of a request with a value."""
+    """The parameters of a request that have a value."""
     return [(name, values[0]) for name, values in request.query.items() if values and values[0]]
 
 
 def query_text(parameters: Iterable[tuple[str, str]]) -> str:
-    """`?name=value&…`, empty when there is none."""
+    """The query text `?name=value&…`; empty without parameters."""
     text = urlencode(list(parameters))
     return f"?{text}" if text else ""

@@ -1,7 +1,7 @@
-"""`/ui/h/HISTORY/live`: server-sent events that tell how far a history has come.
+"""`/ui/h/HISTORY/live`: server-sent events with the present revision of a history.
 
-A stream tells the last revision and nothing else; the page asks for itself again, so that it shows
-what its reader may see. The number of streams is bounded, and so is their pace.
+A stream sends only the last revision; the page then loads itself again, so that it shows what its
+reader may see. The number of streams and their pace are bounded.
 """
 
 from collections.abc import AsyncGenerator
@@ -18,7 +18,7 @@ EVENTS = b"text/event-stream"
 
 
 class LivePages:
-    """The streams of one server."""
+    """The event streams of one server."""
 
     def __init__(self, bounds: LiveBounds) -> None:
         self._bounds = bounds
@@ -27,13 +27,13 @@ class LivePages:
         self.running = 0
 
     def end(self) -> None:
-        """Let all streams end, because the server stops; browsers ask again by themselves."""
+        """End all streams, because the server stops; browsers reconnect by themselves."""
         self._is_ended = True
         for wait in list(self._waits):
             wait.cancel()
 
     def follow(self, runtime: HistoryRuntime, moment: str) -> Stream:
-        """The stream of a history. Raises BadRequest for its past, TooManyRequests."""
+        """The event stream of a history. Raises BadRequest for its past, TooManyRequests."""
         if moment:
             raise BadRequest("only the present is followed: leave the moment out")
         if self.running >= self._bounds.streams_max:
@@ -62,7 +62,7 @@ class LivePages:
             self.running -= 1
 
     def _is_over(self, runtime: HistoryRuntime) -> bool:
-        """Whether nothing more can come: the server stops, or the history runs here no more."""
+        """Whether no event can follow: the server stops, or the history no longer runs here."""
         return self._is_ended or bool(runtime.watches.ended)
 
     async def _pause(self, seconds: float) -> None:
@@ -74,7 +74,7 @@ class LivePages:
                 self._waits.discard(wait)
 
     async def _grown(self, runtime: HistoryRuntime, revision: Revision) -> bool:
-        """Whether the history has come so far within the time of a beat."""
+        """Whether the history reaches a revision within `beat_seconds`."""
         with anyio.CancelScope() as wait:
             self._waits.add(wait)
             try:

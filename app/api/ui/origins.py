@@ -1,7 +1,7 @@
-"""Forms are taken from our own pages alone: a page of another site cannot post one.
+"""Checks that a form comes from our own pages: a page of another site cannot post a form.
 
-Browsers say where a form comes from, in `Sec-Fetch-Site` or `Origin`; whoever says nothing is no
-browser, and has no reader's rights to borrow.
+Browsers state the origin of a form in `Sec-Fetch-Site` or `Origin`. A client that states neither is
+not a browser, and has no rights of a reader that a foreign page could borrow.
 """
 
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def check_own(request: Request) -> None:
-    """Raise Forbidden for a form of another origin, BadRequest for what no form sends."""
+    """Raise Forbidden for a form of another origin, BadRequest for another content type."""
     site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
     if site and site != "same-origin":
         raise _foreign(site)
@@ -25,7 +25,7 @@ def check_own(request: Request) -> None:
 
 
 def _site(origin: str) -> str | None:
-    """Host and port of an origin; None for what names none."""
+    """The host and port of an origin; None when it has none."""
     try:
         return urlsplit(origin).netloc or None
     except ValueError:

@@ -1,6 +1,6 @@
-"""The parameters that each page reads; all others are refused, because they would change nothing.
+"""The parameters that each page reads; other parameters are refused.
 
-A page that ignores what stands in its address looks like the answer to it.
+A page that ignored a parameter in its address would look like the answer to it.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from app.api.server.messages import Request
 from app.domain.errors import BadRequest
 
 MOMENT = "moment"
-"""Of every page: a form names the moment so, and is led to the address that has it."""
+"""The parameter of every page for its moment: a form sends it, and is redirected to the path."""
 
 _SUBJECT = ("kind", "namespace", "name")
 
@@ -35,10 +35,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "why": (*_SUBJECT, "node", "help"),
 }  # fmt: skip
-"""By page, in the order in which they are told."""
+"""The parameters by page, in the order in which messages list them."""
 
 NEEDS = {"withAt": "with", "by": "with", "within": "with", "gate": "to", "quirk": "to"}
-"""Parameters that mean nothing without another one."""
+"""Parameters that have no meaning without another parameter."""
 
 FLAGS = ("decisions", "help")
 
@@ -46,7 +46,7 @@ _STATES = ("", "0", "1", "false", "true")
 
 
 def check(request: Request, part: str) -> None:
-    """Raise BadRequest for a parameter that the page does not read, or not without another."""
+    """Raise BadRequest for a parameter that the page does not read, or one without its partner."""
     names = NAMES.get(part, ())
     given = {name for name, values in request.query.items() if values and values[0]}
     for name, values in request.query.items():

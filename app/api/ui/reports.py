@@ -1,4 +1,4 @@
-"""Which pages belong to an incident, and how many of them fit into one file."""
+"""The report of an incident: selects its pages, and limits them to the size of one file."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -19,18 +19,18 @@ from app.web.pages.findings import EXPLAINED
 from app.web.pages.report import Omitted, ReportBounds
 
 MakePage = Callable[[str, Inquiry], Awaitable[bytes]]
-"""Gives the page of a part for a request about it."""
+"""Makes the page of a part for a request."""
 
 LANES, MAP = ("Lanes", "lanes"), ("Device map", "map")
 
 _ROOM = 64 * 1024
-"""Bytes that cover, style and contents take."""
+"""Bytes for the cover, the style and the table of contents."""
 
 
 async def compose(
     answers: Answers, inquiry: Inquiry, make: MakePage, bounds: ReportBounds
 ) -> bytes:
-    """The report of a history as of the moment. Raises what the pages in it raise."""
+    """The report of a history at a moment. Raises the errors of its pages."""
     views = await answers.views(inquiry)
     answers.check_length(views.revision)
     await answers.whole_chronicle(inquiry.runtime, views.revision)
@@ -47,7 +47,7 @@ async def compose(
     for number, (key, revision) in enumerate(_objects(findings)):
         if number >= bounds.objects_max or not await builder.add_object(key, revision):
             left_out += 1
-    # Where to look comes first, then the reasons, then what is looked up in.
+    # The findings come first, then the reasons, then the pages for reference.
     sheets = [general[0], *builder.sheets, *general[1:]]
     frame = await framing.frame(answers, pinned, "report")
     omitted = Omitted(
@@ -60,9 +60,9 @@ async def compose(
 
 
 class _Builder:
-    """Makes pages one after the other, as long as they fit into `bytes_max` together.
+    """Makes pages one after the other, while they fit into `bytes_max` together.
 
-    `hidden` counts the objects that who asks may not read.
+    `hidden` counts the objects that the user may not read.
     """
 
     def __init__(self, inquiry: Inquiry, make: MakePage, links: Links, bytes_max: int) -> None:
@@ -75,12 +75,12 @@ class _Builder:
         self._size = 0
 
     async def add(self, title: str, part: str, **parameters: object) -> bool:
-        """A page as of the moment; False when it does not fit. The first one always does."""
+        """Add a page at the moment; False when it does not fit. The first page always fits."""
         url = self.links.to(part, **parameters)
         return self._append([await self._sheet(title, part, url, self.links)])
 
     async def add_object(self, key: ObjectKey, revision: Revision) -> bool:
-        """An object and, where there are any, the reasons; False when they do not fit."""
+        """Add an object and, if it has any, its reasons; False when they do not fit."""
         links = self.links.at(revision)
         name = f"{noun(key.resource)} {place_text(key)}"
         pages = [(f"History of {name}", "object", links.to_object(key))]
@@ -89,14 +89,14 @@ class _Builder:
         try:
             return self._append([await self._sheet(*page, links) for page in pages])
         except NotFound:
-            # Of an object that was never recorded itself there is only its name.
+            # An object that was never recorded itself; only its name is known.
             return True
         except Forbidden:
             self.hidden += 1
             return True
 
     def request(self, url: str, links: Links) -> Inquiry:
-        """A request for a page, by whom asks for the report."""
+        """A request for a page, on behalf of the user who asks for the report."""
         whole, parts = self._inquiry.request, urlsplit(url)
         scope = {**whole.scope, "method": "GET", "path": parts.path}
         scope["query_string"] = parts.query.encode()
@@ -116,7 +116,7 @@ class _Builder:
 
 
 async def _add_timeline(answers: Answers, builder: _Builder, bounds: ReportBounds) -> bool:
-    """As many pages of the timeline as fit, the newest first; whether there are older ones."""
+    """Add the pages of the timeline that fit, newest first; returns whether older ones remain."""
     before, rows = Revision(0), 0
     while rows < bounds.rows_max:
         parameters = {"before": before or "", "limit": bounds.rows_max - rows}
@@ -134,7 +134,7 @@ async def _add_timeline(answers: Answers, builder: _Builder, bounds: ReportBound
 
 
 def _objects(findings: Findings) -> Iterator[tuple[ObjectKey, Revision]]:
-    """What findings name, by their weight, each object once."""
+    """The objects in findings, in the order of the findings, each object once."""
     shown: set[ObjectKey] = set()
     for item in findings.items:
         for one in item.objects:

@@ -1,7 +1,7 @@
-"""`/ui/`: from a path to a page.
+"""`/ui/`: maps paths to pages.
 
-`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one. Pages are only read; the
-forms that are posted ask questions too long for an address, and change nothing.
+`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one history. Pages are
+read-only; posted forms are questions that are too long for an address, and change nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -76,19 +76,19 @@ HEADERS: tuple[Header, ...] = (
     (b"referrer-policy", b"same-origin"),
     (b"cache-control", b"no-cache, private"),
 )
-"""No script or style but our own files, no frame, nothing from anywhere else."""
+"""Security headers: only our own scripts and styles, no frames, no content of other sites."""
 
 LIVE = "live"
 
 PROPOSAL = "blast"
 
 CAPACITY = "capacity"
-"""Like the one before it, a page with a form that is posted."""
+"""A page with a posted form, like `PROPOSAL`."""
 
 REPORT = "report"
 
 _NO_GUESS: Header = (b"x-content-type-options", b"nosniff")
-"""Refusals of every kind have it already."""
+"""Error responses of every kind already have this header."""
 
 _KEPT: tuple[Header, ...] = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
@@ -111,15 +111,15 @@ class Pages:
 
     @property
     def answers(self) -> Answers:
-        """Where the facts of the pages come from."""
+        """The source of the facts in the pages."""
         return self._api.answers
 
     def end_streams(self) -> None:
-        """Let all pages that follow a history end their streams, because the server stops."""
+        """End the streams of all pages that follow a history, because the server stops."""
         self._live.end()
 
     async def answer(self, request: Request, place: Place, actor: Actor) -> Response | Stream:
-        """The page for whom the gate has let in. Raises Rejected, InputError, LogError."""
+        """The page for an admitted user. Raises Rejected, InputError, LogError."""
         check_query(request)
         if place.path == "/redra/v1/histories":
             parameters.check(request, "")
@@ -236,7 +236,7 @@ class Pages:
         return compare.page(frame, others, parameters, report, first)
 
     async def _first(self, inquiry: Inquiry, report: DiffReport, other: str) -> tuple[Tree, ...]:
-        """The reasons on both sides where they part first, as of the decisions of then."""
+        """The reasons on both sides of the first difference, at the time of the decisions."""
         trees = []
         for course, side in compare.first_of(report):
             runtime = inquiry.runtime
@@ -282,7 +282,7 @@ class Pages:
         return blast.page(frame, blast.Typed(), answer)
 
     async def _proposed(self, inquiry: Inquiry) -> bytes:
-        """What the objects of a form would do; nothing is written."""
+        """The page with the effects of the objects in a form; nothing is written."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         typed = await forms.proposal(inquiry.request, self._limits)
         answer, problem = None, ""
@@ -302,7 +302,7 @@ class Pages:
         return capacity.page(await framing.frame(self.answers, inquiry, CAPACITY), answer)
 
     async def _fitting(self, inquiry: Inquiry) -> bytes:
-        """How many copies fit of what a form holds, or of all that there is; nothing is written."""
+        """The page with the number of copies that fit: of a form's objects, or of all subjects."""
         manifest = (await forms.proposal(inquiry.request, self._limits)).manifest
         capacities, fit, problem = self._api.capacities, None, ""
         try:
@@ -354,11 +354,11 @@ _PARTS: dict[str, _Make] = {
 
 
 _FORMS: dict[str, _Make] = {PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting}
-"""What is made of the forms that are posted."""
+"""The handlers of posted forms."""
 
 
 def static(path: str) -> Response | None:
-    """A file that pages load, which is the same for everybody; None when there is none."""
+    """A static file of the pages, equal for all users; None when it does not exist."""
     asset = assets.all_assets().get(path.removeprefix(STATIC))
     if asset is None:
         return None
@@ -372,7 +372,7 @@ def shown(page: bytes, code: int = 200) -> Response:
 
 
 def _to_take_away(inquiry: Inquiry, report: bytes) -> Response:
-    """A report as a file: it has its style in it, so no browser shows it as a page of ours."""
+    """A report as a download; it contains its own style, so browsers must not show it as a page."""
     revision = f"-at-{inquiry.moment}" if inquiry.moment else ""
     name = f"{inquiry.runtime.info.name}{revision}.html"
     attachment = f'attachment; filename="{quote(name, safe="")}"'
@@ -381,7 +381,7 @@ def _to_take_away(inquiry: Inquiry, report: bytes) -> Response:
 
 
 def problem(refusal: Exception, code: int) -> Response:
-    """The page that says why there is none; of a mistake of ours it tells nothing more."""
+    """The page for an error; for a mistake in redra it shows only the type of the error."""
     title = _TITLES.get(code, "Something is wrong")
     text = f"Internal error: {type(refusal).__name__}"
     if isinstance(refusal, RedraError):
@@ -400,7 +400,7 @@ _TITLES = {
 
 
 def _pinned(request: Request, place: Place, part: str) -> Response:
-    """Where a form leads that names a moment: the moment belongs into the path."""
+    """The redirect of a form with a moment to the path with this moment."""
     moment = request.parameter("moment").strip()
     at = f"@{quote(moment, safe=':')}" if moment else ""
     kept = [(name, value) for name, value in framing.pairs(request) if name != "moment"]
