@@ -1,6 +1,6 @@
-"""The schema's history: Alembic revisions, each with a way up and a way down.
+"""The migrations of the schema: Alembic revisions, each with an upgrade and a downgrade.
 
-Belongs here: DDL as it was at the time, written out, so that a later change of the declaration
-changes no past step. Does not belong here: anything that runs outside a migration. Run by
-`app.adapters.postgres.schema`, which gives the connection; nothing imports it.
+Belongs here: DDL written out as it was at the time, so that a later change of the declaration
+changes no past step. Does not belong here: anything that runs outside of a migration.
+`app.adapters.postgres.alembic_runner` runs them and passes the connection; nothing imports them.
 """

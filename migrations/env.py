@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that the code hands over; knows no address of its own."""
+"""Runs migrations on a connection that the caller passes; it has no database address of its own."""
 
 from alembic import context
 from sqlalchemy import Connection
@@ -8,7 +8,7 @@ from app.adapters.postgres.tables import metadata
 
 
 def run() -> None:
-    """Each migration in its own transaction: a failed one leaves the last good revision."""
+    """Run each migration in its own transaction: a failure leaves the last good revision."""
     connection = context.config.attributes.get("connection")
     assert isinstance(connection, Connection), "use `redra migrate`, which opens the connection"
     context.configure(

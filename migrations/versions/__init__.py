@@ -1,1 +1,1 @@
-"""One module per revision, one concern each; each says what an older running version notices."""
+"""One module per revision, one concern each; each states what an older running version notices."""

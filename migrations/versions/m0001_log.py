@@ -91,9 +91,9 @@ CREATE TABLE snapshots (
     """,
 )
 
-# The guard has two halves: a privilege that the owner takes from itself, and triggers that also
-# stop a superuser and hold in every replication role. TRUNCATE and statements on a partition do not
-# reach triggers of the parent, so each table has its own.
+# The guard has two halves: a privilege that the owner revokes from itself, and triggers, which also
+# stop a superuser and fire in every replication role. TRUNCATE and statements on a partition do not
+# fire triggers of the parent, so each table has its own triggers.
 GUARD_FUNCTION = """
 CREATE FUNCTION log_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -125,12 +125,12 @@ FROM log_events JOIN histories USING (history);
 
 
 def partitions() -> list[str]:
-    """The names of the parts."""
+    """The names of the partitions of the log."""
     return [f"log_events_p{number}" for number in range(PARTITIONS)]
 
 
 def upgrade() -> None:
-    """Make everything, guard the log, and offer it readably as the view `log`."""
+    """Create all tables, guard the log, and create the readable view `log`."""
     for statement in TABLES:
         op.execute(statement)
     for number, name in enumerate(partitions()):
@@ -155,7 +155,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove everything. All histories are lost; `redra migrate --down` asks first."""
+    """Drop everything. All histories are lost; `redra migrate --down` asks first."""
     op.execute("DROP VIEW log")
     op.execute("DROP TABLE snapshots, checkpoints, leases, log_events, log_heads, histories")
     op.execute("DROP FUNCTION log_refuse_change()")

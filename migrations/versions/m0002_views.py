@@ -324,7 +324,7 @@ COMMENTS = {
 
 
 def upgrade() -> None:
-    """Make the tables, and say in the database what they mean."""
+    """Create the tables, with comments in the database on their meaning."""
     for statement in TABLES:
         op.execute(statement)
     for place, sentence in COMMENTS.items():
@@ -334,7 +334,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove them and what says that they are filled; the log fills them again."""
+    """Drop the tables and the checkpoints; the log fills the tables again."""
     op.execute("DELETE FROM checkpoints")
     op.execute(
         "DROP TABLE "

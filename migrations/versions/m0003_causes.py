@@ -1,4 +1,4 @@
-"""The causes of a decision in a column of their own.
+"""The column for the causes of a decision.
 
 What an older running version notices: nothing, it writes rows of its own version of the view, in
 which the column is empty.
@@ -21,5 +21,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it; the summary holds the same."""
+    """Drop the column; the summary holds the same causes."""
     op.execute("ALTER TABLE view_decisions DROP COLUMN causes")

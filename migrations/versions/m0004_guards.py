@@ -1,4 +1,4 @@
-"""The settings of a history and the end of its log cannot be changed in place.
+"""Guards against changes of a history's settings and of the end of its log.
 
 What an older running version notices: nothing, it only renews heads forwards.
 """
@@ -10,7 +10,7 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
-# A history may get another name; everything else of its row is what its events were decided with.
+# A history may be renamed; its events were decided with all other fields of its row.
 SETTINGS = """
 CREATE TRIGGER settings_are_kept BEFORE UPDATE ON histories FOR EACH ROW
 WHEN ((OLD.history, OLD.seed, OLD.settings::text, OLD.created, OLD.parent_revision)
@@ -20,7 +20,7 @@ WHEN ((OLD.history, OLD.seed, OLD.settings::text, OLD.created, OLD.parent_revisi
 EXECUTE FUNCTION log_refuse_change()
 """
 
-# The conditions are looked at without calling the function: an append pays next to nothing.
+# The conditions are evaluated without a call of the function: an append pays next to nothing.
 HEADS = """
 CREATE TRIGGER head_does_not_go_back BEFORE UPDATE ON log_heads FOR EACH ROW
 WHEN (NEW.history <> OLD.history OR NEW.revision < OLD.revision OR NEW.epoch < OLD.epoch
@@ -30,7 +30,7 @@ EXECUTE FUNCTION log_refuse_change()
 
 
 def upgrade() -> None:
-    """Guard the rows, in every replication role."""
+    """Create the guards, in every replication role."""
     for statement in (SETTINGS, HEADS):
         op.execute(statement)
     op.execute("ALTER TABLE histories ENABLE ALWAYS TRIGGER settings_are_kept")

@@ -1,4 +1,4 @@
-"""Signed heads that came with bundles.
+"""The table for signed heads from bundles.
 
 What an older running version notices: nothing, it does not know the table.
 """
@@ -22,10 +22,10 @@ CREATE TABLE signed_heads (
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.execute(TABLE)
 
 
 def downgrade() -> None:
-    """Remove it; bundles exported from then on lack the heads that others signed."""
+    """Drop the table; later exports of bundles lack the heads that others signed."""
     op.execute("DROP TABLE signed_heads")

@@ -1,6 +1,6 @@
-"""The readable log and the table of objects do not show what is in Secrets.
+"""The readable log and the table of objects without the content of Secrets.
 
-The rows of the table are written by the next version of its projection.
+The next version of the projection writes the rows of the table.
 
 What an older running version notices: nothing, it does not read the view.
 """
@@ -12,7 +12,7 @@ down_revision = "0005"
 branch_labels = None
 depends_on = None
 
-# Columns and their order stay: whoever reads the view keeps working.
+# The columns and their order stay the same, so that readers of the view keep working.
 VIEW = """
 CREATE OR REPLACE VIEW log AS
 SELECT histories.name AS history,
@@ -51,12 +51,12 @@ COMMENT = "COMMENT ON COLUMN view_objects.object IS '{}'"
 
 
 def upgrade() -> None:
-    """Show of a Secret which one it is."""
+    """Show only the identity of a Secret."""
     op.execute(VIEW.format(object=WITHOUT_SECRETS))
     op.execute(COMMENT.format("the object in the storage version; of a Secret without values"))
 
 
 def downgrade() -> None:
-    """Show all of it again."""
+    """Show the whole content again."""
     op.execute(VIEW.format(object="log_events.object"))
     op.execute(COMMENT.format("the object in the storage version"))

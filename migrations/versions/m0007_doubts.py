@@ -1,4 +1,4 @@
-"""What a recording lacks of a claim and of an event, in columns of their own.
+"""The columns for the losses of a recording about a claim and about a timeline entry.
 
 What an older running version notices: nothing, it writes rows of its own versions of the views, in
 which the columns are empty.
@@ -23,6 +23,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; the origins of events hold the same."""
+    """Drop the columns; the origins of events hold the same losses."""
     for table in TABLES:
         op.execute(f"ALTER TABLE {table} DROP COLUMN doubt")

@@ -1,9 +1,9 @@
-"""Histories can be deleted as a whole, and leave a tombstone.
+"""Deletion of whole histories, each of which leaves a tombstone.
 
-The log stays append-only otherwise: rows are deleted only of the history that the transaction says
-it deletes, and only when that has a tombstone.
+Otherwise the log stays append-only: only rows of the history that the transaction names can be
+deleted, and only when that history has a tombstone.
 
-What an older running version notices: a history that it serves is not found any more.
+What an older running version notices: a history that it serves is no longer found.
 """
 
 from alembic import op
@@ -31,7 +31,7 @@ CREATE TABLE tombstones (
 )
 """
 
-# A statement may delete when a tombstone is named; a row only when it is of that history.
+# A statement may delete when the named history has a tombstone; only its rows may go.
 FUNCTION = """
 CREATE FUNCTION log_refuse_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -54,7 +54,7 @@ GUARDED = """
 CREATE TRIGGER {name} BEFORE {what} ON {table} FOR EACH {level} EXECUTE FUNCTION {function}()
 """
 
-# A history whose parent is deleted has none; nothing else of its row may change.
+# The parent of a history becomes null when it is deleted; nothing else of the row may change.
 SETTINGS = """
 CREATE TRIGGER settings_are_kept BEFORE UPDATE ON histories FOR EACH ROW
 WHEN ((OLD.history, OLD.seed, OLD.settings::text, OLD.created, OLD.parent_revision)
@@ -72,18 +72,18 @@ ALTER TABLE histories ADD CONSTRAINT histories_parent_fkey
 
 
 def partitions() -> list[str]:
-    """The names of the parts of the log."""
+    """The names of the partitions of the log."""
     return [f"log_events_p{number}" for number in range(PARTITIONS)]
 
 
 def guard(table: str, name: str, what: str, level: str, function: str) -> None:
-    """Make a trigger that fires in every replication role."""
+    """Create a trigger that fires in every replication role."""
     op.execute(GUARDED.format(table=table, name=name, what=what, level=level, function=function))
     op.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}")
 
 
 def keep_settings(parent: str, action: str) -> None:
-    """Make the guard of settings anew, and the rule for parents."""
+    """Replace the guard of settings, and the foreign key of parents."""
     op.execute("DROP TRIGGER settings_are_kept ON histories")
     op.execute(SETTINGS.format(parent=parent))
     op.execute("ALTER TABLE histories ENABLE ALWAYS TRIGGER settings_are_kept")
@@ -92,7 +92,7 @@ def keep_settings(parent: str, action: str) -> None:
 
 
 def upgrade() -> None:
-    """Make the table, and let the guards know it."""
+    """Create the table, and change the guards to use it."""
     op.execute(TOMBSTONES)
     op.execute(FUNCTION)
     for table in ["log_events", *partitions()]:
@@ -113,7 +113,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Put the old guards back; what was deleted is forgotten."""
+    """Restore the old guards; the tombstones of deleted histories are lost."""
     keep_settings("", "")
     for table in ("histories", "log_heads", *partitions(), "log_events"):
         op.execute(f"DROP TRIGGER deleted_as_a_whole ON {table}")

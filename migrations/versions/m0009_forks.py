@@ -1,11 +1,11 @@
-"""A history may begin with the events of another.
+"""Forks: histories that begin with the events of another history.
 
-`is_fork` tells such a fork from a copy, which has a parent too, and `beginning` says what its chain
-begins with: settings, seed and creation time of the first of its line. Both are as fixed as the
-settings. The parent of a fork stays as long as the fork does.
+`is_fork` distinguishes a fork from a copy, which has a parent too. `beginning` holds the start of
+its chain: settings, seed and creation time of the first history of its line. Both are as fixed as
+the settings. The parent of a fork cannot be deleted before the fork.
 
 What an older running version notices: nothing. It does not read the parent's events, so a fork that
-it serves seems to lack its beginning; forks are made by this version only.
+it serves seems to lack its beginning; only this version makes forks.
 """
 
 from alembic import op
@@ -28,14 +28,14 @@ FORKED = "SELECT name FROM histories WHERE is_fork ORDER BY name"
 
 
 def keep_settings(*, old: str = "", new: str = "", fork: str = "") -> None:
-    """Make the guard of settings anew."""
+    """Replace the guard of settings."""
     op.execute("DROP TRIGGER settings_are_kept ON histories")
     op.execute(GUARD.format(old=old, new=new, fork=fork))
     op.execute("ALTER TABLE histories ENABLE ALWAYS TRIGGER settings_are_kept")
 
 
 def upgrade() -> None:
-    """Add the columns, and let the guard know them."""
+    """Add the columns, and extend the guard to them."""
     op.execute("ALTER TABLE histories ADD COLUMN beginning json")
     op.execute("ALTER TABLE histories ADD COLUMN is_fork boolean NOT NULL DEFAULT false")
     keep_settings(
@@ -46,7 +46,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the columns. Refused while there are forks: nobody could read them."""
+    """Drop the columns. Refused while there are forks, which could not be read any more."""
     forks = op.get_bind().exec_driver_sql(FORKED).scalars().all()
     if forks:
         raise RuntimeError(f"there are forks: {', '.join(forks)}; delete them first")

@@ -1,7 +1,7 @@
-"""What recordings lack, event by event, as a view.
+"""The view of the losses of recordings, event by event.
 
-Joined by history and revision it says of any row of the other views whether the event behind it was
-recorded whole.
+Joined by history and revision, it states for a row of the other views whether the event behind the
+row was recorded completely.
 
 What an older running version notices: nothing, it does not read the view.
 """
@@ -13,7 +13,7 @@ down_revision = "0009"
 branch_labels = None
 depends_on = None
 
-# As app/domain/log/doubts.py has them; tests/contracts/test_losses.py compares.
+# The same as in app/domain/log/doubts.py; tests/contracts/test_losses.py compares them.
 CONTENT = (
     "contradicted",
     "encrypted",
@@ -70,11 +70,11 @@ COMMENT ON VIEW losses IS
 
 
 def upgrade() -> None:
-    """Show what the origins of events say."""
+    """Create the view of the losses in the origins of events."""
     op.execute(VIEW.format(content=", ".join(f"'{loss}'" for loss in CONTENT)))
     op.execute(COMMENT)
 
 
 def downgrade() -> None:
-    """The origins of events hold the same."""
+    """Drop the view; the origins of events hold the same facts."""
     op.execute("DROP VIEW losses")
