@@ -56,7 +56,10 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy]:
-        """A connection. Raises LogUnavailable, and WrongDatabase until `confirm` is called."""
+        """A connection. Raises LogUnavailable and WrongDatabase.
+
+        After `confirm`, missing objects and rights raise LogUnavailable: see `translated`.
+        """
         with translated(was_ours=self._is_ours):
             connection = await self._take()
             try:
