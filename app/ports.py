@@ -1,8 +1,9 @@
-"""What the service needs from the world, as contracts.
+"""The ports: what the service needs from the outside world, as protocols with their contracts.
 
-Adapters fill these (`adapters/postgres`, `adapters/memory`, `adapters/clock`, `adapters/history`);
-one contract suite under `tests/contracts` runs against each filling. Times are instants in
-microseconds UTC; all waiting has a bound that the caller gives.
+Adapters implement these protocols (`adapters/postgres`, `adapters/memory`, `adapters/clock`,
+`adapters/history`, `adapters/cluster`). Contract suites under `tests/contracts` run against all
+implementations of the stores. Times are instants in microseconds UTC. Every wait has a bound that
+the caller gives.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -34,9 +35,9 @@ from app.domain.values.timestamps import Instant
 class EventLog(Protocol):
     """The append-only log of many histories.
 
-    Revisions of a history have no gaps and never change. What `append` returned is durable. Every
-    method raises LogUnavailable when the store cannot be reached, WrongDatabase when it is not
-    ours.
+    Revisions of a history have no gaps and never change. An append is durable when `append`
+    returns. Every method raises LogUnavailable when the store cannot be reached, and WrongDatabase
+    when the database is not one of redra's.
     """
 
     async def create_history(
@@ -53,8 +54,9 @@ class EventLog(Protocol):
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists when the name is taken.
 
-        `hash` is what its first event follows: `chain.genesis` of the settings, or `GENESIS` when
-        these are not to be in the chain. With `beginning` it is that of these.
+        `hash` is the hash that the first event follows: `chain.genesis` of the settings, or
+        `GENESIS` when the settings are not part of the chain. With `beginning`, `hash` is the
+        genesis hash of the values in `beginning`.
         """
         ...
 
@@ -68,20 +70,20 @@ class EventLog(Protocol):
         settings: JsonObject,
         created: Instant,
     ) -> HistoryInfo:
-        """Make a history that goes on after the event of `parent` at `end`, in one short step.
+        """Make a history that continues after the event of `parent` at `end`, in one short step.
 
-        Up to there it reads the parent's events, which are not copied; `end` is the revision, hash
-        and clock of the last of them. The parent cannot be deleted while the fork exists. Raises
-        AlreadyExists, NotFound.
+        Up to `end` the fork reads the parent's events, which are not copied. `end` holds the
+        revision, hash and clock of the last event that both share. The parent cannot be deleted
+        while the fork exists. Raises AlreadyExists, NotFound.
         """
         ...
 
     async def histories(self) -> list[HistoryInfo]:
-        """All histories, sorted by name, but for those that are still being made."""
+        """All histories, sorted by name, without those that are still being made."""
         ...
 
     async def unfinished(self) -> list[HistoryInfo]:
-        """The histories that are still being made, or were left so; sorted by name."""
+        """The histories that are still being made or were never finished, sorted by name."""
         ...
 
     async def rename_history(self, history: HistoryId, name: str) -> None:
@@ -91,25 +93,25 @@ class EventLog(Protocol):
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
         """Remove a history with everything that belongs to it, in one step; a tombstone stays.
 
-        Who appends to it meanwhile or later gets NotFound, as does who asks for its head. Raises
-        NotFound, and Conflict while it has forks.
+        Appending to the history and reading its head raise NotFound from then on, also for callers
+        that began before. Raises NotFound, and Conflict while the history has forks.
         """
         ...
 
     async def tombstones(self) -> list[Tombstone]:
-        """The deleted histories in the order of deletion, but for those never finished."""
+        """The deleted histories in the order of deletion, without the never finished ones."""
         ...
 
     async def find_history(self, name: str) -> HistoryInfo | None:
-        """The history of that name."""
+        """The history with that name; None when there is none."""
         ...
 
     async def head(self, history: HistoryId) -> Head:
-        """The end of the history as committed."""
+        """The head of the history, as committed."""
         ...
 
     async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
-        """Keep heads that others signed; one of a revision and key that is there is passed over."""
+        """Keep heads that others signed; a head with a known revision and key is skipped."""
         ...
 
     async def kept_heads(self, history: HistoryId) -> list[SignedHead]:
@@ -140,7 +142,10 @@ class EventLog(Protocol):
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
-        """The same as they are kept, also those that cannot be understood; for verification."""
+        """Like `read`, but the rows as stored, including those that cannot be understood.
+
+        For verification.
+        """
         ...
 
     async def read_object(
@@ -152,9 +157,9 @@ class EventLog(Protocol):
     async def keys(
         self, history: HistoryId, kind: tuple[str, str], *, until: Revision, limit: int, name: str
     ) -> list[ObjectKey]:
-        """The keys of a kind (group, resource) that events up to `until` are about, sorted.
+        """The keys of a kind (group, resource) that occur in events up to `until`, sorted.
 
-        Those of one name alone, unless it is empty.
+        A `name` that is not empty restricts them to keys with that name.
         """
         ...
 
@@ -170,15 +175,17 @@ class EventLog(Protocol):
     ) -> list[Event]:
         """The last event of each object that existed at `revision`, sorted by key, keyset-paged.
 
-        Only events about objects; deleted ones are left out. None means any group or resource.
+        Only events about objects count; deleted objects are left out. None means any group or
+        resource.
         """
         ...
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
-        """The last revision before which nothing later than `instant` stands; 0 when there is none.
+        """The last revision up to which no event is later than `instant`; 0 when there is none.
 
-        An event that was recorded late, with an earlier time than its predecessors, counts with
-        theirs: what is shown of an instant never holds anything from after it.
+        An event that was recorded late, with an earlier time than its predecessors, counts with the
+        time of its predecessors. The state that is shown for an instant never holds anything later
+        than that instant.
         """
         ...
 
@@ -187,7 +194,7 @@ class WakeUp(Protocol):
     """A hint that a history grew. Hints may be lost or repeated; callers poll as well."""
 
     def listen(self, history: HistoryId) -> AbstractAsyncContextManager["Listener"]:
-        """Hints from the moment of entering until leaving."""
+        """Open a listener, which receives hints from entering until leaving the context."""
         ...
 
 
@@ -196,11 +203,11 @@ class Listener(Protocol):
 
     @property
     def named(self) -> Revision:
-        """The highest revision that the hints before the last `wait` named; 0: look yourself."""
+        """The highest revision in the hints before the last `wait`; 0: read the log's head."""
         ...
 
     async def wait(self, timeout_seconds: float) -> bool:
-        """True when a hint came since the last call, False when the time was up."""
+        """True when a hint came since the last call, False after the timeout."""
         ...
 
 
@@ -217,16 +224,16 @@ class Leases(Protocol):
         ...
 
     async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
-        """Prolong; False when it was taken over."""
+        """Prolong the lease; False when another holder took it over."""
         ...
 
     async def release(self, history: HistoryId, token: LeaseToken) -> None:
-        """Give the lease back, so that another holder need not wait for its end."""
+        """Give the lease back, so that another holder need not wait until it expires."""
         ...
 
 
 class Checkpoint(Protocol):
-    """How far a materialised projection has come."""
+    """How far a materialised projection is written."""
 
     @property
     def projection(self) -> str: ...
@@ -291,23 +298,23 @@ class ViewStore(Protocol):
 
 
 class Clock(Protocol):
-    """Where time comes from. Never goes backwards within one clock."""
+    """A source of time. It never goes backwards within one clock."""
 
     def now(self) -> Instant:
         """The present instant."""
         ...
 
     def steady(self) -> int:
-        """Microseconds since some moment, at the pace of time, however the clock is set."""
+        """Microseconds since an arbitrary moment; not affected when the system clock is set."""
         ...
 
     async def wait_until(self, instant: Instant) -> None:
-        """Return at or after `instant`; a virtual clock returns when it has been advanced."""
+        """Wait until `instant` or later; a virtual clock returns when it has been advanced."""
         ...
 
 
 class UidSource(Protocol):
-    """Where fresh identities come from."""
+    """A source of new uids."""
 
     def uid(self) -> str:
         """A new uid: 36 characters, lower case, RFC 4122."""
@@ -315,30 +322,30 @@ class UidSource(Protocol):
 
 
 class ClusterSource(Protocol):
-    """A real cluster. It is read only: there is no method that could change anything.
+    """A real cluster, read only: no method can change anything.
 
     Each method raises Unauthorized, Forbidden, NotFound (the kind is not served), TooManyRequests,
-    Expired (the version is compacted), RevisionTooLarge (it is still to come) or
-    ClusterUnreachable.
+    Expired (the resource version is compacted), RevisionTooLarge (the resource version is in the
+    future) or ClusterUnreachable.
     """
 
     @property
     def name(self) -> str:
-        """What the source is called in events and messages."""
+        """The name of the source in events and messages."""
         ...
 
     @property
     def clock_offset(self) -> int:
-        """Microseconds that the server's clock is ahead of ours; 0 where it may be none."""
+        """Microseconds that the server's clock is ahead of ours; 0 when the clocks may agree."""
         ...
 
     @property
     def clock_spread(self) -> int:
-        """Microseconds that `clock_offset` may be off."""
+        """The uncertainty of `clock_offset`, in microseconds."""
         ...
 
     async def identity(self) -> ClusterIdentity:
-        """Which cluster answers."""
+        """The identity of the cluster that answers."""
         ...
 
     async def kinds(self) -> tuple[list[ServedKind], list[str]]:
@@ -348,19 +355,19 @@ class ClusterSource(Protocol):
     async def list_page(
         self, kind: ServedKind, *, limit: int, version: str = "", token: str = ""
     ) -> ListPage:
-        """A page of all objects of a kind, as of exactly `version` or of now; `token` goes on."""
+        """A page of the objects of a kind, at exactly `version` or now; `token` continues."""
         ...
 
     async def versions_page(
         self, kind: ServedKind, *, limit: int, version: str, token: str = ""
     ) -> tuple[list[ObjectVersion], str]:
-        """A page of what exists at exactly a version, without content; the next page's token."""
+        """A page of the objects at exactly a version, without content; the next page's token."""
         ...
 
     def watch(
         self, kind: ServedKind, *, after: str, seconds: int
     ) -> AbstractAsyncContextManager[AsyncIterator[Sighting]]:
-        """The changes of a kind after a version, until the server ends it or `seconds` are over."""
+        """The changes of a kind after a version, until the server stops or `seconds` pass."""
         ...
 
 
@@ -368,7 +375,7 @@ class WebhookCaller(Protocol):
     """Calls admission webhooks."""
 
     async def call(self, target: Target, body: bytes, *, seconds: int) -> bytes:
-        """The body of the answer. Raises WebhookFailed with the reason in words."""
+        """The body of the webhook's answer. Raises WebhookFailed with the reason as text."""
         ...
 
 
@@ -384,20 +391,20 @@ class Meter(Protocol):
         ...
 
     def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
-        """What adds one to a counter, for who does it often."""
+        """A bound increment function of a counter, for hot paths."""
         ...
 
     def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
-        """What puts values into a histogram, for who does it often."""
+        """A bound observe function of a histogram, for hot paths."""
         ...
 
     def observe(self, name: str, seconds: float, /, **labels: str) -> None:
-        """Put a value into a histogram."""
+        """Record a value in a histogram."""
         ...
 
 
 class Match(StrEnum):
-    """What an expression says of a device."""
+    """The result of an expression for a device."""
 
     MATCH = "match"
     NO_MATCH = "no match"
@@ -406,7 +413,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """The answer of another evaluator; None with the `reason` why it cannot answer."""
+    """The answer of another evaluator; None with the `reason` when it cannot answer."""
 
     answer: Match | None
     reason: str = ""
@@ -417,7 +424,7 @@ class SecondOpinion(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """The name of the evaluator, for messages."""
         ...
 
     def ask(
@@ -429,18 +436,18 @@ class SecondOpinion(Protocol):
         capacity: JsonView,
         allow_multiple_allocations: bool,
     ) -> Opinion:
-        """What the expression says of a device, whose parts are those of the API object.
+        """Evaluate the expression for a device, given by the parts of the API object.
 
-        Never raises: what goes wrong is the reason for having no answer.
+        Never raises: a failure is the reason of an opinion without an answer.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePorts:
-    """The filled ports that a runtime works with.
+    """The ports of a runtime, with their implementations.
 
-    `views` is None when nothing is materialised, `webhooks` when none are called.
+    `views` is None when nothing is materialised; `webhooks` is None when no webhooks are called.
     """
 
     log: EventLog

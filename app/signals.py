@@ -1,15 +1,15 @@
-"""A flag to wait for, within a time; for loops that are woken hundreds of times a second.
+"""A flag that coroutines wait for, with a timeout; for loops that wake hundreds of times a second.
 
-It does what an event and a cancel scope of AnyIO do together, and costs a tenth of them: a timer is
-set only by who really waits, and nothing is made anew when the flag is lowered. Cancelling whoever
-waits works as everywhere.
+It does the work of an AnyIO event and a cancel scope at a tenth of the cost: a timer is set only
+when a coroutine really waits, and lowering the flag creates no new object. Cancelling a waiting
+coroutine works as usual.
 """
 
 import asyncio
 
 
 class Signal:
-    """Down at first. Whoever waits goes on when it is raised, or at once while it is up."""
+    """A flag, initially down. A wait ends when the flag is raised, or at once while it is up."""
 
     __slots__ = ("_is_up", "_waiting")
 
@@ -19,11 +19,11 @@ class Signal:
 
     @property
     def is_up(self) -> bool:
-        """Whether a wait would end at once."""
+        """Whether the flag is up, so that a wait ends at once."""
         return self._is_up
 
     def raise_(self) -> None:
-        """Let everybody go on, now and until it is lowered."""
+        """Raise the flag: every wait ends, now and until the flag is lowered."""
         if self._is_up:
             return
         self._is_up = True
@@ -32,16 +32,16 @@ class Signal:
                 waiting.set_result(None)
 
     def lower(self) -> None:
-        """Let those who wait from now on wait."""
+        """Lower the flag: waits that begin from now on block."""
         self._is_up = False
 
     async def wait(self) -> None:
-        """Return when it is up; at once, without giving the loop to others, if it is already."""
+        """Wait until the flag is up; returns without yielding to the loop if it is up already."""
         if not self._is_up:
             await self._wait(asyncio.get_running_loop().create_future())
 
     async def wait_for(self, seconds: float) -> bool:
-        """The same within some seconds; False when they have passed."""
+        """Wait until the flag is up, for at most `seconds`; False after the timeout."""
         if self._is_up:
             return True
         loop = asyncio.get_running_loop()
