@@ -1,13 +1,13 @@
 """One controller of one history: wake, fold, step, submit, until the lease is lost.
 
-The reconciler is at the revision of the views whenever it is asked for a plan: it folds what the
-subscription has delivered, which is all of what it reads, and nothing is awaited between that and
-the step. A plan carries the
-lease; a stale one is refused by the log, and the loop ends its term. Every wait has a bound and is
-woken by events.
+The reconciler is at the revision of the views whenever it is asked for a plan. It folds the events
+that the subscription has delivered, which are all the events it reads, and nothing is awaited
+between the fold and the step. A plan carries the lease. The log refuses a stale lease, and the loop
+then ends its term. Every wait has a bound and ends early when an event arrives.
 
-A mistake of ours ends the run the first time, and the controller begins anew. When the same mistake
-comes again, what provoked it is passed over: one odd object must not stop the work on all others.
+The first time an unexpected error occurs, the run ends and the controller starts again. When the
+same error occurs again, the step or event that caused it is skipped: one odd object must not stop
+the work on all others.
 """
 
 import asyncio
@@ -34,14 +34,15 @@ from app.service.watches import Subscription
 class LoopBounds:
     """Bounds of a controller's loop.
 
-    `poll_seconds` is the longest wait for an event, `lease_seconds` the life of a lease that is not
-    renewed (it is renewed after a third), `standby_seconds` the pause between two tries to get it.
-    `quiet_steps_max` steps without a write run before others get their turn. A controller that
-    begins folds the last `replayed_max` events one by one; of what is older, or came before a fork,
-    it sees the objects that are left, as upstream's controllers do when they start. Controllers
-    that follow everything and that nobody waits for let `linger_seconds` of events come together.
-    After an unavailable log the loop pauses `pause_seconds`. It remembers `mistakes_max` different
-    mistakes; the trouble that they stand for is over when none has come for `calm_seconds`.
+    `poll_seconds` is the longest wait for an event. `lease_seconds` is the life of a lease that is
+    not renewed (it is renewed after a third). `standby_seconds` is the pause between two attempts
+    to acquire the lease. At most `quiet_steps_max` steps without a write run before the loop
+    yields. A controller that starts folds the last `replayed_max` events one by one. Of older
+    events, and of events before a fork, it sees only the objects that remain, as upstream's
+    controllers do when they start. Controllers that read all events and that nobody waits for let
+    events collect for `linger_seconds`. After the log was unavailable the loop pauses for
+    `pause_seconds`. It remembers `mistakes_max` different errors. The trouble that they cause is
+    cleared when no error has occurred for `calm_seconds`.
     """
 
     poll_seconds: float = 5.0
@@ -59,11 +60,11 @@ _log = logging.getLogger("redra")
 
 
 class TermEnded(Exception):
-    """The lease belongs to somebody else by now."""
+    """Another process holds the lease now."""
 
 
 class ControllerLoop:
-    """Runs one reconciler at a time; a new one for each term of the lease."""
+    """The loop of one controller. It runs one reconciler at a time, a new one for each term."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class ControllerLoop:
         bounds: LoopBounds = LoopBounds(),
         restarts_count: bool = False,
     ) -> None:
-        """With `restarts_count` each term begins with ControllerRestarted in the log."""
+        """With `restarts_count`, each term begins with a ControllerRestarted event in the log."""
         self.name = name
         self._runtime = runtime
         self._make = make
@@ -92,7 +93,7 @@ class ControllerLoop:
         self.leads = False
 
     async def run(self) -> None:
-        """Wait for the lease, lead, and begin again when it was lost; until cancelled."""
+        """Acquire the lease, lead, and start again when the lease is lost; until cancelled."""
         while True:
             token = await self._acquire()
             self.leads = True
@@ -125,13 +126,13 @@ class ControllerLoop:
             try:
                 await self._leases.release(self._runtime.info.id, token)
             except LogUnavailable:
-                return  # it ends by itself
+                return  # the lease expires by itself
 
     async def _lead(self, token: LeaseToken) -> None:
         reconciler = self._make()
         self.folded = await self._prime(reconciler)
         if self._restarts_count:
-            # After priming: the reconciler has to fold it, however long the history is.
+            # After priming: the reconciler has to fold this event, however long the history is.
             await self._runtime.submit_plan(self._restart(), actor=self._actor, lease=token)
         self._runtime.leading[self.name] = reconciler
         self._calm_since = self._seconds()
@@ -154,10 +155,10 @@ class ControllerLoop:
                         await self._fold(reconciler, subscription, seconds)
                         is_idle = await self._work(reconciler, subscription, token, renew_at)
                 except Expired:
-                    continue  # cut off: subscribe again from what has been folded
+                    continue  # cut off: subscribe again after the last event folded
 
     def _restart(self) -> Plan:
-        """What the log is told when the term begins."""
+        """The plan that records the start of a term in the log."""
         fact = RecordFact(
             type=EventType.CONTROLLER_RESTARTED,
             key=ObjectKey("redra", "controllers", "", self.name),
@@ -166,9 +167,9 @@ class ControllerLoop:
         return Plan(controller=self.name, key="restart", commands=(fact,))
 
     async def _prime(self, reconciler: Reconciler) -> Revision:
-        """Fold the objects that have not changed for long; returns the revision they stand for."""
+        """Fold the objects that were last changed long ago; returns the revision they stand for."""
         objects, info = self._runtime.views.objects, self._runtime.info
-        # What came before a fork was another control plane's work, under other settings.
+        # Events before a fork are the work of another control plane, under other settings.
         forked = info.parent_revision + 1 if info.is_fork else 0
         until = Revision(max(forked, objects.revision - self._bounds.replayed_max))
         old = left_over(objects, until) if until else []
@@ -191,7 +192,7 @@ class ControllerLoop:
             raise TermEnded
 
     def _idle_seconds(self, reconciler: Reconciler, renew_at: float) -> float:
-        """How long to wait for events: until something is due, or the bound."""
+        """The longest wait for events: until the reconciler is due, or until the bound."""
         left = min(self._bounds.poll_seconds, renew_at - self._seconds())
         due = reconciler.due()
         if due is not None:
@@ -205,7 +206,7 @@ class ControllerLoop:
         token: LeaseToken,
         renew_at: float,
     ) -> bool:
-        """Step until nothing is ready (True) or the lease wants renewal (False)."""
+        """Step until no key is ready (True) or the lease must be renewed (False)."""
         quiet = 0
         while self._seconds() < renew_at:
             try:
@@ -243,7 +244,7 @@ class ControllerLoop:
     async def _fold(
         self, reconciler: Reconciler, subscription: Subscription, timeout_seconds: float
     ) -> None:
-        # After `next_batch` returns nothing is awaited: the reconciler is at the views' revision.
+        # After `next_batch` returns, nothing is awaited: the reconciler is at the views' revision.
         events = await subscription.next_batch(timeout_seconds)
         fold, views = reconciler.fold, self._runtime.views
         for event in events:
@@ -260,7 +261,7 @@ class ControllerLoop:
             self._pass_over(mistake)
 
     def _pass_over(self, mistake: Exception) -> None:
-        """Go on after a mistake that is known by now; raise one that is new."""
+        """Note an error that has occurred before and continue; raise an error that is new."""
         text = f"{type(mistake).__name__}: {mistake}"
         if text not in self._mistakes:
             if len(self._mistakes) < self._bounds.mistakes_max:
@@ -273,7 +274,7 @@ class ControllerLoop:
 
     @staticmethod
     def _seconds() -> float:
-        """The time by which leases are renewed; asked several times for each wake-up."""
+        """The loop's time, by which leases are renewed; read several times for each wake-up."""
         return asyncio.get_running_loop().time()
 
     def _now(self) -> Instant:
@@ -281,4 +282,4 @@ class ControllerLoop:
 
 
 _PASSED_OVER = Plan(controller="", key="")
-"""Stands for a step that failed: a look without work, many of which let others have their turn."""
+"""The plan of a step that failed; it counts as a step without a write."""

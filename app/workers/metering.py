@@ -1,4 +1,4 @@
-"""Follows a history and counts what happens in it, for the metrics page."""
+"""The metering loop: follows a history and counts its events for the metrics page."""
 
 import logging
 
@@ -12,7 +12,7 @@ from app.service.runtime import HistoryRuntime
 POLL_SECONDS = 5.0
 
 PAUSE_SECONDS = 0.25
-"""Events are counted in batches: the page may lag by it."""
+"""The pause between two batches of events; the metrics page may lag by it."""
 
 TROUBLE_SECONDS = 2.0
 
@@ -20,9 +20,9 @@ _log = logging.getLogger("redra")
 
 
 async def run(runtime: HistoryRuntime, meter: Meter) -> None:
-    """Count until cancelled. What is missed while the log cannot be read stays uncounted.
+    """Count until cancelled. Events that are missed while the log cannot be read stay uncounted.
 
-    A mistake while counting ends the counting of this history and nothing else.
+    An unexpected error ends the counting of this history only.
     """
     counted = HistoryMeter(meter, runtime.info.name, runtime.rules.profile)
     while True:

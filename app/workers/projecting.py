@@ -1,10 +1,11 @@
 """The projector: keeps the view tables of one history at its head.
 
-It writes what changed in batches: many small writes of the log become one write of a table. It has
-no lease: the checkpoint is compared when rows are written, so two projectors do each other no harm.
+It writes changed rows in batches, so that many small writes of the log become one write of a table.
+It has no lease: the checkpoint is compared when rows are written, so two projectors do each other
+no harm.
 
-`run` follows a history that is open in this process, and shares the events with everybody there.
-`follow_log` needs the log alone: for a process that does nothing else, beside one that is busy.
+`run` follows a history that is open in this process and shares its events with the other followers.
+`follow_log` needs only the log; it is for a separate process beside a busy one.
 """
 
 import logging
@@ -23,7 +24,7 @@ PAUSE_SECONDS = 0.25
 """Rows are written at most this often; readers of the tables may lag by it."""
 
 TROUBLE_SECONDS = 2.0
-"""The pause after the store could not be reached."""
+"""The pause after the store was unavailable."""
 
 POLL_SECONDS = 5.0
 
@@ -37,14 +38,14 @@ async def run(
     make: Callable[[], Sequence[Projection]],
     bounds: FoldingBounds,
 ) -> None:
-    """Materialise until cancelled; starts again after a fault of the store."""
+    """Materialise until cancelled; starts again after a failure of the store."""
     while True:
         try:
             await _follow(runtime, views, make, bounds)
         except LogUnavailable:
             await anyio.sleep(TROUBLE_SECONDS)
         except Expired:
-            # It fell behind its queue: the next round reads what it missed from the log.
+            # The subscription was cut off: the next round reads the missed events from the log.
             continue
         except ChainBroken as problem:
             _say_again(runtime.info.name, problem)
@@ -55,13 +56,13 @@ async def run(
 
 
 def _say(history: str, mistake: Exception) -> str:
-    """Log a mistake of ours, which ends the views of one history, not the process; its text."""
+    """Log an unexpected error, which ends the views of one history only; returns its text."""
     _log.error("the view tables of history %s are kept no longer", history, exc_info=mistake)
     return f"{type(mistake).__name__}: {mistake}"
 
 
 def _say_again(history: str, problem: ChainBroken) -> None:
-    """Log that what was folded is not in the log any more: a restore, or another copy took over."""
+    """Log that the folded events are no longer in the log: a restore, or another copy took over."""
     _log.error("the view tables of history %s are made anew: %s", history, problem)
 
 
@@ -99,10 +100,11 @@ async def follow_log(
     bounds: FoldingBounds,
     idle_seconds: float,
 ) -> None:
-    """Materialise a history from its log until cancelled; starts again after a fault.
+    """Materialise a history from its log until cancelled; starts again after a failure.
 
-    The views are let go when nothing has happened for `idle_seconds`, and folded again from their
-    snapshots when something does. A mistake in a fold ends it: the other histories go on.
+    The views are dropped when nothing has happened for `idle_seconds`, and folded again from their
+    snapshots when something happens. An unexpected error in a fold ends the loop for this history;
+    the other histories continue.
     """
     wanted = [(view.name, view.version) for view in make()]
     while True:

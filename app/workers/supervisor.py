@@ -1,9 +1,9 @@
-"""Which loops run for a history in this process, owned by one task group.
+"""The loops that run for a history in this process, owned by one task group.
 
-`only` restricts them to named controllers (`redra work --only eviction`); a history's settings can
-switch controllers off for good, and its objects while it goes on (`switching`). Each has its own
-lease, so processes share the work of a history by controller, and a process that dies is followed
-by another after the life of its leases.
+`only` restricts them to named controllers (`redra work --only eviction`). The settings of a history
+can switch controllers off for good, and its objects can switch them while it runs (`switching`).
+Each controller has its own lease, so processes share the work of a history by controller. When a
+process dies, another takes over after its leases have expired.
 """
 
 import logging
@@ -23,7 +23,7 @@ from app.workers.loop import ControllerLoop, LoopBounds
 from app.workers.switches import LoopSwitches
 
 RESTART_SECONDS = 1.0
-"""The first pause before a controller that failed begins again; it doubles."""
+"""The first pause before a failed controller starts again; the pause doubles each time."""
 
 RESTART_SECONDS_MAX = 60.0
 """The longest such pause."""
@@ -33,7 +33,7 @@ _log = logging.getLogger("redra")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSetting:
-    """What the workers of a process have in common. `holder` names the process in leases."""
+    """Values that all workers of a process share. `holder` names the process in leases."""
 
     leases: Leases
     holder: str
@@ -44,7 +44,7 @@ class WorkerSetting:
 
 
 def check_names(names: Sequence[str], *, option: str = "--only") -> frozenset[str]:
-    """The names as a set. Raises InputError for one that is no controller."""
+    """The names as a set. Raises InputError for a name that is not a controller."""
     for name in names:
         if name not in registry.NAMES:
             raise InputError(
@@ -56,7 +56,7 @@ def check_names(names: Sequence[str], *, option: str = "--only") -> frozenset[st
 
 
 def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[ControllerLoop]:
-    """The loops that run for this history, in the order of the registry."""
+    """The loops of the controllers that run for this history, in the order of the registry."""
     options = replace(registry.options_from(runtime.info.settings), summary=setting.summary)
     profile = runtime.rules.profile
 
@@ -84,7 +84,7 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
 
 
 async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
-    """Run all loops of a history until cancelled, each while it is switched on."""
+    """Run the loops of a history until cancelled, each while its controller is switched on."""
     switches = LoopSwitches(runtime)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(switches.watch, setting.bounds.poll_seconds)
@@ -96,7 +96,7 @@ async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
 async def _run_while_on(
     loop: ControllerLoop, runtime: HistoryRuntime, switches: LoopSwitches
 ) -> None:
-    """Run the loop whenever it is switched on; it ends between two writes, as at a shutdown."""
+    """Run the loop whenever it is switched on; it stops between two writes, as at a shutdown."""
     while True:
         await switches.wait_until(loop.name, is_on=True)
         async with anyio.create_task_group() as tasks:
@@ -107,9 +107,9 @@ async def _run_while_on(
 
 
 async def _keep_running(loop: ControllerLoop, runtime: HistoryRuntime) -> None:
-    """Begin again after a mistake of ours; the other controllers and the API go on meanwhile.
+    """Run the loop again after each unexpected error; other controllers and the API continue.
 
-    The mistake stands in the runtime's `troubles`, which the health page shows, until the loop has
+    The error stands in the runtime's `troubles`, which the health page shows, until the loop has
     run for a while.
     """
     pause = RESTART_SECONDS

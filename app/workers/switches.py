@@ -1,4 +1,4 @@
-"""Which controllers of a history are switched on, for the loops that begin and end with that."""
+"""The switches of a history's controllers, for the loops that start and stop with them."""
 
 import anyio
 
@@ -8,9 +8,9 @@ from app.service.runtime import HistoryRuntime
 
 
 class LoopSwitches:
-    """The switches of one history, as its namespace `kube-system` has them.
+    """The controller switches of one history, as its namespace `kube-system` has them.
 
-    `watch` keeps them up to date; loops wait for a change by `wait_until`.
+    `watch` keeps them up to date; loops wait for a change with `wait_until`.
     """
 
     def __init__(self, runtime: HistoryRuntime) -> None:
@@ -19,11 +19,11 @@ class LoopSwitches:
         self._changed = anyio.Event()
 
     def is_on(self, name: str) -> bool:
-        """Whether the controller is to run."""
+        """Whether the controller is switched on."""
         return name not in self._off
 
     async def wait_until(self, name: str, *, is_on: bool) -> None:
-        """Return as soon as the controller is switched so; at once when it is already."""
+        """Return when the controller is switched on or off as given; at once when it already is."""
         while self.is_on(name) is not is_on:
             await self._changed.wait()
 
@@ -39,7 +39,7 @@ class LoopSwitches:
                         if await changes.next_batch(poll_seconds):
                             self._look()
                 except Expired:
-                    continue  # cut off: subscribe again and look at what is there
+                    continue  # cut off: subscribe again and read the present switches
 
     def _look(self) -> None:
         off = switching.switched_off(self._runtime.views.objects)

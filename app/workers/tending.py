@@ -1,7 +1,7 @@
-"""Which histories a process has open: those in use are opened, those that nobody uses are closed.
+"""Opens the histories of a process that are in use, and closes those that are not.
 
-A history that was made or written to by another process is found by its head, so no process need be
-told of it.
+A history that another process created or wrote to is found by its head, so processes need not
+notify each other.
 """
 
 import logging
@@ -18,7 +18,7 @@ _log = logging.getLogger("redra")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TendingBounds:
-    """After how long without a use a history is closed, and how often that is looked at."""
+    """The time without use after which a history is closed, and the interval of the checks."""
 
     idle_seconds: float
     poll_seconds: float
@@ -32,11 +32,11 @@ async def run(
     names: Collection[str] = (),
     kept: Collection[str] = (),
 ) -> None:
-    """Open and close histories until cancelled; those in `kept` stay open.
+    """Open and close histories until cancelled; histories in `kept` stay open.
 
-    With `adopts` live histories are opened in which something was stored within `idle_seconds`,
-    those of the given `names` or all. A history in which something becomes due is opened again,
-    also when an earlier process closed it.
+    With `adopts`, live histories are opened in which something was stored within `idle_seconds`:
+    the histories in `names`, or all when `names` is empty. A history in which something becomes due
+    is opened again, also when an earlier process closed it.
     """
     is_recalled = not adopts
     while True:
@@ -50,6 +50,6 @@ async def run(
             for name in await histories.close_idle(bounds.idle_seconds, kept=kept):
                 _log.info("history %s is closed: nobody uses it", name)
         except LogUnavailable:
-            # It is tried again at the next poll, as everything here.
+            # The next poll tries again.
             pass
         await anyio.sleep(bounds.poll_seconds)

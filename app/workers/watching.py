@@ -1,4 +1,4 @@
-"""Watches over a history that is served: findings are counted, said, and kept for its pages."""
+"""Watches over a served history: findings are counted, reported, and kept for its pages."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,7 +26,7 @@ async def run(
 ) -> None:
     """Judge the history from its first event on, until cancelled.
 
-    A mistake while judging ends the watch over this history and nothing else.
+    An unexpected error in a judge ends the watch over this history only.
     """
     try:
         oversight = await make(runtime)
