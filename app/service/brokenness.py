@@ -1,7 +1,7 @@
-"""Why a history cannot be served, kept beside its views for programs that do not open it.
+"""The cause why a history cannot be served, kept beside its views for other programs.
 
-The note is a snapshot of its own name at the revision that could not be passed: it counts as long
-as the log ends there, and goes with the history.
+The note is a snapshot with its own name, at the head of the log when the history could not be
+opened. It is valid while the log ends there, and is deleted with the history.
 """
 
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from app.ports import ViewStore
 _NAME = "broken"
 _VERSION = 1
 CAUSE_CHARACTERS_MAX = 500
-"""Of a cause so much is shown."""
+"""The longest text of a cause; longer ones are cut."""
 
 
 def innermost(mistake: BaseException) -> BaseException:
-    """The mistake that task groups have wrapped."""
+    """The error inside the groups in which task groups wrap it."""
     while isinstance(mistake, BaseExceptionGroup):
         mistake = mistake.exceptions[0]
     return mistake
 
 
 def cause_of(mistake: BaseException) -> str:
-    """The innermost mistake as one line."""
+    """The innermost error as one line."""
     mistake = innermost(mistake)
     text = " ".join(f"{type(mistake).__name__}: {mistake}".split())
     return text[:CAUSE_CHARACTERS_MAX]
 
 
 async def keep(views: ViewStore, history: HistoryId, revision: Revision, cause: str) -> None:
-    """Note the cause; a store that takes nothing does not matter here."""
+    """Store the cause. An unavailable store is ignored."""
     try:
         await views.save_snapshot(history, _NAME, _VERSION, revision, cause.encode())
     except LogUnavailable:
@@ -39,20 +39,20 @@ async def keep(views: ViewStore, history: HistoryId, revision: Revision, cause: 
 
 
 async def find(views: ViewStore, history: HistoryId, revision: Revision) -> str:
-    """The cause that was noted at this end of the log; empty when there is none."""
+    """The cause that was stored for this head of the log; empty when there is none."""
     kept = await views.load_snapshot(history, _NAME, _VERSION, until=revision)
     return kept[1].decode() if kept is not None and kept[0] == revision else ""
 
 
 async def forget(views: ViewStore, history: HistoryId, revision: Revision) -> None:
-    """The history can be served again."""
+    """Remove the stored cause: the history can be served again."""
     if await find(views, history, revision):
         await views.clear(history, _NAME, _VERSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A history that cannot be served, the end of its log when that showed, and the cause."""
+    """A history that cannot be served, the head of its log at that time, and the cause."""
 
     info: HistoryInfo
     head: Head
@@ -61,9 +61,10 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """A history whose log was found to be another than the one that was folded, and was read anew.
+    """A history whose log was replaced by another one, and that was read again.
 
-    `count` is how often in a row, `at` when, in seconds of the event loop.
+    `count` is the number of replacements in a row, `at` the time of the last, in seconds of the
+    event loop.
     """
 
     info: HistoryInfo

@@ -1,7 +1,7 @@
-"""The chronicles of running histories: folded when somebody asks, and kept up to date from then on.
+"""The chronicles of running histories: folded on the first question, then kept up to date.
 
-A long history is not read at once: each question reads a bounded number of events further, and the
-answer says how far that was.
+A long history is not read at once: each question reads a bounded number of further events, and the
+answer says up to which revision it has read.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ PAGE_MAX = 2_000
 """Events that are read at once."""
 
 TURN_MAX = 100
-"""Events that are folded before others may run: a few milliseconds."""
+"""Events that are folded before the reader yields to the loop: a few milliseconds."""
 
 
 @dataclass(slots=True)
@@ -37,14 +37,17 @@ class _Kept:
 
 
 class Chronicles:
-    """Reads at most `events_max` events for one question; keeps `kept_max` chronicles."""
+    """The chronicles of histories. One question reads at most `events_max` events.
+
+    At most `kept_max` chronicles are kept.
+    """
 
     def __init__(self, *, kept_max: int, events_max: int) -> None:
         self._kept: Bounded[int, _Kept] = Bounded(kept_max)
         self._events_max = events_max
 
     async def of(self, runtime: HistoryRuntime) -> tuple[Chronicle, tuple[Doubt, ...]]:
-        """The chronicle of a history, and what its recording lacks.
+        """The chronicle of a history, and the doubts of its recording.
 
         It has been folded to the head, or as far as one question may read.
         """
@@ -53,10 +56,11 @@ class Chronicles:
         return kept.chronicle, kept.doubts
 
     async def whole(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
-        """The chronicle of a history, folded up to a revision; others are answered meanwhile.
+        """The chronicle of a history, folded up to a revision; other requests run meanwhile.
 
-        Raises NotFound when the history is not there to its end any more. The history counts as in
-        use, and questions about more histories than are kept do not take each other's place.
+        Raises NotFound when the history can no longer be read to that revision. The history counts
+        as in use, and the chronicle is returned even when more histories are in question than are
+        kept.
         """
         kept = await self._kept_of(runtime)
         with runtime.watches.guest():
@@ -79,13 +83,13 @@ class Chronicles:
         if kept is None:
             doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
             chronicle = begin(runtime.info, runtime.rules.profile, doubts)
-            # Another question may have begun one meanwhile.
+            # Another question may have started a chronicle meanwhile.
             kept = self._kept.get(runtime.life) or _Kept(chronicle, doubts)
             self._kept[runtime.life] = kept
         return kept
 
     async def _read_on(self, kept: _Kept, runtime: HistoryRuntime) -> None:
-        """Fold as much as one question may read."""
+        """Fold as many events as one question may read."""
         async with kept.lock:
             until = min(runtime.views.revision, kept.chronicle.revision + self._events_max)
             await fold_until(runtime.log, runtime.info, kept.chronicle, Revision(until))
@@ -101,7 +105,7 @@ def begin(info: HistoryInfo, profile: Profile, recorded: tuple[Doubt, ...]) -> C
 async def fold_until(
     log: EventLog, info: HistoryInfo, chronicle: Chronicle, until: Revision
 ) -> None:
-    """Read the log on up to a revision."""
+    """Fold the log into the chronicle, up to a revision."""
     while chronicle.revision < until:
         events = await log.read(info.id, after=chronicle.revision, until=until, limit=PAGE_MAX)
         if not events:

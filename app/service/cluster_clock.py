@@ -1,6 +1,6 @@
-"""The time of one history, which goes on at its pace whoever has stamped the last event.
+"""The time of one history, which continues at its pace whichever machine stamped the last event.
 
-The events of a history may come from several machines, and from this one before its clock was set
+The events of a history may come from several machines, or from this one before its clock was set
 back. The last event may therefore be later than the clock of this process:
 
     clock of the process   10:00:00   10:00:30   10:01:00
@@ -10,9 +10,9 @@ back. The last event may therefore be later than the clock of this process:
 Waiting for the clock would stop time for an hour: every event would have the same time, and nothing
 that is due later would happen.
 
-A fork goes on where its parent stood, perhaps long ago. Its time is its own: it begins with that of
-its last event when a process opens it, and stands still while none has. The time of a paced replay
-is its own too, and goes at the pace of the replay.
+A fork continues where its parent stood, perhaps long ago. It has its own time, which starts at the
+time of its last event when a process opens it, and stands still while no process has it open. A
+paced replay also has its own time, which runs at the pace of the replay.
 """
 
 from app.domain.values.timestamps import LATEST, Instant
@@ -20,14 +20,17 @@ from app.ports import Clock
 
 
 class ClusterClock:
-    """Never behind the clock it is made of, never behind an event it was shown, never falling."""
+    """The clock of one history. It never goes backwards and is never behind an observed event.
+
+    Unless its time is its own, it is also never behind the clock of the process.
+    """
 
     __slots__ = ("_anchor", "_clock", "_is_own", "_limit", "_rate", "_steady")
 
     def __init__(self, clock: Clock, *, is_own: bool = False, rate: float = 1.0) -> None:
-        """With `is_own` time goes on from the last event, however late it is elsewhere.
+        """With `is_own`, time continues from the last event, however late it is elsewhere.
 
-        It goes `rate` times as fast as elsewhere then.
+        It then runs `rate` times as fast as real time.
         """
         self._clock = clock
         self._is_own = is_own
@@ -46,22 +49,22 @@ class ClusterClock:
         return min(since, self._limit) if self._is_own else Instant(max(clock.now(), since))
 
     def observe(self, time: Instant) -> None:
-        """Be shown the time of a stored event: from now on it is past."""
+        """Take in the time of a stored event: from now on the clock is not behind it."""
         if time > self.now():
             self._anchor, self._steady = time, self._clock.steady()
             self._limit = max(self._limit, time)
 
     def go_alone(self, rate: float) -> None:
-        """Go on from now on its own, `rate` times as fast as time passes; 0 stands still."""
+        """Run on its own from now on, `rate` times as fast as real time; 0 stands still."""
         self._anchor, self._steady = self.now(), self._clock.steady()
         self._is_own, self._rate = True, rate
 
     def hold_at(self, limit: Instant) -> None:
-        """Stand still from this instant on, until it is said otherwise or an event is later."""
+        """Stand still from this instant on, until the limit moves or a later event comes."""
         self._limit = max(limit, self.now())
 
     def go_along(self) -> None:
-        """Go on from now with the clock of the process."""
+        """Run with the clock of the process from now on."""
         self._anchor, self._steady = self.now(), self._clock.steady()
         self._is_own, self._rate, self._limit = False, 1.0, LATEST
 

@@ -23,11 +23,11 @@ async def copy_history(
     until: Revision,
     progress: Callable[[int, int], None] | None = None,
 ) -> HistoryInfo:
-    """Make the history `name` of the events of another up to `until`.
+    """Make the history `name` from the events of another one, up to `until`.
 
-    Settings, seed and creation time are those of the source, as they are in the chain, and so are
-    signed heads up to there. The chain is checked on the way. Raises ChainBroken, InputError when
-    the name is taken; nothing is left then.
+    Settings, seed, creation time and the signed heads up to `until` are those of the source,
+    because they are part of the chain. The chain is checked on the way. Raises ChainBroken, and
+    InputError when the name is taken; no copy is left then.
     """
     page = await log.read(source.id, after=Revision(0), limit=PAGE, until=until)
     hash_ = chain.beginning_of(source, page[0]) if page else chain.genesis_of(source)

@@ -1,4 +1,4 @@
-"""Reads two histories for a comparison: from where they part on, up to moments that fit."""
+"""Reads two histories for a comparison: from where they diverge, up to comparable ends."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 
 class By(StrEnum):
-    """What is compared."""
+    """The aspect that is compared."""
 
     DECISIONS = "decisions"
     OBJECTS = "objects"
@@ -41,9 +41,9 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What to compare, and how much of it. `events_max` bounds the events of one side.
+    """The request for a comparison. `events_max` bounds the events of one side.
 
-    `schemas` say which spellings of a value mean the same.
+    `schemas` define which spellings of a value mean the same.
     """
 
     by: By
@@ -54,7 +54,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """One side of a comparison: the history, and the moment up to which it is compared, if any."""
+    """One side of a comparison: the history, and the moment where it ends, if one is given."""
 
     history: HistoryInfo
     moment: str = ""
@@ -80,9 +80,9 @@ async def compare_histories(
 async def report_of_fork(
     log: EventLog, parent: HistoryInfo, made: MadeFork, comparison: Comparison
 ) -> ForkReport | None:
-    """What became of recorded inputs in a fork, and what was decided differently there.
+    """The report of a fork: the result of recorded inputs, and the decisions that differ.
 
-    None where none went on in it.
+    None when no inputs continue in the fork.
     """
     continued, fork = made.continued, made.info
     if continued is None:
@@ -95,7 +95,7 @@ async def report_of_fork(
         assert isinstance(compared, DiffReport), "decisions are compared"
         diff = compared
     except InputError as refusal:
-        # The fork is made; that it is too long to be compared does not undo it.
+        # The fork is finished; it stays when it is too long to be compared.
         problem = str(refusal)
     return ForkReport(
         source=parent.name,
@@ -116,11 +116,11 @@ async def compare_again(
     again: DecidedAgain,
     comparison: Comparison,
 ) -> DiffReport | EndReport:
-    """What is different when a history is decided again, with the settings of `decided_as`."""
+    """The differences when a history is decided again, with the settings of `decided_as`."""
     left = side_of(history, again.recorded, history.name)
     events = again.events
     if comparison.by is By.DECISIONS:
-        # What was under way when the history ended goes on here, and is no difference.
+        # Work in progress at the end of the history continues here, and is no difference.
         until = left.until + comparison.bounds.within
         events = [event for event in events if event.stamp.time <= until]
     right = side_of(decided_as, events, f"{history.name} decided again")
@@ -150,7 +150,7 @@ async def _compared(a: Side, b: Side, comparison: Comparison) -> DiffReport | En
 
 
 def side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
-    """A side whose events are at hand."""
+    """A side of a comparison from events in memory."""
     settings = _settings(info, events)
     return Side(
         name=name,
@@ -163,7 +163,7 @@ def side_of(info: HistoryInfo, events: Sequence[Event], name: str) -> Side:
 
 
 def _settings(info: HistoryInfo, events: Iterable[Event]) -> JsonObject:
-    """The settings of a history; a recorded cluster that served rules had their gate on."""
+    """The settings of a history; with the gate of rules on for a cluster that served rules."""
     if recorded_gates.leave_rules_open(info.settings) and recorded_gates.hold_rules(events):
         return recorded_gates.served_rules(info.settings)
     return info.settings
@@ -172,10 +172,10 @@ def _settings(info: HistoryInfo, events: Iterable[Event]) -> JsonObject:
 async def read_sides(
     log: EventLog, a: Ending, b: Ending, *, events_max: int, together: bool = True
 ) -> tuple[Side, Side]:
-    """Both sides. Raises InputError for histories that are too long, RevisionTooLarge.
+    """Both sides of a comparison. Raises InputError for too long histories, RevisionTooLarge.
 
-    With `together`, and where neither side has a moment, both are read up to the earlier of their
-    ends. Histories that have no event in common and no time either are compared from their
+    With `together`, and when neither side has a moment, both are read up to the earlier of their
+    ends. Histories without common events whose times do not overlap are compared from their
     beginnings.
     """
     infos = {info.id: info for info in await log.histories()}
@@ -195,7 +195,7 @@ async def read_sides(
 
 
 async def drive(steps: Steps[Found]) -> Found:
-    """Do all steps, giving way after each."""
+    """Run all steps, yielding to the loop after each."""
     try:
         while True:
             next(steps)
@@ -222,10 +222,10 @@ async def _together(
     shift: int,
     common: Revision,
 ) -> list[tuple[Revision, Instant]]:
-    """The ends brought to the earlier instant of the two.
+    """Both ends, brought to the earlier instant of the two.
 
-    What was recorded at one instant goes on in a fork one after the other, a microsecond apart: so
-    much later it may end there.
+    Events that were recorded at one instant continue in a fork one after the other, a microsecond
+    apart, so the fork may end later by that much.
     """
     until = min(ends[0][1], ends[1][1] - shift)
     if common:
@@ -241,9 +241,9 @@ async def _together(
 
 
 async def _beyond(log: EventLog, ending: Ending, side: Side, events_max: int) -> Side:
-    """A side with what comes after the moment at which the other recording ends, if anything.
+    """A side with its events after the other recording's end, if there are any.
 
-    Where that is too much, it has the first of it.
+    When there are too many, it has the first of them.
     """
     if ending.moment or not side.left_out:
         return side
@@ -263,14 +263,14 @@ async def _first(log: EventLog, info: HistoryInfo) -> Instant:
 
 
 def _common(a: HistoryInfo, b: HistoryInfo, infos: dict[HistoryId, HistoryInfo]) -> Revision:
-    """The last revision up to which both read the same events."""
+    """The last revision up to which both histories have the same events."""
     left, right = _line(a, infos), _line(b, infos)
     shared = [min(left[each], right[each]) for each in left if each in right]
     return max(shared, default=Revision(0))
 
 
 def _line(info: HistoryInfo, infos: dict[HistoryId, HistoryInfo]) -> dict[HistoryId, Revision]:
-    """The histories whose events one reads, with the last revision that it reads there."""
+    """The histories whose events a history reads, with the last revision read of each."""
     untils: dict[HistoryId, Revision] = {info.id: Revision(2**62)}
     until = Revision(2**62)
     here: HistoryInfo | None = info

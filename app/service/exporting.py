@@ -1,7 +1,7 @@
-"""Histories leave and come back as native bundles: the same events, stamps and hashes.
+"""Export and import of histories as native bundles: the same events, stamps and hashes.
 
-What a bundle is made of is the adapters' business; here is the order of effects: pages of the log
-into a writer, verified batches of a reader into an empty history.
+The adapters define the form of a bundle. This module defines the order of effects: pages of the log
+go into a writer, verified batches of a reader go into an empty history.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,10 +41,10 @@ the hash of the final state.
 
 
 class HistorySink(Protocol):
-    """Something that takes the events of one history, then writes them out."""
+    """A sink that takes the events of one history, then writes them out."""
 
     def begin(self, hash: bytes) -> None:
-        """Be told what the first event follows."""
+        """Set the hash that the first event follows."""
         ...
 
     def write(self, events: Iterable[Event]) -> None:
@@ -52,11 +52,11 @@ class HistorySink(Protocol):
         ...
 
     def discard(self) -> None:
-        """Let go of what was taken; nothing is written."""
+        """Drop the events that were taken; nothing is written."""
         ...
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write; returns the manifest. Raises InputError when that is not possible."""
+        """Write the bundle; returns the manifest. Raises InputError when writing fails."""
         ...
 
 
@@ -68,12 +68,12 @@ class BundleSource(Protocol):
 
     @property
     def begun(self) -> Beginning | None:
-        """What the chain of a fork begins with; None for others."""
+        """The values from which the chain of a fork begins; None for other histories."""
         ...
 
     @property
     def created(self) -> Instant | None:
-        """When the history was begun; None in bundles that do not say it."""
+        """The creation time of the history; None when the bundle does not say it."""
         ...
 
     @property
@@ -93,23 +93,23 @@ class BundleSource(Protocol):
         ...
 
     def batches(self) -> Iterator[list[Event]]:
-        """The events in order."""
+        """The events in order, in batches."""
         ...
 
     def secret_keys(self) -> dict[str, bytes]:
-        """The keys of the Secrets that it brings along, by id."""
+        """The keys of Secrets that the bundle contains, by id."""
         ...
 
 
 class SecretKeyring(Protocol):
-    """The keys by which values of Secrets are encrypted."""
+    """The keys with which values of Secrets are encrypted."""
 
     def cipher(self, info: HistoryInfo) -> SecretCipher:
-        """What protects and reveals the values of one history."""
+        """The cipher for the Secrets of one history."""
         ...
 
     def find(self, name: str) -> bytes | None:
-        """The key of that id; None when it is not here."""
+        """The key with that id; None when this keyring does not have it."""
         ...
 
     def take(self, keys: dict[str, bytes]) -> None:
@@ -119,10 +119,11 @@ class SecretKeyring(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleImport:
-    """A bundle that became a history.
+    """The result of importing a bundle.
 
     `protected` counts values of Secrets that the bundle held in plain text: from the first of them
-    on the history has other hashes than the bundle. `keys` are those that came with the bundle.
+    on, the history has other hashes than the bundle. `keys` counts the keys that came with the
+    bundle.
     """
 
     history: HistoryInfo
@@ -147,9 +148,9 @@ async def export_history(
     """Write a history (up to `until`) into a sink; returns the manifest. Raises ChainBroken.
 
     The chain is verified on the way: a damaged history is not exported. The bundle carries the
-    signed heads that are kept with the history, and one made with `sign` when none of them is the
-    end of what is exported. With `secrets` the keys of its Secrets go along; without, Secrets that
-    an old program stored in plain text are refused with InputError.
+    signed heads that are kept with the history. When none of them is the end of the export, a head
+    made with `sign` is added. With `secrets` the bundle contains the keys of its Secrets. Without,
+    Secrets that an old program stored in plain text are refused with InputError.
     """
     head = await log.head(info.id)
     last = head.revision if until is None else min(until, head.revision)
@@ -182,7 +183,7 @@ async def export_history(
 
 
 def _begun(info: HistoryInfo) -> JsonObject:
-    """What the chain of a fork begins with, which the manifest tells of others by itself."""
+    """The values from which the chain of a fork begins; empty for other histories."""
     begun = info.beginning
     if begun is None:
         return {}
@@ -199,7 +200,7 @@ async def _write_events(
     contents: "_Contents",
     progress: Callable[[int, int], None] | None,
 ) -> Head:
-    """All events up to `last`, verified on the way, into the sink; returns their end."""
+    """Write all events up to `last` into the sink, verified; returns their head."""
     time = Instant(0)
     revision, hash_ = Revision(0), beginning
     while revision < last:
@@ -222,7 +223,7 @@ async def _write_events(
 
 
 class _Contents:
-    """What a manifest says of the events: their sources, reports, and the keys of their Secrets."""
+    """The manifest's facts about the events: sources, reports, and the keys of their Secrets."""
 
     def __init__(self, info: HistoryInfo, *, has_keys: bool) -> None:
         self._info = info
@@ -232,7 +233,7 @@ class _Contents:
         self.key_ids: set[str] = set()
 
     def add(self, event: Event) -> None:
-        """One more event. Raises InputError for plain values in a bundle without keys."""
+        """Add one event. Raises InputError for plain values in a bundle without keys."""
         if event.is_about_object and secret_values.is_secret(event.key):
             if not self._has_keys:
                 _refuse_plain(event, self._info)
@@ -259,7 +260,7 @@ async def _heads(
     head: Head,
     sign: Callable[[str, Head], SignedHead] | None,
 ) -> list[JsonObject]:
-    """The signed heads of what is exported, in JSON."""
+    """The signed heads of the exported events, as JSON."""
     kept = [each for each in await log.kept_heads(info.id) if each.revision <= head.revision]
     is_signed = any(each.revision == head.revision and each.names(head.hash) for each in kept)
     if sign is not None and not is_signed:
@@ -277,15 +278,14 @@ async def import_bundle(
     secrets: SecretKeyring | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BundleImport:
-    """Make the history `name` of a bundle, event by event as it was: revisions, stamps, hashes.
+    """Make the history `name` from a bundle, event by event: same revisions, stamps, hashes.
 
-    `created` counts for a bundle that does not say when its history was begun. With `secrets` the
-    keys that the bundle brings are kept, and values of Secrets that it holds in plain text are
-    protected; events from the first of them on get other hashes, and signed heads from there on
-    are left out.
-    Raises InputError when the name is taken, the bundle is damaged, or an event cannot be folded
-    (with the `schemas` of its release), ChainBroken naming the first bad revision; nothing has
-    been appended then.
+    `created` is the creation time when the bundle does not say it. With `secrets` the keys in the
+    bundle are kept, and values of Secrets that it holds in plain text are encrypted. Events from
+    the first such value on get other hashes, and signed heads from there on are left out. Raises
+    InputError when the name is taken, the bundle is damaged, or an event cannot be folded (with the
+    `schemas` of its release), and ChainBroken naming the first bad revision; nothing has been
+    appended then.
     """
     await importing.check_name_is_free(log, name)
     source.check(schemas)
@@ -330,9 +330,9 @@ async def import_bundle(
 
 
 class _Protection:
-    """Events of a verified bundle, with the plain values of its Secrets protected.
+    """Encrypts the plain values of Secrets in the events of a verified bundle.
 
-    `count` is how many values that were, `changed_from` the first event that has another hash.
+    `count` is the number of these values, `changed_from` the first event with another hash.
     """
 
     def __init__(self, cipher: SecretCipher, beginning: bytes) -> None:
@@ -342,7 +342,7 @@ class _Protection:
         self.changed_from = Revision(2**62)
 
     def applied(self, events: list[Event]) -> list[Event]:
-        """The events that follow those before, linked anew once one has changed."""
+        """The next events of the chain, with new hashes from the first changed event on."""
         linked: list[Event] = []
         for event in events:
             body = event.body

@@ -27,10 +27,10 @@ MakeViews = Callable[[], Sequence[Projection]]
 class FoldingBounds:
     """Bounds of one projector.
 
-    `page_max` events are read at once (and their rows written in one step); after `turn_max` events
-    or rows others get the loop. A snapshot is due every `snapshot_every` events: it is kept when
-    nothing happens, or at last when `SNAPSHOT_LATE` times as many have passed. A view whose rebuild
-    meets another writer is begun anew until it was tried `rebuild_tries_max` times.
+    `page_max` events are read at once (and their rows written in one step). After `turn_max` events
+    or rows the projector yields to the loop. A snapshot is due every `snapshot_every` events. It is
+    kept when the log is quiet, or at the latest after `SNAPSHOT_LATE` times as many events. A view
+    whose rebuild meets another writer is rebuilt again, at most `rebuild_tries_max` times in all.
     """
 
     page_max: int = 5_000
@@ -45,10 +45,10 @@ SNAPSHOT_LATE = 8
 
 @dataclass(slots=True, kw_only=True)
 class _Followed:
-    """A view being materialised: up to where it is written, and where a snapshot was kept last.
+    """A view being materialised, with the revisions of its rows and of its last snapshot.
 
-    `hash` is that of the last event folded, empty before the first one; `hidden` is true while rows
-    of another version are to stay.
+    `hash` is the hash of the last folded event, empty before the first one. `hidden` is true while
+    the rows of another version must stay.
     """
 
     view: Projection
@@ -58,9 +58,9 @@ class _Followed:
     hidden: bool = False
 
     def take_over(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Those of the events that the view has not seen, which are to be folded now.
+        """The events that the view has not folded yet; the caller folds them now.
 
-        Raises ChainBroken when they do not continue those that it has seen.
+        Raises ChainBroken when they do not continue the events that the view has folded.
         """
         seen = self.view.revision
         if events and events[0].revision <= seen:
@@ -95,19 +95,19 @@ class Projector:
         self._followed: dict[str, _Followed] = {}
 
     async def open(self) -> None:
-        """Read the state of every view: newest snapshot, then the log up to its checkpoint."""
+        """Load every view: from its newest snapshot, then from the log up to its checkpoint."""
         for view in self._make():
             self._followed[view.name] = await self._open(view)
 
     def revisions(self) -> Mapping[str, Revision]:
-        """How far each view is written, by name."""
+        """The revision up to which each view is written, by name."""
         return {name: followed.written for name, followed in self._followed.items()}
 
     async def step(self) -> int:
         """Fold and write one page for the views that are furthest behind.
 
-        Returns how many events were read; 0 means that every view is at the head. Raises
-        ChainBroken when the log is not the one any more that was folded: open another projector.
+        Returns the number of events that were read; 0 means that every view is at the head. Raises
+        ChainBroken when the log is no longer the one that was folded: open another projector then.
         """
         after = min(
             (followed.view.revision for followed in self._followed.values()), default=Revision(0)
@@ -119,9 +119,10 @@ class Projector:
         return len(events)
 
     async def take(self, events: Sequence[Event], *, at_head: bool) -> None:
-        """Fold and write events, wherever they came from; what lies before them is read first.
+        """Fold and write events from any source; events before them are read from the log first.
 
-        There is a gap when another process had written a view, and its state was read again.
+        A gap before the events arises when another process had written a view and its state was
+        loaded again.
         """
         pages = [Page(part) for part in parts_of(events, self._bounds.turn_max)]
         for name in list(self._followed):
@@ -133,7 +134,7 @@ class Projector:
             pass
 
     async def _check_end(self) -> None:
-        """Raise ChainBroken when the log ends before what was folded, or with another event."""
+        """Raise ChainBroken when the log ends before the folded events, or with another event."""
         stored = await self._log.head(self._history)
         for followed in self._followed.values():
             revision = followed.view.revision
@@ -141,7 +142,7 @@ class Projector:
                 chain.check_same_end(Head(revision=revision, hash=followed.hash), stored)
 
     async def rest(self) -> None:
-        """Nothing happens: keep the snapshots that are due."""
+        """Keep the snapshots that are due; called while the log is quiet."""
         for followed in self._followed.values():
             if followed.written - followed.kept >= self._bounds.snapshot_every:
                 await self._keep(followed)
@@ -194,14 +195,14 @@ class Projector:
         if view.revision == checkpoint.revision and view.state_hash() == checkpoint.state_hash:
             view.take_changed()
             return followed
-        # The rows were written by a fold that meant something else (a changed fold of the same
-        # version, another log before a restore): they are dropped and made again from the log.
+        # The rows were written by a fold with another meaning (a changed fold of the same version,
+        # another log before a restore): they are dropped and made again from the log.
         await self._store.clear(self._history, view.name, view.version)
         fresh = next(made for made in self._make() if made.name == view.name)
         return _Followed(view=fresh, written=Revision(0), kept=Revision(0))
 
     async def _load(self, view: Projection, until: Revision) -> _Followed:
-        """Bring an empty view to `until`, where its rows are, from a snapshot and the log."""
+        """Bring an empty view to `until`, the revision of its rows, from a snapshot and the log."""
         followed = _Followed(view=view, written=until, kept=Revision(0))
         snapshot = await snapshots.load(
             self._store, self._log, self._history, (view.name, view.version), until=until
@@ -224,7 +225,7 @@ class Projector:
 
 
 def fold(view: Projection, page: Page) -> None:
-    """Fold those of the events that the view has not seen."""
+    """Fold the events that the view has not seen."""
     events, seen = page.events, view.revision
     if events and events[0].revision <= seen:
         page = Page([event for event in events if event.revision > seen])
@@ -259,7 +260,7 @@ async def write_rows(
     *,
     turn_max: int,
 ) -> bool:
-    """Write what changed since the last call; False when the checkpoint is not at `after`."""
+    """Write the rows changed since the last call; False when the checkpoint is not at `after`."""
     made = 0
     upserts: dict[str, list[Row]] = {}
     deletes: dict[str, list[RowKey]] = {}

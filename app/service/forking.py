@@ -1,4 +1,4 @@
-"""Forks of histories: they go on where another stood, with its settings or with others."""
+"""Forks of histories: a fork continues where another history stood, perhaps with new settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -32,7 +32,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from projections.objects import ObjectsProjection
 
 MANAGER = "redra-fork"
-"""Owns the fields that a fork changes."""
+"""The field manager that owns the fields a fork changes."""
 
 _PAGE = 5_000
 """Events that are read and appended at once."""
@@ -40,7 +40,7 @@ _PAGE = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkSwitches:
-    """What is decided otherwise in a fork; what is not named is as in the parent."""
+    """The settings that differ in a fork; all others are those of the parent."""
 
     profile: str = ""
     gates: Mapping[str, bool] = field(default_factory=dict)
@@ -49,11 +49,11 @@ class ForkSwitches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFork:
-    """What a fork is to be: its switches, its edits, and what becomes of the parent's inputs.
+    """The request for a fork: its switches, its edits, and how the parent's inputs continue.
 
-    With `until` what users, drivers and kubelets wrote in the parent after the moment, up to that
-    revision, goes on under virtual time upon what was changed; without, the fork is a live cluster
-    from there.
+    With `until`, the writes of users, drivers and kubelets in the parent after the moment, up to
+    that revision, continue in the fork under virtual time, on top of the changes. Without `until`
+    the fork is a live cluster from the moment on.
     """
 
     switches: ForkSwitches = ForkSwitches()
@@ -63,14 +63,14 @@ class NewFork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeFork:
-    """A fork that was made, and what became of the parent's inputs, if they went on in it."""
+    """A finished fork, and the result of the parent's inputs if they continue in it."""
 
     info: HistoryInfo
     continued: Continued | None = None
 
 
 async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Head:
-    """Revision, hash and clock of an event. Raises InputError for a history without events."""
+    """Revision, hash and clock of an event. Raises InputError when there is no such event."""
     first = revision or Revision(1)
     rows = await log.read_stored(history.id, after=Revision(first - 1), limit=1, until=first)
     if not rows or rows[0].clock is None:
@@ -89,8 +89,8 @@ async def settings_of(
 ) -> JsonObject:
     """The settings of a fork. Raises InputError for unknown switches.
 
-    It is no recording and no paced replay, whatever its parent is: it goes on from there, and its
-    time from the time of that moment, while somebody serves it.
+    A fork is neither a recording nor a paced replay, whatever its parent is. It continues from the
+    moment, and its time continues from the time of that moment while it is served.
     """
     settings = parent.settings
     if recorded_gates.leave_rules_open(settings):
@@ -140,9 +140,9 @@ async def make_fork(
 
 @dataclass(frozen=True, slots=True)
 class Forker:
-    """Makes forks with what `Histories` opens histories with.
+    """Makes forks with the ports and rules with which `Histories` opens histories.
 
-    `planes` are for forks in which recorded inputs go on.
+    `planes` are needed for forks in which recorded inputs continue.
     """
 
     ports: RuntimePorts
@@ -154,9 +154,9 @@ class Forker:
     async def fork(
         self, parent: HistoryInfo, name: str, moment: str, wanted: NewFork, actor: Actor
     ) -> MadeFork:
-        """Make the fork `name` that goes on at a moment, or at the end: whole, or not at all.
+        """Make the fork `name` that continues at a moment, or at the end: whole, or not at all.
 
-        Raises InputError for what cannot be meant, Rejected for an edit that is refused, and
+        Raises InputError for an invalid request, Rejected for an edit that is refused, and
         RevisionTooLarge.
         """
         log = self.ports.log
@@ -191,7 +191,7 @@ class Forker:
     async def _go_on(
         self, parent: HistoryInfo, name: str, end: Head, wanted: NewFork, actor: Actor
     ) -> MadeFork:
-        """Make a fork in which the parent's inputs go on."""
+        """Make a fork in which the parent's inputs continue."""
         assert self.planes is not None, "whoever takes such wishes has planes"
         assert wanted.until is not None, "that is what makes it such a fork"
         log = self.ports.log
@@ -246,7 +246,7 @@ class Forker:
         return MadeFork(info=made, continued=continued)
 
     async def _state_at(self, info: HistoryInfo, revision: Revision) -> ObjectsProjection:
-        """The objects of a moment, from the nearest kept state before it."""
+        """The objects at a revision, from the nearest kept state before it."""
         objects = ObjectsProjection(tells_changes=False)
         log = self.ports.log
         if self.ports.views is not None:
@@ -262,7 +262,7 @@ class Forker:
         return objects
 
     async def _edit(self, info: HistoryInfo, edits: Sequence[Edit], actor: Actor) -> None:
-        """Make edits in a history that nobody serves yet."""
+        """Make edits in a history that is not served yet."""
         rules = self.rules(info)
         runtime = HistoryRuntime(info=info, ports=self.ports, rules=rules, bounds=self.bounds)
         problem: Exception | None = None
@@ -278,7 +278,7 @@ class Forker:
 
 
 async def _with_gates(log: EventLog, info: HistoryInfo, end: Head) -> HistoryInfo:
-    """A history with the gate of rules, where it is recorded and held some at `end` or later."""
+    """The history with the gate of rules on, if a recording held rules at `end` or later."""
     settings = await settings_of(log, info, end, ForkSwitches())
     after = end.revision
     while recorded_gates.leave_rules_open(info.settings) and (

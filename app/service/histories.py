@@ -1,4 +1,4 @@
-"""All histories of a service: open ones with their runtimes, and views of any past moment."""
+"""The histories of a service: open ones with their runtimes, and views of any past moment."""
 
 import logging
 import re
@@ -44,7 +44,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
 
 DEFAULT_HISTORY = "default"
-"""The history that is served at `/` and meant when none is named."""
+"""The history that is served at `/` and used when no history is named."""
 
 _log = logging.getLogger("redra")
 
@@ -52,7 +52,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
 
 def check_name(name: str) -> str:
-    """The name if it may name a history: as a DNS label, dots allowed. Raises InputError."""
+    """Check that the name can name a history: a DNS label, dots allowed. Raises InputError."""
     if _NAME.fullmatch(name) is None:
         raise InputError(
             f"{name!r} cannot name a history",
@@ -65,8 +65,8 @@ def check_name(name: str) -> str:
 class Histories:
     """Opens histories on demand and keeps them running until the service ends.
 
-    `on_open` is told of each runtime that starts; bootstrap uses it to start its workers. `alarms`
-    say when a closed history is opened again; bootstrap gives those of its controllers.
+    `on_open` is called with each runtime that starts; bootstrap uses it to start the workers.
+    `alarms` hold when a closed history is opened again; bootstrap sets those of its controllers.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Histories:
         objects_max: int,
         planes: Planes | None = None,
     ) -> None:
-        """`planes` are needed for forks in which recorded inputs go on."""
+        """`planes` are needed for forks in which recorded inputs continue."""
         self.planes = planes
         self._ports = ports
         self._rules = rules
@@ -97,7 +97,7 @@ class Histories:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Histories"]:
-        """Until leaving, opened histories follow their logs."""
+        """Opened histories follow their logs until the context is left."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             tasks.start_soon(self._follow_names)
@@ -108,34 +108,34 @@ class Histories:
                 self._tasks = None
 
     async def all(self) -> list[HistoryInfo]:
-        """All histories, by name."""
+        """All histories, sorted by name."""
         return await self._ports.log.histories()
 
     def open_runtimes(self) -> list[HistoryRuntime]:
-        """The histories that run in this process, by name."""
+        """The histories that run in this process, sorted by name."""
         return [self._runtimes[name] for name in sorted(self._runtimes)]
 
     def broken(self) -> list[Broken]:
-        """The histories that this process could not open or follow, by name."""
+        """The histories that this process could not open or follow, sorted by name."""
         return [self._broken[name] for name in sorted(self._broken)]
 
     def replaced(self) -> list[Replaced]:
-        """The histories whose logs were replaced under this process, by name."""
+        """The histories whose logs were replaced under this process, sorted by name."""
         return [self._replaced[name] for name in sorted(self._replaced)]
 
     def why_replaced(self, name: str) -> str:
-        """What was noticed when the log of a history was replaced last; empty if it never was."""
+        """The cause of the last replacement of a history's log; empty when there was none."""
         replaced = self._replaced.get(name)
         return "" if replaced is None else replaced.cause
 
     async def head(self, info: HistoryInfo) -> Head:
-        """The end of a history, which need not be open."""
+        """The head of a history, which need not be open."""
         return await self._ports.log.head(info.id)
 
     async def why_broken(self, info: HistoryInfo, head: Head) -> str:
-        """Why it could not be opened with this end, here or by another process; empty if it could.
+        """The cause why the history could not be opened at this head, here or elsewhere.
 
-        What was never tried is not known to be broken.
+        Empty when it could be opened. A history that was never tried is not known to be broken.
         """
         known = self._broken.get(info.name)
         if known is not None and known.head == head:
@@ -169,13 +169,13 @@ class Histories:
         return runtime
 
     async def find(self, name: str) -> HistoryInfo | None:
-        """What the store knows of a history; None when there is none of that name."""
+        """The stored facts about a history; None when no history has that name."""
         return await self._ports.log.find_history(name)
 
     async def rename(self, name: str, new_name: str) -> HistoryInfo:
         """Give a history another name. Raises NotFound, AlreadyExists, InputError.
 
-        Who follows it is cut off and finds it by its new name.
+        Followers are cut off and find the history under its new name.
         """
         info = await self.info(name)
         await self._ports.log.rename_history(info.id, check_name(new_name))
@@ -185,7 +185,7 @@ class Histories:
     async def delete(self, name: str, *, by: str) -> Tombstone:
         """Delete a history with all that belongs to it. Raises NotFound.
 
-        Who follows it is cut off, and what is still being written fails.
+        Followers are cut off, and writes in progress fail.
         """
         info = await self.info(name)
         deleted = await self._ports.log.delete_history(info.id, at=self._ports.clock.now(), by=by)
@@ -193,7 +193,7 @@ class Histories:
         return deleted
 
     async def copy(self, name: str, new_name: str, moment: str = "") -> HistoryInfo:
-        """Make a history of the events of another, up to a moment if one is named.
+        """Make a history from the events of another, up to a moment if one is given.
 
         Raises NotFound, RevisionTooLarge, ChainBroken, InputError.
         """
@@ -212,7 +212,7 @@ class Histories:
         actor: Actor,
         progress: Progress = silent,
     ) -> MadeFork:
-        """Make a history that goes on where another stood: at a moment if one is named.
+        """Make a fork that continues from another history: at a moment if one is given.
 
         Raises NotFound, RevisionTooLarge, AlreadyExists, InputError, and what refuses an edit; no
         fork is left then.
@@ -223,7 +223,7 @@ class Histories:
         return await forker.fork(parent, new_name, moment, wanted, actor)
 
     async def _check_free(self, name: str) -> None:
-        """Raise AlreadyExists for a name that is taken, InputError for what cannot be one."""
+        """Raise AlreadyExists for a name that is taken, InputError for an invalid one."""
         if await self.find(check_name(name)) is not None:
             said = f'histories "{name}" already exists'
             raise AlreadyExists(said, resource="histories", name=name)
@@ -233,10 +233,7 @@ class Histories:
         return await self._ports.log.tombstones()
 
     async def look_again(self) -> None:
-        """Serve no more what has been deleted, and nothing by a name that it had.
-
-        Other processes delete and rename, too.
-        """
+        """Stop serving histories that were deleted or renamed, also by another process."""
         async with self._opening:
             names = {info.id: info.name for info in await self.all()}
             for name, runtime in tuple(self._runtimes.items()):
@@ -247,7 +244,7 @@ class Histories:
                     del self._broken[name]
 
     def _close(self, runtime: HistoryRuntime) -> None:
-        """Serve it no more; its followers are told when it has ended."""
+        """Stop serving a history; its followers are notified when it has ended."""
         use = self._uses[runtime.info.id]
         self._forget(runtime)
         use.scope.cancel()
@@ -261,7 +258,7 @@ class Histories:
                 continue
 
     async def info(self, name: str) -> HistoryInfo:
-        """What the store knows of a history. Raises NotFound."""
+        """The stored facts about a history. Raises NotFound."""
         info = await self._ports.log.find_history(name)
         if info is None:
             raise NotFound(f'history "{name}" not found', resource="histories", name=name)
@@ -270,8 +267,9 @@ class Histories:
     async def open(self, name: str) -> HistoryRuntime:
         """The running history of that name; starts it when needed.
 
-        Raises NotFound, LogUnavailable, and HistoryBroken for one that cannot be folded: it is not
-        tried again until its log has changed. Each call counts as a use, see `close_idle`.
+        Raises NotFound, LogUnavailable, and HistoryBroken for a history that cannot be folded. A
+        broken history is not tried again until its log has changed. Each call counts as a use, see
+        `close_idle`.
         """
         runtime = self._runtimes.get(name)
         if runtime is not None:
@@ -283,10 +281,10 @@ class Histories:
         return self._runtimes[name]
 
     async def close_idle(self, idle_seconds: float, *, kept: Container[str] = ()) -> list[str]:
-        """Close what nobody used for so long; returns the names.
+        """Close histories without use for `idle_seconds`, but those in `kept`; returns the names.
 
-        A history is in use while clients follow it or wait for a write, and when something was
-        stored in it. What is due later is remembered: `open_due` opens it then.
+        A history is in use while clients follow it or writes are queued, and when something was
+        stored in it. Its next due instant is remembered: `open_due` opens it then.
         """
         closed = []
         for name, runtime in list(self._runtimes.items()):
@@ -299,7 +297,7 @@ class Histories:
         return closed
 
     async def close(self, name: str) -> None:
-        """Stop following a history; the next `open` begins where it ended."""
+        """Stop following a history; the next `open` continues where it ended."""
         async with self._opening:
             runtime = self._runtimes.get(name)
             if runtime is None:
@@ -326,14 +324,14 @@ class Histories:
         return names
 
     async def recall_alarms(self, names: Container[str] = ()) -> None:
-        """Set the alarms that an earlier process kept, of some names, or of all when none."""
+        """Set the alarms that an earlier process kept, for the given names, or for all."""
         wanted = [info for info in await self.all() if not names or info.name in names]
         await self.alarms.recall(info for info in wanted if info.name not in self._runtimes)
 
     async def open_active(self, within_seconds: float, names: Container[str] = ()) -> list[str]:
-        """Open the live histories in which something was stored lately, by whatever process.
+        """Open the live histories in which any process stored something lately.
 
-        Of some names, or of all when none are given. Returns those that were opened.
+        Only those in `names`, or all when it is empty. Returns the names of the opened histories.
         """
         opened = []
         oldest = self._ports.clock.now() - within_seconds * SECOND
@@ -361,7 +359,7 @@ class Histories:
         except (LogUnavailable, NotFound):
             raise
         except Exception as mistake:
-            # Whatever it is: what one log holds must not keep the others from being served.
+            # Any error counts: the content of one log must not keep the others from being served.
             cause = await self._note_broken(info, head, mistake)
             raise HistoryBroken(info.name, cause) from mistake
         self._broken.pop(info.name, None)
@@ -370,17 +368,17 @@ class Histories:
         return runtime
 
     async def open_or_create(self, name: str, *, settings: JsonObject) -> HistoryRuntime:
-        """The history of that name, made as a new cluster when it is missing."""
+        """The history of that name; made as a new cluster when it is missing."""
         if await self._ports.log.find_history(name) is None:
             return await self.create_cluster(name, settings=settings)
         return await self.open(name)
 
     async def revision(self, info: HistoryInfo, moment: Revision | str) -> Revision:
-        """The revision that a moment means. Raises InputError, RevisionTooLarge beyond the end."""
+        """The revision of a moment. Raises InputError, RevisionTooLarge beyond the end."""
         return await moments.find_revision(self._ports.log, info, str(moment))
 
     async def at(self, name: str, moment: Revision | str) -> LiveViews:
-        """The views as of a revision or instant text; read-only, shared, kept for a while."""
+        """The views at a revision or instant text; read-only, shared, cached for a while."""
         info = await self.info(name)
         revision = await self.revision(info, moment)
         views = self._past.recent((info.id, revision))
@@ -411,7 +409,7 @@ class Histories:
     async def _run(
         self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        """Follow one history until it is closed, or until something in its log breaks it."""
+        """Follow one history until it is closed, or until an error in its log breaks it."""
         use = Use(last=anyio.current_time())
         is_started = False
         try:
@@ -434,7 +432,7 @@ class Histories:
             head = await self._last_head(runtime)
             if head is None:
                 return
-            # What was not found and is there again is being restored, table by table.
+            # A history that was not found and exists again is being restored, table by table.
             if isinstance(cause, ChainBroken | NotFound):
                 await self._read_anew(runtime, cause)
             else:
@@ -443,7 +441,7 @@ class Histories:
             use.ended.set()
 
     def _forget(self, runtime: HistoryRuntime) -> None:
-        """The runtime has ended: what was read through it is shown no more."""
+        """Drop an ended runtime, and the past views that were read through it."""
         info = runtime.info
         if self._runtimes.get(info.name) is runtime:
             del self._runtimes[info.name]
@@ -454,8 +452,8 @@ class Histories:
     async def _read_anew(self, runtime: HistoryRuntime, cause: Exception) -> None:
         """Open a history again after its log was replaced under this process.
 
-        At once, unless that happened a moment ago: two copies of a database that answer in turns
-        would have it read without end. Pauses double, and somebody who asks does not shorten them.
+        At once, unless its log was replaced a moment ago: two copies of a database that answer in
+        turns would cause endless reading. Pauses double, and requests do not shorten them.
         """
         info, now = runtime.info, anyio.current_time()
         before = self._replaced.get(info.name)
@@ -477,12 +475,13 @@ class Histories:
                 self._broken.pop(info.name, None)
                 return
             except (LogError, InputError):
-                # Away as in a failover, or broken as it stands: a look at its head is cheap.
+                # The store is away, as in a failover, or the history is broken: a look at its head
+                # is cheap.
                 await anyio.sleep(pause)
                 pause = min(2 * pause, self._bounds.pause_seconds_max)
 
     async def _last_head(self, runtime: HistoryRuntime) -> Head | None:
-        """Where the log ends, which may be after what was folded; None when it was deleted."""
+        """The head of the log, which may be after the folded events; None after a deletion."""
         try:
             return await self.head(runtime.info)
         except LogUnavailable:
@@ -491,7 +490,7 @@ class Histories:
             return None
 
     async def _note_broken(self, info: HistoryInfo, head: Head, mistake: Exception) -> str:
-        """Remember, say and keep why a history is broken; returns the cause."""
+        """Remember, log and store the cause why a history is broken; returns the cause."""
         cause = brokenness.cause_of(mistake)
         self._broken[info.name] = Broken(info=info, head=head, cause=cause)
         _log.error("the history %s is broken: %s", info.name, cause, exc_info=mistake)

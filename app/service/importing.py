@@ -1,10 +1,11 @@
-"""Recorded histories become histories: records in, sealed events out.
+"""Import of recordings: records become the sealed events of a new history.
 
 The source has been read, joined and checked before anything is appended (the adapters keep it in a
-temporary store), so what can be refused is refused before. The first event names the sources and
-their digests, the last one carries the fidelity report.
-Events are appended through the log directly, in large batches: an import has no readers yet, and
-recorded states are taken over as they are, without rules.
+temporary store), so a refusal comes before the first append. The first event names the sources and
+their digests; the last one carries the fidelity report.
+
+Events are appended to the log directly, in large batches: an import has no readers yet, and
+recorded states are stored as they are, without rules.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ from app.service.recorded_events import Sealer
 
 
 class RecordedSource(Protocol):
-    """What the importer needs of a recording; `records` may be called more than once."""
+    """A recording as the importer reads it; `records` may be called more than once."""
 
     @property
     def name(self) -> str: ...
@@ -54,10 +55,11 @@ class RecordedSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """How records become events.
+    """Options of an import.
 
     `with_requests` keeps requests that changed nothing as `RequestObserved` events. `batch_events`
-    are appended in one step. `started` is the time of the first event when no record has a time.
+    events are appended in one step. `started` is the time of the first event when no record has a
+    time.
     """
 
     with_requests: bool = True
@@ -68,7 +70,7 @@ class ImportOptions:
     notes: tuple[str, ...] = ()
     """Sentences for the report, before those of the source."""
     secrets: Callable[[HistoryInfo], SecretCipher] | None = None
-    """What protects the values of Secrets in the new history; None: they stay as recorded."""
+    """Returns the cipher for values of Secrets in the new history; None keeps them as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +83,9 @@ class ImportResult:
 
 
 async def check_name_is_free(log: EventLog, name: str) -> None:
-    """Raise InputError when no history can have the name, or one has it.
+    """Raise InputError when the name is invalid or taken.
 
-    To be called before a recording is read.
+    Called before a recording is read.
     """
     if await log.find_history(check_name(name)) is not None:
         raise InputError(
@@ -99,10 +101,10 @@ async def import_records(
     options: ImportOptions,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportResult:
-    """Make the history `name` of a recording. Raises InputError when the name is taken.
+    """Make the history `name` from a recording. Raises InputError when the name is taken.
 
-    `progress` is told how many records of how many have been appended. An import that fails leaves
-    no history.
+    `progress` is called with the number of appended records and the number of all. An import that
+    fails leaves no history.
     """
     await check_name_is_free(log, name)
     start = _first_time(source, options.started)
@@ -130,7 +132,7 @@ async def import_records(
 async def _append_and_prepare(
     log: EventLog, info: HistoryInfo, head: Head, batch: list[Event], batches: "_Batches"
 ) -> tuple[Head, list[Event]]:
-    """Append one batch while the next is made in a thread; the head after it, and the next."""
+    """Append a batch while a thread makes the next; returns the new head and the next batch."""
     following: list[Event] = []
     problems: list[Exception] = []
 
@@ -153,7 +155,7 @@ async def _append_and_prepare(
 
 
 class _Batches:
-    """Sealed events, a batch at a time: first the opening, then the records, last the report."""
+    """The sealed events of an import in batches: the opening, the records, then the report."""
 
     def __init__(
         self, source: RecordedSource, name: str, sealer: Sealer, options: ImportOptions
@@ -167,11 +169,11 @@ class _Batches:
         self._events = self._all()
 
     def next(self) -> list[Event]:
-        """The next events in order; empty when everything was given out."""
+        """The next events in order; empty when all have been returned."""
         return list(islice(self._events, self._options.batch_events))
 
     def report(self) -> FidelityReport:
-        """The report; there once the last batch was given out."""
+        """The report; available after the last batch was returned."""
         assert self._report is not None, "the report is made with the last batch"
         return self._report
 
@@ -199,7 +201,7 @@ class _Batches:
 
 
 def _first_time(source: RecordedSource, default: Instant) -> Instant:
-    """The time of the first record that has one: those before it happened no later."""
+    """The time of the first record that has one: records before it happened no later."""
     for record in source.records():
         moment = record.settled_at if record.settled_at is not None else record.observed_at
         if moment is not None:

@@ -1,9 +1,9 @@
-"""Histories that are made of something: whole, or not at all.
+"""The making of histories from a source: each is made as a whole, or not at all.
 
-An import or a copy takes a while and may fail in the middle. Until it is whole its history has a
-name that nobody can give and is in no list; then it gets its own in one step. When making it fails,
-it is deleted. What a killed process leaves behind keeps no name and is removed by the next deletion
-of unfinished histories.
+An import or a copy takes a while and may fail in the middle. Until the history is complete it has a
+name that no user can give and is in no list. Then it gets its own name in one step. When making it
+fails, it is deleted. A history that a killed process leaves behind occupies no user's name and is
+removed by the next deletion of unfinished histories.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,23 +18,23 @@ from app.domain.log.event import UNFINISHED
 from app.ports import EventLog
 
 ATTEMPTS_MAX = 1_000
-"""Histories of one name that may be in the making, or were left in it."""
+"""The most histories of one name that may be in the making or unfinished."""
 
 BY = "a failed import, copy or fork"
-"""Who deleted, in tombstones of what was never finished."""
+"""The author of the deletion, in tombstones of histories that were never finished."""
 
 CLEAN_SECONDS = 60.0
-"""How long the removal of what failed may take."""
+"""The longest time for removing a history that failed."""
 
 
 @asynccontextmanager
 async def unfinished(
     log: EventLog, name: str, make: Callable[[str], Awaitable[HistoryInfo]]
 ) -> AsyncIterator[HistoryInfo]:
-    """A history that is called `name` on leaving, and is gone when that is by an error.
+    """A history that gets its `name` on leaving; it is deleted when an error leaves the block.
 
-    `make` makes it under the name that it has until then, and raises AlreadyExists when another in
-    the making has that. Raises InputError when `name` is taken on leaving.
+    `make` makes it under the temporary name that it is given, and raises AlreadyExists when another
+    unfinished history has that name. Raises InputError when `name` is taken on leaving.
     """
     info: HistoryInfo | None = None
     for number in range(1, ATTEMPTS_MAX + 1):
@@ -53,7 +53,7 @@ async def unfinished(
         await log.rename_history(info.id, name)
     except BaseException as problem:
         with anyio.move_on_after(CLEAN_SECONDS, shield=True):
-            # Its name is free all the same; the first problem is the one to tell.
+            # The name is free even if the deletion fails; the first problem is the one to report.
             with suppress(LogError, Rejected):
                 await log.delete_history(info.id, at=info.created, by=BY)
         if isinstance(problem, AlreadyExists):

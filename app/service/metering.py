@@ -1,7 +1,7 @@
-"""Counting what happens in a history, under the names that the real components use.
+"""The metrics of a history, under the names that the real components use.
 
-What a controller did stands in the log, so its metrics are counted from events: they are the same
-whichever process runs the controller. Only queues are asked directly, of the controllers that this
+The log holds what a controller did, so its metrics are counted from events: they are the same
+whichever process runs the controller. Only queues are read directly, from the controllers that this
 process leads. Counters begin at zero with the process, as those of the real components do.
 """
 
@@ -61,17 +61,17 @@ QUEUE_NAMES = {
     "cluster-roles": "ClusterRoleAggregator",
     "api-services": "AvailableConditionController",
 }
-"""Upstream's names of the queues of controllers; those of others are not published."""
+"""Upstream's names for the queues of controllers; queues without a name are not published."""
 
 _ClaimLabels = tuple[str, str, str]
 _Place = tuple[str, str]
 
 
 class HistoryMeter:
-    """Measures one history: `prime` with what is there, then `fold` every event.
+    """Measures one history: `prime` with the present objects, then `fold` every event.
 
-    `publish` writes the gauges; counters are written as events come. The profile decides about
-    names that differ between releases.
+    `publish` writes the gauges; counters are written as events come. The profile determines names
+    that differ between releases.
     """
 
     def __init__(self, meter: Meter, history: str, profile: Profile = Profile()) -> None:
@@ -85,7 +85,7 @@ class HistoryMeter:
         self._counted: WeakKeyDictionary[AnyQueue, dict[str, int]] = WeakKeyDictionary()
 
     def prime(self, objects: ObjectsReader) -> None:
-        """Take over the claims that are there, instead of those known so far."""
+        """Replace the known claims by the present ones."""
         for known in tuple(self._claims):
             self._set_claim(known, None)
         for key in objects.keys(*api_resources.RESOURCE_CLAIMS):
@@ -111,7 +111,7 @@ class HistoryMeter:
             self._count(name, "failure", "false")
 
     def publish(self, leading: Mapping[str, Reconciler]) -> None:
-        """Write the gauges of what is there now, and of the queues of the controllers led here."""
+        """Write the gauges of the claims, and of the queues of controllers led here."""
         self._publish_queues(leading)
         for (allocated, admin, source), count in self._claim_counts.items():
             self._meter.gauge(
@@ -146,7 +146,7 @@ class HistoryMeter:
             self._meter.gauge("workqueue_depth", depth, history=self._history, name=title)
 
     def _grow(self, metric: str, title: str, queue: AnyQueue, total: int) -> None:
-        """Add what a queue counted since the last time; a new term begins with a new queue."""
+        """Add a queue's counts since the last call; a new term begins with a new queue."""
         known = self._counted.setdefault(queue, {})
         more = total - known.get(metric, 0)
         if more:
@@ -231,7 +231,7 @@ class HistoryMeter:
 
 
 def labels_of(claim: JsonView) -> _ClaimLabels:
-    """Allocated, with admin access, and where it came from. Parity: controllers.md 2.5."""
+    """Metric labels of a claim: allocated, admin access, source. Parity: controllers.md 2.5."""
     allocated = "status" in claim and bool(json_tree.mapping(claim, "status", "allocation"))
     requests = dra.request_trees(claim)
     admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
@@ -245,7 +245,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
 
 
 def _tells_failed_creation(event: Event) -> bool:
-    """The claim controller says why it could not make a claim; each time counts."""
+    """Whether the claim controller reports that it could not make a claim; each report counts."""
     return (
         is_of(event.key, api_resources.EVENTS)
         and event.stamp.actor.user == _CLAIM_MAKER

@@ -1,4 +1,4 @@
-"""What people mean by a moment: a revision such as `42`, or an instant in one of many forms."""
+"""Moments as users write them: a revision such as `42`, or an instant in one of many forms."""
 
 from app.domain.errors import RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
@@ -11,9 +11,9 @@ check = moments.check
 
 
 def parse_instant(moment: str, end: Instant | None = None) -> Instant:
-    """The instant of a moment that is no revision, in a history that ends at `end`.
+    """The instant of a moment that is not a revision, in a history that ends at `end`.
 
-    Raises InputError for what is neither.
+    Raises InputError for a moment that is neither.
     """
     try:
         return moments.parse(moment, end)
@@ -37,8 +37,8 @@ async def check_inside(
 ) -> None:
     """Raise RevisionTooLarge for an instant about which a history says nothing.
 
-    That is one after the end of a recording. A live cluster has what it had until `now`, when that
-    is given.
+    For a recording that is an instant after its end. For other histories it is an instant after
+    their end and after `now`, if `now` is given.
     """
     if is_revision(moment):
         return
@@ -56,7 +56,7 @@ async def check_inside(
 
 
 async def find_time(log: EventLog, info: HistoryInfo, moment: str, revision: Revision) -> Instant:
-    """The instant that was given, or the time of the event at the revision that was given."""
+    """The given instant, or the time of the event at the given revision."""
     if not is_revision(moment):
         return parse_instant(moment, (await log.head(info.id)).time)
     return await time_of(log, info, revision)

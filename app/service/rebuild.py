@@ -1,8 +1,8 @@
-"""Rebuilding views: drop the rows, fold the log again, and say whether the same came out.
+"""Rebuilding of views: drops the rows, folds the log again, and compares the result.
 
-`same` is the promise of the design (same log, same views): the state hash found again at the
-revision of the old checkpoint equals the one stored there. The stored rows themselves can be
-compared as well, which finds rows that somebody changed by hand.
+`same` is the promise of the design (same log, same views): the new state hash at the revision of
+the old checkpoint equals the hash stored there. The stored rows can be compared as well, which
+finds rows that were changed by hand.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,18 +19,18 @@ from app.service import folding, snapshots
 from app.service.folding import FoldingBounds, MakeViews
 
 Progress = Callable[[str, Revision, Revision], None]
-"""Told of a view's name, the revision folded and the revision to reach."""
+"""Called with a view's name, the revision folded and the revision to reach."""
 
 PAUSE_SECONDS = 0.1
-"""Pause before a view is begun anew, doubled each time: a projector reaches the head meanwhile."""
+"""Pause before a view is rebuilt again, doubled each time: a projector can reach the head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """One view before and after.
+    """The rebuild of one view, with the state before and after.
 
     `hash_again` is the state hash of the new fold at `revision_before`. `same` is None when there
-    was nothing to compare with, `rows_same` when the rows were not compared.
+    was no checkpoint to compare with. `rows_same` is None when the rows were not compared.
     """
 
     projection: str
@@ -59,11 +59,11 @@ async def rebuild(
     check_rows: bool = False,
     progress: Progress = _silent,
 ) -> list[Rebuilt]:
-    """Rebuild the named views (all for none) up to the head, one after the other.
+    """Rebuild the named views (all when none is named) up to the head, one after the other.
 
-    With `check_rows` the rows in the store are read and compared before they are dropped. When
+    With `check_rows`, the rows in the store are read and compared before they are dropped. When
     another process writes the same view meanwhile, as a projector does that has not reached the
-    head, the view is begun anew; LogUnavailable after `rebuild_tries_max` times.
+    head, the view is rebuilt again. Raises LogUnavailable after `rebuild_tries_max` times.
     """
     rebuilt = []
     work = _Rebuilding(log, views, history, make, bounds, progress)
@@ -74,7 +74,7 @@ async def rebuild(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Before:
-    """What stood there: the checkpoint, and the hash of the rows when they are to be compared."""
+    """The state before the rebuild: the checkpoint, and the hash of the rows if compared."""
 
     checkpoint: Checkpoint | None
     rows_hash: str | None
@@ -110,7 +110,10 @@ class _Rebuilding:
         )
 
     async def _read_before(self, view: Projection, *, check_rows: bool) -> _Before | None:
-        """None when somebody wrote while the rows were read: they belong to no one checkpoint."""
+        """The state before; None when the view was written during the read of its rows.
+
+        Such rows belong to no single checkpoint.
+        """
         checkpoint = await self.views.checkpoint(self.history, view.name, view.version)
         if checkpoint is None or not check_rows:
             return _Before(checkpoint=checkpoint, rows_hash=None)
@@ -120,7 +123,7 @@ class _Rebuilding:
         return _Before(checkpoint=checkpoint, rows_hash=rows_hash)
 
     async def _fold(self, view: Projection, before: _Before) -> Rebuilt | None:
-        """Drop what is there, fold and write up to the head; None when somebody else wrote."""
+        """Drop the rows, fold and write up to the head; None when another process wrote."""
         head = (await self.log.head(self.history)).revision
         await self.views.clear(self.history, view.name, view.version)
         written, hash_again, last = Revision(0), "", b""
@@ -158,7 +161,7 @@ class _Rebuilding:
         )
 
     async def _hash_rows(self, view: Projection) -> str:
-        """The hash of the rows as the store has them."""
+        """The hash of the rows in the store."""
         rows: list[tuple[str, RowKey, Row]] = []
         for table in view.tables():
             for row in await self.views.rows(self.history, table.name):

@@ -1,8 +1,7 @@
 """The doubts of a history, read from its log.
 
-The fidelity report stands in the last event of the import; a recorder that goes on writes one anew
-with each gap. A history that was not imported has no
-doubts: redra wrote every event of it.
+The fidelity report is in the last event of the import. A running recorder writes a new report with
+each gap. A history that was not imported has no doubts: redra wrote every event of it.
 """
 
 from typing import TypeVar
@@ -23,7 +22,7 @@ _Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer)
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
     if info.is_fork:
-        # What it has of a recording may end before the report, which counts all the same.
+        # The part that a fork shares with its parent may end before the report, which still counts.
         parents = [each for each in await log.histories() if each.id == info.parent]
         return await doubts_of(log, parents[0]) if parents else ()
     opening = await log.read(info.id, after=Revision(0), limit=1)
@@ -37,6 +36,6 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
 
 
 async def with_doubts(answer: _Doubtful, log: EventLog, info: HistoryInfo) -> _Doubtful:
-    """The answer about what would be, with what the history makes doubtful of it."""
+    """The answer about a hypothetical change, with the doubts of the history."""
     recorded = await doubts_of(log, info)
     return msgspec.structs.replace(answer, certainty=doubts.certainty(recorded), doubts=recorded)

@@ -1,7 +1,7 @@
-"""Records of a recorded cluster as events of the log, and events as the records that they were.
+"""Conversion of records of a real cluster into events of the log, and back.
 
-Each event keeps where it came from in its stamp's `Origin`; the recorded uid stays, the recorded
-resource version moves to the origin. Import and recorder both write so.
+Each event keeps its source in its stamp's `Origin`. The recorded uid stays; the recorded resource
+version moves to the origin. Import and recorder both write events this way.
 """
 
 from app.domain.log import (
@@ -35,7 +35,7 @@ IMPORTS = ObjectKey("redra", "imports", "", "")
 """Group and resource of events about an import; the name is the history's."""
 
 IMPORTER = Actor(user=IMPORTER_USER)
-"""Who is named where the source does not say who acted."""
+"""The actor of events whose source does not name one."""
 
 _EVENT_TYPES = {
     Op.BASELINE: EventType.OBJECT_CREATED,
@@ -50,9 +50,9 @@ _VERBS = {Op.BASELINE: BASELINE_VERB, Op.GAP: "gap"}
 
 
 class Sealer:
-    """Gives drafts their revisions and hashes, one after the other, and keeps the time rising.
+    """Gives drafts their revisions and hashes, one after the other; event times never fall.
 
-    Values of Secrets are protected on the way.
+    Values of Secrets are encrypted on the way.
     """
 
     def __init__(self, head: Head, start: Instant, secrets: SecretCipher | None) -> None:
@@ -62,26 +62,26 @@ class Sealer:
         self.time = Instant(max(start, head.time))
 
     def advance(self, record: Record) -> Instant:
-        """The event's time: the record's in log order, never before the event that precedes it."""
+        """The time of the event: the record's time in log order, never before the last event."""
         moment = record.settled_at if record.settled_at is not None else record.observed_at
         if moment is not None and moment > self.time:
             self.time = moment
         return self.time
 
     def seal(self, draft: Draft) -> Event:
-        """The next event of the history."""
+        """Seal the draft as the next event of the history."""
         self._revision = Revision(self._revision + 1)
         if self._secrets is not None and secret_values.is_secret(draft.key):
             draft.tree = secret_values.protected(draft.key, draft.tree, self._secrets)
         event = chain.seal(draft, self._revision, self._hash)
         self._hash = event.hash
-        # The tree would live as long as the event; readers decode it again when they need it.
+        # The tree would live as long as the event; readers decode it again when needed.
         event.forget_tree()
         return event
 
 
 def import_draft(name: str, time: Instant, body: JsonObject) -> Draft:
-    """An event about the import itself: what it reads, how it goes, its report."""
+    """A draft about the import itself: its sources, its progress, its report."""
     return Draft(
         type=EventType.HISTORY_IMPORTED,
         key=IMPORTS._replace(name=name),
@@ -92,7 +92,7 @@ def import_draft(name: str, time: Instant, body: JsonObject) -> Draft:
 
 
 def record_draft(record: Record, time: Instant) -> Draft:
-    """The event that a record becomes."""
+    """The draft of the event for a record."""
     return Draft(
         type=_EVENT_TYPES[record.op],
         key=record.key,
@@ -109,7 +109,7 @@ def record_draft(record: Record, time: Instant) -> Draft:
 
 
 def record_of(event: Event) -> Record | None:
-    """What a report counts of the record that became an event; None for other events."""
+    """The parts of an event's record that a report counts; None for other events."""
     origin, op = event.stamp.origin, _OPS.get(event.type)
     if origin is None or op is None:
         return None
@@ -150,7 +150,7 @@ def _origin(record: Record) -> Origin:
 
 
 def _body(record: Record) -> JsonObject:
-    """The event's body; sealing writes into its metadata, so both levels are our own."""
+    """The body of the event; a copy, because sealing writes into its metadata."""
     if record.op is Op.GAP:
         return {"message": record.message}
     if record.op is Op.CONTEXT:

@@ -1,9 +1,9 @@
-"""Writes with webhooks: they are asked first, and what they say is decided upon as it is then.
+"""Review of writes by webhooks: webhooks are called before the writer decides.
 
-The order is upstream's: the object as it is to be, mutating webhooks one after the other, again
-those that want it, validation and policies, validating webhooks together. No webhook is called
-while the writer decides: only its patches reach the decision, and if the object is no longer the
-one that was shown, everybody is asked again.
+The order is upstream's: the object as it would be stored, mutating webhooks one after the other,
+reinvocation where requested, validation and policies, then validating webhooks in parallel. No
+webhook is called while the writer decides. Only the webhooks' patches reach the decision. If the
+object is no longer the one that the webhooks saw, all of them are called again.
 """
 
 import dataclasses
@@ -38,14 +38,14 @@ from app.service.writing import WriteOutcome
 _log = logging.getLogger("redra")
 
 CHANGES_MAX = 5
-"""How often webhooks are asked about an object that changes all the time."""
+"""The most attempts to have a write reviewed while its object keeps changing."""
 
 Reviewable = CreateObject | UpdateObject | PatchObject | DeleteObject | BindPod
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewing:
-    """Asks the webhooks of one history. `objects` shows its present objects."""
+    """Calls the webhooks of one history. `objects` returns its present objects."""
 
     caller: WebhookCaller
     rules: Rules
@@ -54,7 +54,7 @@ class Reviewing:
     uids: UidSource
 
     def is_needed(self, command: Command) -> bool:
-        """Whether there may be somebody to ask about a command."""
+        """Whether any webhook may match the command."""
         return (
             isinstance(command, Reviewable)
             and not command.options.skips_review
@@ -68,9 +68,9 @@ class Reviewing:
         verb: str,
         send: Callable[[Command, str], Awaitable[WriteOutcome]],
     ) -> WriteOutcome:
-        """Ask, then `send` the command with what was said and the uid that webhooks have seen.
+        """Review, then `send` the command with the patches and the uid that webhooks have seen.
 
-        Raises what refuses the write, Conflict for an object that changes all the time.
+        Raises what refuses the write, and Conflict for an object that changes all the time.
         """
         assert isinstance(command, Reviewable)
         for left in reversed(range(CHANGES_MAX)):
@@ -96,7 +96,7 @@ class Reviewing:
         raise AssertionError("the last attempt returns or raises")
 
     async def ask(self, attributes: Attributes) -> tuple[str, ...]:
-        """Ask about what is no write of an object; the warnings. Raises what refuses it."""
+        """Review a request that writes no object; its warnings. Raises what refuses it."""
         if not hooks.are_there(self.objects()):
             return ()
         asking = _Asking(self)
@@ -109,7 +109,7 @@ class Reviewing:
 
 
 class _Asking:
-    """One attempt to have a write reviewed."""
+    """One attempt to have a request reviewed."""
 
     def __init__(self, setting: Reviewing) -> None:
         self._setting = setting
@@ -120,18 +120,18 @@ class _Asking:
         self.warnings: list[str] = []
 
     async def about(self, attributes: Attributes) -> None:
-        """Ask about what nobody can change. Raises what refuses it."""
+        """Review a request that webhooks cannot change. Raises what refuses it."""
         self._review.after = attributes
         await self._mutate()
         await self._validate(attributes)
 
     async def review(self, command: Reviewable, stamp: Stamp) -> Reviewable:
-        """The command with what webhooks have said. Raises what refuses it."""
+        """Review a command; returns it with the patches. Raises what refuses it."""
         self._write = command, stamp
         self._decide()
         seen = self._review.before or self._review.after
         if seen is None:
-            # Refused before anybody is asked, or nothing would come of it.
+            # The write was refused before the review, or would change nothing.
             if self._problem is not None:
                 raise self._problem
             return command
@@ -145,7 +145,7 @@ class _Asking:
         return _with(command, said)
 
     def _decide(self) -> None:
-        """Take down what the write comes to with the patches so far."""
+        """Decide the write with the patches so far, and note the result."""
         assert self._write is not None, "only writes of objects are decided"
         command, stamp = self._write
         self._review.before = self._review.after = self._problem = None
@@ -162,7 +162,7 @@ class _Asking:
         return change
 
     async def _mutate(self) -> None:
-        """Ask mutating webhooks one by one, and once more those that want to see the end."""
+        """Call mutating webhooks one by one, then again those that asked for reinvocation."""
         earlier: set[tuple[str, str]] = set()
         again: set[tuple[str, str]] = set()
         for is_again in (False, True):
@@ -178,7 +178,7 @@ class _Asking:
                 return
 
     async def _apply(self, hook: Hook) -> bool:
-        """Ask one mutating webhook; whether it has changed the object."""
+        """Call one mutating webhook; returns whether it has changed the object."""
         seen = self._seen()
         verdict = await self._verdict(hook, seen, is_mutating=True)
         self.warnings += verdict.warnings
@@ -196,7 +196,7 @@ class _Asking:
         return self._review.before.tree != seen.tree
 
     async def _validate(self, attributes: Attributes) -> None:
-        """Ask all validating webhooks together; the first refusal in their order counts."""
+        """Call all validating webhooks in parallel; the first refusal in their order counts."""
         validating = list(self._validating(attributes))
         verdicts: list[WebhookReview | Rejected | None] = [None] * len(validating)
 
@@ -234,7 +234,7 @@ class _Asking:
     async def _verdict(
         self, hook: Hook, attributes: Attributes, *, is_mutating: bool
     ) -> WebhookReview:
-        """What a webhook says; nothing when it fails and that is to be ignored."""
+        """The verdict of a webhook; empty when it fails and its failure is to be ignored."""
         uid = self._setting.uids.uid()
         body = hooks.request_of(hook, attributes, uid)
         try:
@@ -248,6 +248,6 @@ class _Asking:
 
 
 def _with(command: Reviewable, review: Review) -> Reviewable:
-    """The command with what webhooks have said of it."""
+    """The command with the review of webhooks in its options."""
     options = dataclasses.replace(command.options, review=review)
     return dataclasses.replace(command, options=options)

@@ -1,8 +1,8 @@
-"""One history in this process: its views at the head, its writer, its followers.
+"""The runtime of one history in this process: its views at the head, its writer, its followers.
 
-Start: read the newest snapshot of the objects, fold the tail, then follow. Everything that is
-committed here or elsewhere passes `_take_over`, which folds it into the views and hands it to the
-followers, in order and once.
+At the start it reads the newest snapshot of the objects and folds the rest of the log; then it
+follows the log. All committed events, from this process or another, pass through `_take_over`,
+which folds them into the views and hands them to the followers, in order and once.
 """
 
 import itertools
@@ -46,20 +46,21 @@ from app.signals import Signal
 _SCHEDULER = "scheduling"
 
 OBSERVATIONS_MAX = 1_000
-"""Findings that are kept to be shown; all are counted and said."""
+"""Findings that are kept for display; all findings are counted and reported."""
 
 SKEW_SECONDS_MIN = 1.0
-"""Clocks of machines that are kept in step differ by less."""
+"""The smallest clock skew that is reported; clocks that are kept in step differ by less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeBounds:
     """Bounds of one history in one process.
 
-    `watch_queue_max` events may wait for one follower, `recent_max` are kept in memory for
-    followers that start a little in the past, `poll_seconds` covers lost wake-ups, and a snapshot
-    is kept every `snapshot_every` events. When its log is replaced again within `calm_seconds`, it
-    is read anew after a pause that doubles up to `pause_seconds_max`.
+    `watch_queue_max` events may wait for one follower. `recent_max` events are kept in memory for
+    followers that start slightly in the past. `poll_seconds` is the interval of the poll that
+    covers lost wake-ups. A snapshot is kept every `snapshot_every` events. When the log is replaced
+    again within `calm_seconds`, it is read again after a pause that doubles up to
+    `pause_seconds_max`.
     """
 
     writer: WriterBounds = WriterBounds()
@@ -72,13 +73,14 @@ class RuntimeBounds:
 
 
 class HistoryRuntime:
-    """Submit commands, read views, follow events. Use `running` to start and stop it.
+    """The runtime of one history: submit commands, read views, follow events.
 
-    `problem` is why the log cannot be followed right now, `troubles` what went wrong in controllers
-    of this process, by their names. `observations` are the latest findings in a history
-    that this process watches over. `leading` are the controllers that this process leads. `clock`
-    stamps what is written here. `life` is a number that no other runtime of this process has, also
-    none of the same history: what is remembered of its events is remembered under it.
+    Use `running` to start and stop it. `problem` is the reason why the log cannot be followed at
+    present. `troubles` holds the unexpected errors of controllers in this process, by controller
+    name. `observations` are the latest findings in a history that this process watches over.
+    `leading` are the controllers that this process leads. `clock` stamps the writes of this
+    process. `life` is a number that no other runtime of this process has, not even one of the same
+    history; caches of its events are keyed by it.
     """
 
     _lives = itertools.count(1)
@@ -93,7 +95,7 @@ class HistoryRuntime:
         self.watches = Watches(
             ports.log, info.id, queue_max=bounds.watch_queue_max, recent_max=bounds.recent_max
         )
-        # A paced replay stands still while nobody plays it.
+        # A paced replay stands still while it is not played.
         self.clock = ClusterClock(
             ports.clock, is_own=info.has_own_time, rate=0.0 if info.is_paced else 1.0
         )
@@ -124,23 +126,23 @@ class HistoryRuntime:
 
     @property
     def head(self) -> Head:
-        """The end of the history as folded here."""
+        """The head of the history, as folded here."""
         return self._writer.head
 
     @property
     def waiting_writes(self) -> int:
-        """How many writes are queued."""
+        """The number of queued writes."""
         return self._writer.waiting
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody waits for this history: a client that follows it, or a write."""
+        """Whether clients follow this history or writes are queued."""
         return self.watches.count_clients() > 0 or self.waiting_writes > 0
 
     def next_due(self) -> Instant | None:
-        """When something is due in it without a new event, as far as is known here.
+        """The next instant at which a controller is due without a new event, as far as known here.
 
-        The scheduler's own retries are left out: without a new event they come to the same.
+        The scheduler's own retries are left out: without a new event their result is the same.
         """
         instants = [
             due
@@ -151,9 +153,9 @@ class HistoryRuntime:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HistoryRuntime"]:
-        """Start, follow, and stop on leaving; what was answered before is durable.
+        """Start, follow, and stop on leaving; everything that was answered before is durable.
 
-        Ends with ChainBroken when the log is not the one that was folded any more.
+        Ends with ChainBroken when the log is no longer the one that was folded.
         """
         await self.load()
         async with anyio.create_task_group() as tasks:
@@ -166,7 +168,7 @@ class HistoryRuntime:
                 self.watches.end()
 
     async def load(self) -> None:
-        """Fold the history up to its present end."""
+        """Fold the history up to its present head."""
         stored = await self.log.head(self.info.id)
         last = b"" if stored.revision else stored.hash
         if self._ports.views is not None:
@@ -197,7 +199,7 @@ class HistoryRuntime:
     ) -> WriteOutcome:
         """Decide and append one command. Raises Rejected or LogError; then nothing is stored.
 
-        Webhooks that want to hear of it are asked first.
+        Admission webhooks that match the command are called first.
         """
 
         async def send(command: Command, uid: str) -> WriteOutcome:
@@ -221,9 +223,9 @@ class HistoryRuntime:
         return await reviewing.submit(command, actor, verb, send)
 
     async def review(self, attributes: Attributes) -> tuple[str, ...]:
-        """What policies and webhooks say of what is no write of an object: their warnings.
+        """The warnings of policies and webhooks about a request that writes no object.
 
-        Raises Rejected for what they refuse.
+        Raises Rejected when one of them refuses the request.
         """
         warnings = asking.judged(attributes, self.views.objects, self.rules)
         if self._reviewing is None:
@@ -282,16 +284,16 @@ class HistoryRuntime:
     def subscribe(
         self, *, after: Revision, group: str | None = None, resource: str | None = None
     ) -> Subscription:
-        """Follow the events after a revision; of one resource, or all when none is named."""
+        """Follow the events after a revision: of one resource, or of all without a resource."""
         place = None if resource is None else (group or "", resource)
         return self.watches.subscribe(after=after, place=place)
 
     def follow(self, *, after: Revision, reads: Reads) -> Subscription:
-        """Follow what a controller reads after a revision."""
+        """Follow the events that a controller reads, after a revision."""
         return self.watches.subscribe(after=after, reads=reads)
 
     def notes(self) -> list[str]:
-        """What is odd about this history although it is served, one sentence each."""
+        """Odd conditions of this history, although it is served; one sentence each."""
         ahead = self.clock.ahead / SECOND
         if ahead < SKEW_SECONDS_MIN:
             return []
@@ -301,7 +303,7 @@ class HistoryRuntime:
         ]
 
     async def wait_for(self, revision: Revision, timeout_seconds: float) -> bool:
-        """True as soon as the views have reached `revision`; False when the time was up."""
+        """True as soon as the views have reached `revision`; False after the timeout."""
         with anyio.move_on_after(timeout_seconds):
             while self.views.revision < revision:
                 await self._grown.wait()
@@ -325,27 +327,27 @@ class HistoryRuntime:
 
     @property
     def _view(self) -> tuple[str, int]:
-        """The view whose states are kept."""
+        """Name and version of the view whose states are kept."""
         return self.views.objects.name, self.views.objects.version
 
     def _take_over(self, events: Sequence[Event], head: Head) -> None:
         for event in events:
             self.views.fold(event)
             if event.type is EventType.REPLAY_SOUGHT:
-                # What went before it in this batch is told to nobody who follows already.
+                # Events before this one in the batch are not sent to clients that follow already.
                 self.watches.turn(event.revision)
         self.watches.publish(events)
         self._grown.raise_()
         self._grown.lower()
 
     async def _follow(self) -> None:
-        """Fold what other processes append: woken by hints, covered by a bounded poll."""
+        """Fold events that other processes append: woken by hints, with a poll for lost hints."""
         async with self._ports.wake_up.listen(self.info.id) as listener:
             while True:
                 await listener.wait(self._bounds.poll_seconds)
                 try:
-                    # Most hints are about our own appends: those are folded already, or are
-                    # when whoever is appending has given the lock back.
+                    # Most hints are about our own appends. Those are folded already, or will be
+                    # when the appending request has released the lock.
                     if not 0 < listener.named <= self._writer.head.revision:
                         async with self._writer.lock:
                             if not 0 < listener.named <= self._writer.head.revision:
@@ -354,7 +356,7 @@ class HistoryRuntime:
                     if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
                         await self.save_snapshot()
                 except ChainBroken:
-                    raise  # what was folded is not in the log any more
+                    raise  # the folded events are no longer in the log
                 except LogError as problem:
                     # Kept for the health page; the poll tries again until the cause is gone.
                     self.problem = problem

@@ -1,15 +1,15 @@
-"""Kept states of views, each with the hash of the event that it was folded up to.
+"""Kept states of views, each with the hash of the last event it was folded from.
 
-A database may be restored, or another copy of it may take over: a state that was folded from events
-which are not in the log any more must not be taken for a beginning. The hash chain says so: the
-event at the state's revision has the same hash only if all events up to there are the same.
+A database may be restored, or another copy of it may take over. A state that was folded from events
+which are no longer in the log must not be used as a start. The hash chain detects this: the event
+at the state's revision has the same hash only if all events up to it are the same.
 """
 
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 
 _MARK = b"\xc1"
-"""Begins a state that is kept with a hash; no MessagePack, which states are, begins so."""
+"""The first byte of a state that is kept with a hash; no MessagePack state begins with it."""
 
 _HASH_BYTES = 32
 
@@ -22,17 +22,17 @@ async def keep(
     hash: bytes,
     state: bytes,
 ) -> None:
-    """Keep the state of a view (name, version) that has folded the event of this hash last."""
+    """Keep the state of a view (name, version) whose last folded event has this hash."""
     await store.save_snapshot(history, *view, revision, _MARK + hash + state)
 
 
 async def load(
     store: ViewStore, log: EventLog, history: HistoryId, view: tuple[str, int], *, until: Revision
 ) -> tuple[Revision, bytes, bytes] | None:
-    """The newest kept state that is not after `until` and was folded from this very log.
+    """The newest kept state that is not after `until`, if it was folded from this log.
 
-    Returns its revision, the hash there, and the state. None when there is none: also when a newer
-    one is of another log, since those before it are seldom of use.
+    Returns its revision, the hash there, and the state. None when there is no such state: also when
+    the newest one is of another log, because older ones are seldom of use.
     """
     stored = await store.load_snapshot(history, *view, until=until)
     if stored is None:
@@ -51,7 +51,7 @@ async def load(
 async def load_of_line(
     store: ViewStore, log: EventLog, info: HistoryInfo, view: tuple[str, int], *, until: Revision
 ) -> tuple[Revision, bytes, bytes] | None:
-    """The same for a history that may be a fork: else of those with whose events it begins."""
+    """Like `load`; for a fork without a state, the state of a history that it continues."""
     loaded = await load(store, log, info.id, view, until=until)
     while loaded is None and info.is_fork:
         until = min(until, info.parent_revision)
@@ -61,7 +61,7 @@ async def load_of_line(
 
 
 def parts_of(kept: bytes) -> tuple[bytes, bytes] | None:
-    """The hash and the state in what is kept; None for what an older program kept."""
+    """Split a kept value into hash and state; None for values that an older program kept."""
     last = kept[1 : 1 + _HASH_BYTES]
     if kept[:1] != _MARK or len(last) < _HASH_BYTES:
         return None

@@ -19,19 +19,19 @@ from app.service import moments
 from projections.timeline import TimelineProjection
 
 FINDING = "Finding"
-"""Kind of the rows that stand for what is not as it must be."""
+"""The kind of rows for findings, which say what is not as it must be."""
 
 _TURN_MAX = 100
-"""Events that are folded before others may run: a few milliseconds."""
+"""Events that are folded before the reader yields to the loop: a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRequest:
-    """Which part of a timeline is wanted, as people write it; what is empty does not matter.
+    """The requested part of a timeline, as users write it; empty fields do not restrict it.
 
     `subject` is `KIND/NAME`, `since` and `until` are moments, `device` is `DRIVER/POOL/NAME` or the
-    end of that, `labels` a label selector. Recorded decisions are left out unless `decisions` or
-    their kind is wanted.
+    end of that, `labels` a label selector. Recorded decisions are left out unless `decisions` is
+    set or kinds are requested.
     """
 
     namespace: str = ""
@@ -47,7 +47,7 @@ class TimelineRequest:
 
 
 async def check_until(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> None:
-    """Raise InputError where what is to be read ends at a revision that there is not yet."""
+    """Raise InputError when the requested part ends at a revision that does not exist yet."""
     if moments.is_revision(wanted.until):
         try:
             await moments.find_revision(log, info, wanted.until)
@@ -56,7 +56,7 @@ async def check_until(log: EventLog, info: HistoryInfo, wanted: TimelineRequest)
 
 
 async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) -> Scope:
-    """What a request means. Raises InputError for a kind, a moment or a selector that is none."""
+    """The scope of a request. Raises InputError for an invalid kind, moment or selector."""
     group = resource = place = ""
     name = wanted.name
     if wanted.subject:
@@ -91,7 +91,7 @@ async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) ->
 
 
 async def _is_upside_down(log: EventLog, info: HistoryInfo, scope: Scope) -> bool:
-    """Whether the beginning is after the end."""
+    """Whether the beginning of the scope is after its end."""
     if scope.since is not None and scope.until is not None:
         return scope.since > scope.until
     if scope.until is not None:
@@ -102,9 +102,9 @@ async def _is_upside_down(log: EventLog, info: HistoryInfo, scope: Scope) -> boo
 
 
 class TimelineReader:
-    """Reads the rows of one timeline in their order, from its beginning on and as it goes on.
+    """Reads the rows of one timeline in order, from its beginning and as it grows.
 
-    `page_max` events are read at a time. Findings are rows of their own
+    `page_max` events are read at a time. Findings are separate rows
     (`app/service/replays/findings.py`).
     """
 
@@ -120,18 +120,18 @@ class TimelineReader:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing that is still to come can be in the scope."""
+        """Whether no later event can be in the scope."""
         scope, entries = self._scope, self._view.entries
         if scope.final:
             return self.revision >= scope.final
         return scope.until is not None and bool(entries) and entries[-1].time > scope.until
 
     async def read(self) -> list[Row]:
-        """The rows up to the present end of the history that were not given before."""
+        """The rows up to the present end of the history that were not returned before."""
         return [row async for page in self.pages() for row in page]
 
     async def pages(self) -> AsyncGenerator[list[Row], None]:
-        """The same rows, those of each page of events by themselves; a page may have none."""
+        """The same rows, grouped by the page of events they come from; a group may be empty."""
         head = await self._log.head(self._info.id)
         while self.revision < head.revision:
             events = await self._log.read(
@@ -158,21 +158,21 @@ class TimelineReader:
 
     @property
     def knows_all_names(self) -> bool:
-        """Whether every name that is wanted has occurred in what was read."""
+        """Whether every requested name has occurred in the events read so far."""
         return self._selector.knows_all_names
 
     def check(self) -> None:
-        """Raise InputError for a name that has not occurred in what was read, with the nearest."""
+        """Raise InputError for a name that has not occurred, naming the nearest ones."""
         self._selector.check()
 
 
 async def timeline(
     log: EventLog, info: HistoryInfo, *, page_max: int, scope: Scope = Scope()
 ) -> list[Row]:
-    """The rows of the timeline of a history that are in the scope, in their order.
+    """The rows of the timeline of a history that are in the scope, in order.
 
-    `page_max` events are read at a time. Raises InputError for a name that does not occur.
-    Findings are rows of their own (`app/service/replays/findings.py`).
+    `page_max` events are read at a time. Raises InputError for a name that does not occur. Findings
+    are separate rows (`app/service/replays/findings.py`).
     """
     reader = TimelineReader(log, info, scope, page_max=page_max)
     rows = await reader.read()
@@ -181,7 +181,7 @@ async def timeline(
 
 
 def shown(rows: Iterable[Row], wanted: TimelineRequest) -> list[Row]:
-    """The rows as they are given out: times in RFC 3339, decisions where they are wanted."""
+    """The rows for output: times in RFC 3339, decisions only where they are requested."""
     with_decisions = wanted.decisions or bool(wanted.kinds)
     return [
         {**row, "time": timestamps.micro_text(Instant(row["time"]))}

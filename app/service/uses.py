@@ -1,4 +1,4 @@
-"""How a history that is open is used, so that one that nobody uses can be closed."""
+"""The use of an open history, so that a history without use can be closed."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,9 @@ from app.domain.log import Revision
 
 @dataclass(slots=True, kw_only=True)
 class Use:
-    """When a history was used last, and the revision that was seen then.
+    """The time of the last use of a history, and the revision that was seen then.
 
-    `scope` ends it, `ended` tells when it has.
+    `scope` ends the history's task; `ended` is set when the task has ended.
     """
 
     last: float

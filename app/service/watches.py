@@ -1,8 +1,9 @@
-"""Handing events on to whoever follows a history.
+"""Watches: the hub that hands the events of a history to its followers.
 
-A subscription sees every event after its start exactly once and in order: it is registered first,
-then reads what it missed from the log, then drops what it has seen already. Each has a bounded
-queue; one that falls behind is cut off and told (Expired), never waited for.
+A subscription sees every event after its start exactly once and in order. It is registered first,
+then reads the events it missed from the log, then drops those it has seen already. Each
+subscription has a bounded queue. A subscription that falls behind is cut off (Expired); the hub
+never waits for it.
 """
 
 from collections import deque
@@ -29,7 +30,7 @@ PAGE = 5_000
 
 
 class Subscription:
-    """One follower. Iterate it for lists of events; leave it to end the subscription."""
+    """One follower. Iterate over it for lists of events; leave it to end the subscription."""
 
     def __init__(
         self,
@@ -55,7 +56,10 @@ class Subscription:
         hub.register(self)
 
     def offer(self, events: Sequence[Event]) -> None:
-        """Called by the hub with events of interest; cuts the subscription off when it is full."""
+        """Add events of interest to the queue; cut the subscription off when the queue is full.
+
+        Called by the hub.
+        """
         if self._lost:
             return
         if len(self._queue) + len(events) > self._queue_max:
@@ -68,7 +72,7 @@ class Subscription:
             self._listener()
 
     def cut_off(self, text: str) -> None:
-        """Take back what waits, and raise Expired with this text to whoever asks."""
+        """Drop the queue; `take` raises Expired with this text from now on."""
         self._lost = text
         self._queue.clear()
         self._grown.raise_()
@@ -76,12 +80,12 @@ class Subscription:
             self._listener()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have a function called with each offer, which may then `take`; it must not raise."""
+        """Set a function that is called with each offer and may `take`; it must not raise."""
         self._listener = listener
 
     @property
     def has_more(self) -> bool:
-        """Whether `take` would return or raise something now."""
+        """Whether `take` would return events or raise an error now."""
         return bool(self._queue or self._lost)
 
     def close(self) -> None:
@@ -103,7 +107,7 @@ class Subscription:
         return self._batches()
 
     async def next_batch(self, timeout_seconds: float) -> list[Event]:
-        """The next live events, empty when the time was up. Call `catch_up` until empty first."""
+        """The next live events, empty after the timeout. Call `catch_up` until empty first."""
         if not self._queue and not self._lost:
             if timeout_seconds <= 0:
                 await anyio.lowlevel.checkpoint()
@@ -112,19 +116,19 @@ class Subscription:
         return self.take()
 
     async def wait_batch(self) -> list[Event]:
-        """The next live events; empty after a `nudge`. Costs no timer, unlike `next_batch`."""
+        """The next live events; empty after a `nudge`. Uses no timer, unlike `next_batch`."""
         if not self._queue and not self._lost:
             await self._grown.wait()
         return self.take()
 
     async def grown(self, timeout_seconds: float) -> bool:
-        """Wait for live events without taking them; False when the time was up."""
+        """Wait for live events without taking them; False after the timeout."""
         if not self.has_more:
             await self._grown.wait_for(timeout_seconds)
         return self.has_more
 
     def nudge(self) -> None:
-        """Make `wait_batch` return, so that its caller can look at the time."""
+        """Make `wait_batch` return, so that its caller can check the time."""
         self._grown.raise_()
 
     async def catch_up(self) -> list[Event]:
@@ -151,7 +155,7 @@ class Subscription:
         return self.reads is None or place in self.reads or is_for_all(event)
 
     def take(self) -> list[Event]:
-        """The live events that wait, without waiting. Raises Expired for one that was cut off."""
+        """The queued live events, without waiting. Raises Expired after a cut-off."""
         if self._lost:
             raise Expired(self._lost)
         queue = self._queue
@@ -161,7 +165,7 @@ class Subscription:
             events = [event for event in queue if event.revision > self.after]
         queue.clear()
         self._grown.lower()
-        # Whatever was wanted of what has been published has been offered.
+        # Every published event of interest has been offered.
         self.after = max(self.after, self._hub.published)
         return events
 
@@ -177,10 +181,10 @@ class Subscription:
 class Watches:
     """The hub of one history in this process.
 
-    `published` is the last revision that was handed on. `guests` are followers that somebody else's
-    subscription serves; whoever takes them in counts them. `ended` says why nothing is handed on
-    any more; empty while the history is followed. Clients cannot follow from before `floor`, where
-    the history took a turn that they must list anew for.
+    `published` is the last revision that was handed to followers. `guests` counts outside followers
+    that share a subscription of ours; the code that serves them counts them. `ended` is the reason
+    why nothing is handed on any more; it is empty while the history is followed. Clients cannot
+    follow from a revision before `floor`, where a paced replay was moved: they must list again.
     """
 
     def __init__(
@@ -198,31 +202,31 @@ class Watches:
         self.floor = Revision(0)
 
     def turn(self, floor: Revision) -> None:
-        """Cut off the clients; from now on they may follow from `floor` on. Loops of ours go on."""
+        """Cut off all clients; they may follow from `floor` from now on. Our own loops continue."""
         self.floor = floor
         for followers in tuple(self._by_place.values()):
             for follower in tuple(followers):
                 follower.cut_off(too_old(follower.after, floor))
 
     def end(self) -> None:
-        """Cut off everybody, also who comes later: nothing will be published any more."""
+        """Cut off all subscriptions, also later ones: nothing will be published any more."""
         self.ended = "the history is read anew, or the server stops; list and watch again"
         for followers in (*self._by_place.values(), *self._by_reads.values()):
             for follower in tuple(followers):
                 follower.cut_off(self.ended)
 
     def start(self, revision: Revision) -> None:
-        """Say that everything up to `revision` has been folded already."""
+        """Set the revision up to which events have been folded already."""
         self.published = revision
 
     def subscribe(
         self, *, after: Revision, place: Place | None = None, reads: Reads = None
     ) -> Subscription:
-        """Follow the history from the first event after `after`: one place, or what is read."""
+        """Follow the history after the revision `after`: one resource, or what `reads` names."""
         return Subscription(self, after=after, place=place, reads=reads, queue_max=self._queue_max)
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Hand on newly committed events, in order."""
+        """Hand newly committed events to the followers, in order."""
         if not events:
             return
         self._recent.extend(events)
@@ -261,14 +265,14 @@ class Watches:
         return await self._log.read(self._history, after=after, limit=PAGE, until=until)
 
     def register(self, subscription: Subscription) -> None:
-        """Called by a new subscription."""
+        """Add a new subscription; called by the subscription."""
         if subscription.place is None:
             self._by_reads.setdefault(subscription.reads, set()).add(subscription)
         else:
             self._by_place.setdefault(subscription.place, set()).add(subscription)
 
     def forget(self, subscription: Subscription) -> None:
-        """Called by a subscription that ends."""
+        """Remove a subscription that ends; called by the subscription."""
         if subscription.place is None:
             _discard(self._by_reads, subscription.reads, subscription)
         else:
@@ -276,7 +280,7 @@ class Watches:
 
     @contextmanager
     def guest(self) -> Iterator[None]:
-        """Count somebody outside who follows by a subscription of ours."""
+        """Count an outside follower that is served by a subscription of ours."""
         self.guests += 1
         try:
             yield
@@ -284,17 +288,17 @@ class Watches:
             self.guests -= 1
 
     def count_clients(self) -> int:
-        """How many follow it for somebody outside: controllers and other loops are not counted."""
+        """The number of followers from outside; controllers and other loops are not counted."""
         return self.guests + sum(len(followers) for followers in self._by_place.values())
 
     def count(self) -> int:
-        """How many follow the history."""
+        """The number of followers of the history."""
         followers_there = (*self._by_place.values(), *self._by_reads.values())
         return self.guests + sum(len(followers) for followers in followers_there)
 
 
 def too_old(after: int, oldest: int) -> str:
-    """What to say to who would follow from before the oldest revision that can be followed from."""
+    """The message for a client that would follow from before the oldest possible revision."""
     return f"too old resource version: {after} ({oldest})"
 
 
@@ -309,5 +313,5 @@ def _discard(
 
 
 def places(events: Iterable[Event]) -> set[Place]:
-    """Group and resource of all the events."""
+    """Group and resource of each event, without repetitions."""
     return {(event.key.group, event.key.resource) for event in events}

@@ -1,13 +1,13 @@
 """The one write path: a group writer per process and history.
 
 Concurrent commands queue up. The writer takes what is there (bounded), decides each against the
-head in order, seals the drafts and commits the batch once. A rejected command costs its neighbours
-nothing. When another process moved the head, the missing events are folded and the batch is
-decided again. Whatever a caller is told stands upon stored events.
+head in order, seals the drafts and commits the batch once. A rejected command does not affect the
+others. When another process has moved the head, the missing events are folded and the batch is
+decided again. Every answer to a caller rests on stored events.
 
-Storing takes time of the disk, deciding time of the processor: what arrives while a batch is being
-stored is decided at once, as if the batch were stored already, and follows it without delay. If it
-was not stored after all, that is decided again.
+Storing takes disk time, deciding processor time. A command that arrives while a batch is stored is
+decided at once, as if the batch were stored already, and follows it without delay. If the
+batch was not stored after all, the command is decided again.
 
     batch 7  decided ──▶ being stored ─────────────▶ stored, folded, answered
     batch 8                  decided one by one as it arrives ──▶ being stored ───▶ …
@@ -58,9 +58,9 @@ _CLOSED = "the server is stopping, or reads the history anew"
 
 
 class WriteOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a command: the answer's tree (storage version) and its last event.
+    """The outcome of a command: the tree of the answer (storage version) and the last event.
 
-    `event` is None when nothing changed or for a dry run.
+    `event` is None when nothing changed, and for a dry run.
     """
 
     tree: JsonObject | None
@@ -70,7 +70,7 @@ class WriteOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(decided: Decided, events: Sequence[Event]) -> "WriteOutcome":
-        """The outcome of a command that was decided and gave these events."""
+        """The outcome of a decided command with the events that it produced."""
         return WriteOutcome(
             tree=decided.tree,
             event=events[-1] if events else None,
@@ -83,10 +83,11 @@ class WriteOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class WriterBounds:
     """Bounds of one group writer.
 
-    `batch_max` commands are decided and committed together, `queue_max` may wait (more are refused
-    with LogUnavailable), `retries_max` times a batch is decided again after losing the head.
-    No client may make an object grow beyond `object_bytes_max` as it is stored (TooLarge);
-    controllers, which write little into what others made, are not held to that.
+    `batch_max` commands are decided and committed together. `queue_max` commands may wait; more are
+    refused with LogUnavailable. A batch is decided again at most `retries_max` times after losing
+    the head. A client's write may not make an object larger than `object_bytes_max`, as stored
+    (TooLarge). This limit does not apply to controllers, which write only small parts of objects
+    that others made.
     """
 
     batch_max: int = 256
@@ -99,7 +100,7 @@ class WriterBounds:
 class WriteRequest:
     """Commands of one caller: appended together or not at all.
 
-    `uid` is what a new object gets when others have been told of it already.
+    `uid` is the uid of a new object when webhooks have seen that uid already; empty otherwise.
     """
 
     commands: tuple[Command, ...]
@@ -117,20 +118,23 @@ class WriteRequest:
     is_settled: bool = False
 
     def settle(self) -> None:
-        """Tell the caller that its fate is known."""
+        """Wake the caller: the outcome is known."""
         self.is_settled = True
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(None)
 
     def fail(self, problem: Exception) -> None:
-        """Tell the caller that nothing of this was appended."""
+        """Wake the caller with the problem: none of its events was appended."""
         self.problem = problem
         self.settle()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Batch:
-    """Requests decided one after another upon `base`, with their events; the last at `time`."""
+    """Requests decided one after another on top of `base`, with their events.
+
+    `time` is the time of the last decision.
+    """
 
     base: Head
     staged: StagedObjects
@@ -142,8 +146,9 @@ class _Batch:
 class GroupWriter:
     """Serialises the commands of this process for one history.
 
-    `commit` is called with the committed events before any caller hears of them, so whoever was
-    answered finds its write in the views. `catch_up` folds what others wrote and returns the head.
+    `commit` is called with the committed events before any caller is answered, so a caller finds
+    its write in the views. `catch_up` folds what others wrote and returns the hashes of those
+    events.
     """
 
     def __init__(
@@ -175,11 +180,11 @@ class GroupWriter:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """The number of requests that wait."""
         return len(self._queue) + (0 if self._ahead is None else len(self._ahead.requests))
 
     async def submit(self, request: WriteRequest) -> WriteRequest:
-        """Queue a request and wait for its fate; raises what refused it."""
+        """Queue a request and wait for its outcome. Raises the problem that refused it."""
         ahead = self._ahead
         if self._is_closed:
             raise LogUnavailable(_CLOSED)
@@ -198,7 +203,7 @@ class GroupWriter:
         return request
 
     async def run(self) -> None:
-        """Write until cancelled; what waits then is refused."""
+        """Write until cancelled; requests that wait then are refused."""
         try:
             while True:
                 if not self.waiting:
@@ -213,9 +218,9 @@ class GroupWriter:
                 self._queue.popleft().fail(LogUnavailable(_CLOSED))
 
     async def catch_up(self) -> set[bytes]:
-        """Fold what has been appended since; the caller holds the lock. Returns the hashes.
+        """Fold the events that others have appended; returns their hashes. Needs the lock.
 
-        Raises ChainBroken when the log does not continue what was folded: it was restored, or
+        Raises ChainBroken when the log does not continue the folded events: it was restored, or
         another copy of it took over.
         """
         hashes: set[bytes] = set()
@@ -239,7 +244,7 @@ class GroupWriter:
             self._commit(events, self.head)
 
     def _take(self) -> _Batch:
-        """What was decided ahead, if the head is where that began; else what waits, decided now."""
+        """The batch decided ahead, if it starts at the head; otherwise the queue, decided now."""
         ahead = self._ahead
         if ahead is not None and ahead.requests and ahead.base.hash == self.head.hash:
             self._ahead = None
@@ -249,13 +254,13 @@ class GroupWriter:
         return self._decide_all([self._queue.popleft() for _ in range(count)])
 
     def _withdraw(self) -> None:
-        """What was decided ahead is to be decided again: it goes to where it came from."""
+        """Put the requests that were decided ahead back into the queue, to be decided again."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             self._queue.extendleft(reversed(ahead.requests))
 
     async def _write_batch(self, batch: _Batch) -> None:
-        """Store a batch and answer its callers; what a failure leaves open is decided once more."""
+        """Store a batch and answer its callers; open requests are tried again after a failure."""
         try:
             for is_last in (False, True):
                 try:
@@ -278,16 +283,17 @@ class GroupWriter:
             raise
 
     async def _store(self, batch: _Batch) -> None:
-        """Append the events of a batch, decided again as often as others are faster, and answer.
+        """Append the events of a batch and answer. The batch is decided again when the head moved.
 
-        A batch without events is answered when the log confirms the head it was decided upon.
+        A batch without events is answered when the log confirms the head on which it was decided.
         """
         for _ in range(self._bounds.retries_max):
             try:
                 if batch.events:
                     await self._append(batch)
                 elif await self.catch_up():
-                    # What was refused or changed nothing may be otherwise at the true head.
+                    # A refusal or a write without a change may have another outcome at the true
+                    # head.
                     batch = self._decide_all(batch.requests)
                     continue
             except HeadMoved:
@@ -307,12 +313,13 @@ class GroupWriter:
     async def _settle_failure(
         self, requests: list[WriteRequest], problem: LogError
     ) -> list[WriteRequest]:
-        """After a failed append nobody knows whether it was done: look for its events.
+        """Settle requests after a failed append, whose outcome is unknown: look for its events.
 
-        An append is stored as a whole. If this one was, what was decided with it is answered. If
-        it was not, or if nobody knows, what would have written fails. What would not (a refusal, a
-        dry run, a write that changes nothing) may stand upon an event that was never stored: it
-        fails too when the log cannot be read, and is returned to be decided again when it can.
+        An append is stored as a whole. If it was stored, all requests in it are answered. If it was
+        not stored, or if that cannot be learned, the requests with events fail. A request without
+        events (a refusal, a dry run, a write that changes nothing) may rest on an event that was
+        never stored. It fails when the log cannot be read, and is returned to be decided again when
+        the log can be read.
         """
         waiting = [request for request in requests if not request.is_settled]
         try:
@@ -336,7 +343,7 @@ class GroupWriter:
         return left
 
     async def _append(self, batch: _Batch) -> None:
-        """Store a batch; what is submitted meanwhile is decided upon it, to follow at once."""
+        """Store a batch; requests that arrive meanwhile are decided ahead, on top of it."""
         leases = {
             (request.lease.name, request.lease.epoch): request.lease
             for request in batch.requests
@@ -354,21 +361,22 @@ class GroupWriter:
             self._withdraw()
             if not isinstance(problem, Exception) or isinstance(problem, RedraError):
                 raise
-            # What one batch holds must not end the history: its callers hear of it.
+            # A batch that cannot be stored must not end the history: its callers get the problem.
             _log.exception("events of history %d cannot be stored", self._history)
             text = f"the events cannot be stored: {type(problem).__name__}: {problem}"
             raise LogUnavailable(text) from problem
         self.head = head
         self._commit(events, head)
         if ahead.requests:
-            # The views show now what was staged; upon them stands what was decided ahead.
+            # The views now contain the staged events; stage the events that were decided ahead
+            # again.
             ahead.staged = self._stage()
             ahead.staged.stage(ahead.events)
         else:
             self._ahead = None
 
     def _decide_all(self, requests: list[WriteRequest]) -> _Batch:
-        """Decide every request against the head as known here; the outcome stands in each."""
+        """Decide every request against the known head; each outcome is kept in its request."""
         now = self._clock.now()
         batch = _Batch(base=self.head, staged=self._stage(), time=now)
         for request in requests:
@@ -380,11 +388,11 @@ class GroupWriter:
         return StagedObjects(self._objects(), self._rules.secrets, hash=head.hash, time=head.time)
 
     def _decide_next(self, batch: _Batch, request: WriteRequest, now: Instant) -> None:
-        """Decide one more request after those of the batch, and put it there."""
+        """Decide one more request after those of the batch, and add it to the batch."""
         request.problem, request.events, request.outcomes = None, [], []
         try:
             request.events, request.outcomes = self._decide(request, batch.staged, now)
-        except Exception as problem:  # a refusal, or a mistake of ours: its caller hears it
+        except Exception as problem:  # a refusal or an unexpected error goes to the caller
             request.problem = problem
         batch.requests.append(request)
         batch.events.extend(request.events)
@@ -424,7 +432,7 @@ class GroupWriter:
 
 
 def _drop_stale(batch: list[WriteRequest], stale: StaleLease) -> list[WriteRequest]:
-    """Fail the requests that came with the stale lease, keep the others."""
+    """Fail the requests with the stale lease, and return the others."""
     kept: list[WriteRequest] = []
     for request in batch:
         lease = request.lease

@@ -1,8 +1,8 @@
-"""Why something is as it is: the recorded decision, and its reasons made again in full.
+"""Explanations: why an object is in its state, from the recorded decision and recomputed reasons.
 
 Belongs here: which views and events of a history a question needs, and the order in which they are
-read. Does not belong here: what is said of them, which is pure (`app/analysis/explain`). Imported
-by the API and by bootstrap, as `Explainer`.
+read. Does not belong here: the sentences about them, which are pure (`app/analysis/explain`).
+Imported by the API and by bootstrap, as `Explainer`.
 """
 
 from app.service.explaining.explainer import Explainer

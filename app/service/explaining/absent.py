@@ -1,4 +1,4 @@
-"""Who deleted what a waiting pod needs."""
+"""Deleted objects that a waiting pod needs."""
 
 from app.analysis.explain import sources, unasked
 from app.analysis.explain.questions import named
@@ -12,7 +12,7 @@ from app.service.explaining.evidence import Evidence
 
 
 async def told(evidence: Evidence, tree: JsonObject) -> list[Reason]:
-    """The claims and classes that the pod names and that were deleted, with the deletion."""
+    """The deletions of claims and classes that the pod names."""
     pod = pods.facts(tree)
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
     wanted += [

@@ -1,4 +1,4 @@
-"""Why a claim is as it is: its state, and the choice of its devices made again."""
+"""The explanation of a claim: its state, and the recomputed choice of its devices."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from app.service.explaining.evidence import Evidence, body, drive
 async def answer(
     evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
 ) -> ObjectExplanation:
-    """Its end, devices and consumers; then why these devices, or why none."""
+    """The claim's state, devices and consumers, and why these devices or none were chosen."""
     subject = f"resourceclaim {key.namespace}/{key.name}"
     decision = next(iter(await evidence.decisions(key)), None)
     events = await evidence.changes(key)
@@ -86,7 +86,7 @@ async def _choice(
     events: Sequence[Event],
     users: Sequence[str],
 ) -> Choice:
-    """Why these devices and not those: the allocation made again where it was made."""
+    """The reasons for these devices: the allocation, recomputed at the moment it was made."""
     moment = choices.moment_of(events, tree)
     if moment is None or not users:
         return Choice(children=(Reason(text="who chose these devices is not in the history"),))

@@ -1,4 +1,4 @@
-"""What disturbed a pod: evictions for taints and for other pods, as of the moment before."""
+"""Disruptions of a pod: evictions for taints and for other pods, as of the moment before them."""
 
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import preemption, sources
@@ -12,11 +12,11 @@ from app.service.explaining.evidence import Evidence, drive
 BY_PREEMPTION = default_preemption.CONDITION_REASON
 
 BY_TAINT = "DeletionByDeviceTaintManager"
-"""Reason of the condition on pods that were evicted for a taint of their device."""
+"""The reason of the condition on pods that were evicted for a taint of their device."""
 
 
 async def of(evidence: Evidence, key: ObjectKey) -> list[Reason]:
-    """What disturbed a pod, with the taints that its devices had then."""
+    """The disruption of a pod, with the taints that its devices had at that time."""
     events = await evidence.changes(key)
     if events and events[0].type == "ObjectDeleted":
         events = events[1:]

@@ -1,4 +1,4 @@
-"""What the log and the views of one history hold about a question, read when it is needed."""
+"""The evidence for an answer: log events and views of one history, read on demand."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from app.ports import EventLog
 from app.service import moments
 
 EVENTS_MAX = 200
-"""Decisions and changes of one subject that are looked through, newest first."""
+"""Decisions and changes of one subject that are examined, newest first."""
 
 PAGE = 5_000
-"""Events read at a time where all of a history are looked through."""
+"""Events read at a time when a whole history is examined."""
 
 Found = TypeVar("Found")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
@@ -30,10 +30,11 @@ ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a reader of reasons may see beyond what reasons are worked out from.
+    """What the reader of an answer may see, besides the objects from which reasons are computed.
 
-    `reads_events` says whether Event objects about the subject; without, nothing is taken from
-    them. `sees` says whether an event of the log, `sees_key` whether an object.
+    `reads_events` is whether the reader may see Event objects about the subject; without it, the
+    answer uses none. `sees` is whether the reader may see an event of the log, `sees_key` whether
+    an object.
     """
 
     reads_events: bool = True
@@ -43,11 +44,10 @@ class Sight:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Evidence:
-    """The views of the moment that is asked about, and the log up to there.
+    """The views of the moment in question, and the log up to it.
 
-    `sight` is what the reader may see of it. `views_at` gives the views of any revision. If `views`
-    move while something is worked out from them, those of the revision at the beginning take their
-    place.
+    `sight` is what the reader may see of it. `views_at` returns the views of any revision. If
+    `views` move during a computation, it is repeated on the views of the revision at its beginning.
     """
 
     log: EventLog
@@ -60,15 +60,15 @@ class Evidence:
     sight: Sight = Sight()
 
     async def now(self) -> Instant:
-        """The time of the last event."""
+        """The time of the event at the views' revision."""
         return await moments.time_of(self.log, self.info, self.views.revision)
 
     async def changes(self, key: ObjectKey) -> list[Event]:
-        """The states of an object, newest first; requests that were only observed left out."""
+        """The states of an object, newest first, without requests that were only observed."""
         return [event for event in await self.observed(key) if event.is_about_object]
 
     async def observed(self, key: ObjectKey) -> list[Event]:
-        """The states of an object and the requests about it that were observed, newest first."""
+        """The states of an object and the observed requests about it, newest first."""
         return await self.log.read_object(
             self.info.id, key, until=self.views.revision, limit=EVENTS_MAX
         )
@@ -86,7 +86,7 @@ class Evidence:
         ]
 
     async def event(self, revision: int) -> Event | None:
-        """The event at a revision; None when there is none that the reader may see."""
+        """The event at a revision; None when there is none or the reader may not see it."""
         if not 0 < revision <= self.views.revision:
             return None
         events = await self.log.read(
@@ -101,7 +101,7 @@ class Evidence:
         return await self.log.read(self.info.id, after=after, limit=count, until=until)
 
     async def every(self) -> AsyncIterator[Event]:
-        """All events up to the moment, in their order; gives way after each page."""
+        """All events up to the moment, in order; yields to the loop after each page."""
         after = Revision(0)
         until = self.views.revision
         while after < until:
@@ -114,7 +114,7 @@ class Evidence:
             await anyio.lowlevel.checkpoint()
 
     async def sourced(self, reason: Reason) -> Reason:
-        """The reasons with the events since which they hold, where the log goes back so far."""
+        """The reasons with the events since which they hold, as far as the log goes back."""
         children = [await self.sourced(child) for child in reason.children]
         revision = reason.revision
         if reason.holds is not None and reason.about is not None:
@@ -130,7 +130,7 @@ class Evidence:
         return replace(reason, children=tuple(children), revision=revision, holds=None)
 
     async def run(self, work: Callable[[LiveViews], Steps[Found]]) -> Found:
-        """Do the work step by step on views that stay as they are."""
+        """Run the work step by step on views that do not change."""
         views = self.views
         revision = views.revision
         steps = work(views)
@@ -141,13 +141,13 @@ class Evidence:
         except StopIteration as done:
             result: Found = done.value
             return result
-        # The history went on: begin again on the views of then, which nobody changes.
+        # The history has advanced: start again on fixed views of the starting revision.
         self.views = await self.views_at(revision)
         return await drive(work(self.views))
 
 
 async def drive(steps: Steps[Found]) -> Found:
-    """Do all steps, giving way after each."""
+    """Run all steps, yielding to the loop after each."""
     try:
         while True:
             next(steps)
@@ -158,5 +158,5 @@ async def drive(steps: Steps[Found]) -> Found:
 
 
 def body(event: Event | None) -> JsonObject | None:
-    """The body of a decision, if there is one."""
+    """The body of a decision; None without a decision."""
     return None if event is None else event.object

@@ -1,4 +1,4 @@
-"""One question about one history: which answer it gets, and what is doubtful about it."""
+"""The explainer: answers one question about one history, with the doubts about the answer."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,15 +28,15 @@ from app.service.explaining import claims, disruption, hardware, pods
 from app.service.explaining.evidence import EVENTS_MAX, Evidence, Sight, ViewsAt, body
 
 KEYS_AT_ONCE = 50
-"""Keys that are judged by the reader's rights before others are answered."""
+"""Keys that are checked against the reader's rights before the loop runs other requests."""
 
 
 class Explainer:
     """Answers one question about one history.
 
-    `views_at` gives the views of any revision. Long work gives way after each small step, so that
-    whoever runs the loop goes on answering; if the given views move meanwhile, those of the
-    revision at the beginning are taken instead.
+    `views_at` returns the views of any revision. Long computations yield to the loop after each
+    small step. If the given views move meanwhile, those of the revision at the beginning are used
+    instead.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Explainer:
         )
 
     async def why(self, question: Question) -> ObjectExplanation:
-        """The answer as of the views. Raises NotFound, InputError for an unknown kind.
+        """The answer at the views' revision. Raises NotFound, InputError for an unknown kind.
 
-        What an import could not know goes with the answer as doubts, and with a NotFound as words.
+        The answer carries the doubts of an import; a NotFound carries them in its message.
         """
         evidence = self._evidence
         recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
@@ -130,7 +130,7 @@ class Explainer:
     async def _other(
         self, key: ObjectKey, tree: JsonObject, decision: Event | None
     ) -> ObjectExplanation:
-        """What is known of any object: its life so far, its conditions, the last decision."""
+        """The explanation of any object: its history, its conditions, the last decision."""
         events = await self._evidence.changes(key)
         said = () if decision is None else (decision_reasons.reason_of(decision),)
         outcome = decision_body.read(body(decision)).outcome
@@ -177,7 +177,7 @@ class Explainer:
         )
 
     async def _elsewhere(self, key: ObjectKey) -> str:
-        """Where or when there is one of that name, for who has mistaken namespace or moment."""
+        """A hint where or when an object of that name exists, for a wrong namespace or moment."""
         evidence = self._evidence
         head = await evidence.log.head(evidence.info.id)
         events = await evidence.log.read_object(
@@ -197,7 +197,7 @@ class Explainer:
         return await self._gone_elsewhere(key, Revision(head.revision))
 
     async def _gone_elsewhere(self, key: ObjectKey, until: Revision) -> str:
-        """One of that name that was in another namespace, else names that look like it."""
+        """A hint to a deleted object of that name in another namespace, or to similar names."""
         bounds = self._evidence.bounds
         for other in (await self._known(key, until, name=key.name))[: bounds.places_max]:
             if (last := await self._last(other, until)) is not None:
@@ -207,7 +207,7 @@ class Explainer:
                     ended = f"at revision {last.revision}"
                 return f"; there was one in namespace {other.namespace} {ended}"
         places = {other.name: other for other in await self._known(key, until)}
-        # Long names take milliseconds each to compare: not in the loop that answers everybody.
+        # Comparing long names takes milliseconds each: not in the loop that serves requests.
         work = partial(scope.alike, key.name, places, compared_max=bounds.names_compared_max)
         alike = [
             f"{name} in namespace {places[name].namespace}" if places[name].namespace else name
@@ -217,7 +217,7 @@ class Explainer:
         return f"; do you mean {' or '.join(alike)}?" if alike else ""
 
     async def _known(self, key: ObjectKey, until: Revision, *, name: str = "") -> list[ObjectKey]:
-        """The keys of the kind, or those of one name, that the reader may see; gives way."""
+        """The keys of the kind that the reader may see, with one name if it is given; yields."""
         evidence = self._evidence
         kind = (key.group, key.resource)
         most = evidence.bounds.names_max

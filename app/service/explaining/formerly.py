@@ -1,7 +1,7 @@
-"""What a waiting pod would have had before: labels of nodes, amounts of devices, names of classes.
+"""Former circumstances of a waiting pod: labels of nodes, amounts of devices, names of classes.
 
-A refusal says what is lacking now. Where the lack is younger than the history, the event that made
-it so is in the log of another object than the pod.
+A refusal names what is lacking now. If the lack arose within the history, the event that caused it
+belongs to another object than the pod.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,14 +26,14 @@ from app.domain.values.quantity import Quantity, QuantityError
 from app.service.explaining.evidence import Evidence
 
 NODES_MAX = 20
-"""Nodes whose names are looked for in those of slices that are gone."""
+"""Nodes whose names are searched for in the names of deleted slices."""
 
 BEFORE_MAX = 100
-"""Events before the deletion of a slice in which pods of its node are looked for."""
+"""Events before the deletion of a slice that are searched for pods of its node."""
 
 CAPACITY = "capacity "
 COUNTER = "counter "
-"""How causes begin that are about an amount which a slice publishes."""
+"""Prefixes of causes about an amount that a slice publishes."""
 
 _capacity = paths.mapping("capacity")
 _counters = paths.mapping("counters")
@@ -41,7 +41,7 @@ _value = paths.get("value")
 
 
 async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]) -> list[Reason]:
-    """The changes of other objects that took from the pod what the nodes say it lacks."""
+    """The changes of other objects that took away what the nodes say the pod lacks."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
         *await _withdrawn(evidence, nodes),
@@ -51,7 +51,7 @@ async def told(evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason])
 
 
 def _loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Event, Event] | None:
-    """The last state that had something and the event that took it; events are newest first.
+    """The last state that had something and the event that removed it; events are newest first.
 
     None while the object still has it, or when no known state had it.
     """
@@ -65,7 +65,7 @@ def _loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Eve
 
 
 async def _relabelled(evidence: Evidence, slices: Sequence[Slice]) -> list[Reason]:
-    """The nodes that slices were for, and what made them other nodes."""
+    """The nodes that slices were for, and the changes after which they no longer match."""
     reasons: list[Reason] = []
     for one in slices[:NAMES_MAX]:
         for key in await _changed(evidence, api_resources.NODES, one.node.name):
@@ -90,7 +90,7 @@ def _is_for(one: Slice, tree: JsonView) -> bool:
 
 
 def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]:
-    """What became of the labels that the selector of a slice names."""
+    """The changes of the labels that the selector of a slice names."""
     old, new = meta.labels(before), meta.labels(after)
     for name in waits.label_names(one.node.tree or {}):
         if old.get(name) == new.get(name):
@@ -104,7 +104,7 @@ def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]
 
 
 async def _withdrawn(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
-    """The slices that are gone from nodes that see no device, or from pools that lack slices."""
+    """Deleted slices of nodes that see no device, or of pools that lack slices."""
     names = circumstances.without_devices(nodes)
     lacking = {place for one in nodes if one.explained for place, _ in one.explained.pools}
     if not names and not lacking:
@@ -142,7 +142,7 @@ def _is_seen_by(one: Slice, node: Node) -> bool:
 
 
 async def _ended_before(evidence: Evidence, deletion: Event, one: Slice) -> list[Reason]:
-    """The pods of the slice's node that were deleted shortly before the slice was."""
+    """The pods of the slice's node that were deleted shortly before the slice."""
     if not one.node.name:
         return []
     return [
@@ -156,7 +156,7 @@ async def _ended_before(evidence: Evidence, deletion: Event, one: Slice) -> list
 
 
 async def _shrunk(evidence: Evidence, nodes: Sequence[NodeReason]) -> list[Reason]:
-    """The capacities and counters that were larger before a slice was written anew."""
+    """The capacities and counters that were larger before a slice was written again."""
     lacking: dict[tuple[str, str], str] = {}
     for group in circumstances.excluded(nodes, CauseKind.CAPACITY, CauseKind.COUNTERS):
         cause = group.reason.cause
@@ -193,7 +193,7 @@ def _is_more(device: str, about: str, now: Quantity, tree: JsonView) -> bool:
 
 
 def _published(tree: JsonView, device: str, about: str) -> Quantity | None:
-    """The amount that a slice publishes, by what a cause is about; None where it has none.
+    """The amount that a slice publishes for the subject of a cause; None when it has none.
 
     Causes are about `capacity NAME` of the device or `counter NAME of set SET` of its pool.
     """
@@ -214,7 +214,7 @@ def _published(tree: JsonView, device: str, about: str) -> Quantity | None:
 async def _renamed(
     evidence: Evidence, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
-    """The extended resources of the pod that a class served and serves no more."""
+    """The extended resources of the pod that a class served and no longer serves."""
     requests = pod_resources.effective(meta.spec(pod), "requests")
     lacking = [
         name
@@ -255,9 +255,9 @@ def _is_served(evidence: Evidence, resource: str) -> bool:
 
 
 async def _changed(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
-    """The objects of a kind that are gone or were changed, those of the last changes first.
+    """The changed objects of a kind, last changes first, then the deleted ones.
 
-    Only so many as are followed for one question; of one name alone, unless it is empty.
+    At most as many as one question may follow; with one `name`, unless it is empty.
     """
     bounds = evidence.bounds
     gone: list[ObjectKey] = []
@@ -273,9 +273,9 @@ async def _changed(evidence: Evidence, kind: tuple[str, str], name: str = "") ->
 
 
 async def _gone(evidence: Evidence, kind: tuple[str, str], nodes: Sequence[str]) -> list[ObjectKey]:
-    """The objects of a kind that are gone, those first that are named after one of the nodes.
+    """The deleted objects of a kind; first those whose names contain one of the nodes.
 
-    Only so many as are followed for one question.
+    At most as many as one question may follow.
     """
     known = [key for key in await _known(evidence, kind) if not evidence.views.objects.event(key)]
     known.sort(key=lambda key: not any(name in key.name for name in nodes))
@@ -283,7 +283,7 @@ async def _gone(evidence: Evidence, kind: tuple[str, str], nodes: Sequence[str])
 
 
 async def _known(evidence: Evidence, kind: tuple[str, str], name: str = "") -> list[ObjectKey]:
-    """The keys of a kind that the reader may see, up to a bound; of one name unless it is empty."""
+    """The keys of a kind that the reader may see, up to a bound; with one `name` unless empty."""
     known = await evidence.log.keys(
         evidence.info.id, kind, until=evidence.views.revision, limit=evidence.bounds.names_max,
         name=name,

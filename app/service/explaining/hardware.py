@@ -1,4 +1,4 @@
-"""Why hardware is as it is: devices, pools, slices, classes, patches, rules and nodes."""
+"""Explanations of hardware: devices, pools, slices, classes, patches, rules and nodes."""
 
 import anyio.to_thread
 import msgspec
@@ -24,7 +24,7 @@ from app.service.explaining.evidence import Evidence, body
 
 
 async def device(evidence: Evidence, name: str) -> ObjectExplanation:
-    """The biography of a device. Raises NotFound for one that never was, naming others."""
+    """The biography of a device. Raises NotFound for an unknown one, naming others."""
     place = questions.device_of(name)
     life = Biography(place)
     async for event in evidence.every():
@@ -80,7 +80,7 @@ async def resource_slice(evidence: Evidence, key: ObjectKey, tree: JsonObject) -
 
 
 async def device_class(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
-    """What a class selects and who uses it."""
+    """The devices that a class selects, and its users."""
     compiler = evidence.rules.compiler
     selection = await evidence.run(lambda views: classes.select(views, tree, compiler))
     users = await evidence.run(lambda views: classes.users(views, key.name))
@@ -101,7 +101,7 @@ async def device_class(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> 
 
 
 async def patch(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
-    """What a patch changes, and to whom it loses."""
+    """The changes that a patch makes, and the patches that take precedence over it."""
     known = evidence.views.inventory.patches().get(key.name)
     if known is None:
         problem = evidence.views.unreadable.get(key, "the patch is not used")
@@ -125,7 +125,7 @@ async def patch(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectE
 
 
 async def node(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
-    """Whether pods may come to a node, and how much of it is taken."""
+    """Whether pods may be scheduled to a node, and how much of it is in use."""
     events = await evidence.changes(key)
     reasons = tuple(nodes.told(evidence.views, events, key.name, tree))
     return _explained(
@@ -140,7 +140,7 @@ async def node(evidence: Evidence, key: ObjectKey, tree: JsonObject) -> ObjectEx
 async def rule(
     evidence: Evidence, key: ObjectKey, tree: JsonObject, decision: Event | None
 ) -> ObjectExplanation:
-    """What a rule does to each device that it selects, and against a state without it."""
+    """The effects of a rule on each device it selects, compared with a state without the rule."""
     now = await evidence.now()
     quirks = evidence.rules.quirks
     reasons = await evidence.run(lambda views: rules.told(views, tree, quirks, now))
@@ -169,7 +169,7 @@ async def rule(
 
 
 async def _blast(evidence: Evidence, name: str) -> BlastRadius:
-    """The blast radius of a rule that is there, computed in a thread."""
+    """The blast radius of an existing rule, computed in a thread."""
     now = await moments.time_of(evidence.log, evidence.info, evidence.views.revision)
     frozen = world.freeze(evidence.views, evidence.info, None, now)
     bounds = evidence.blast_bounds
@@ -198,7 +198,7 @@ def _explained(
 
 
 def _near(evidence: Evidence, place: DeviceId) -> str:
-    """Devices of the pool, or pools of the driver, or drivers, for who has mistaken a name."""
+    """Devices of the pool, or pools of the driver, or drivers, as hints for a mistyped name."""
     inventory = evidence.views.inventory
     names = [device.id[2] for item in inventory.slices_of(place[:2]) for device in item.devices]
     if names:

@@ -1,4 +1,4 @@
-"""Why a pod is as it is: where it ends, runs or waits, its attempts, devices and their taints."""
+"""The explanation of a pod: its state, its attempts, its devices and their taints."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from app.service.explaining.evidence import Evidence, body, drive
 async def answer(
     evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
 ) -> ObjectExplanation:
-    """The pod's state with what made it so. Raises NotFound for a node that is not there."""
+    """The pod's state and its causes. Raises NotFound for a node that does not exist."""
     node = core.node_name(tree)
     decisions = await evidence.decisions(key)
     decision = next(iter(decisions), None)
@@ -78,7 +78,7 @@ async def answer(
 async def _placed(
     evidence: Evidence, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
 ) -> ObjectExplanation:
-    """A pod with a node: how it ends or has ended, what keeps it from starting, its devices."""
+    """The explanation of a pod with a node: its state there, what delays its start, its devices."""
     events = await evidence.changes(key)
     decision = next(iter(decisions), None)
     quirks = evidence.rules.quirks
@@ -101,7 +101,7 @@ async def _placed(
 
 
 def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:
-    """What the claims that the pod names hold."""
+    """The devices of the claims that the pod names."""
     pod = pods.facts(tree)
     keys = [claim_key(pod.namespace, named.name or "") for named in pods.named_claims(pod)]
     trees = [evidence.views.objects.get(key) for key in keys]
@@ -111,7 +111,7 @@ def _held(evidence: Evidence, tree: JsonObject) -> list[DeviceResult]:
 async def _scores(
     evidence: Evidence, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
 ) -> list[Reason]:
-    """Why this node and no other that fitted, made again at the decision that chose it."""
+    """Why this node won over the others that fit, recomputed at the decision that chose it."""
     for event in attempts.made_by_scheduler(decisions):
         decision = decision_body.read(event.object)
         summary = decision_body.summary_of(event.object)
@@ -141,9 +141,9 @@ async def _causes(evidence: Evidence, tried: Sequence[Event]) -> dict[int, Event
 async def _when_placed(
     evidence: Evidence, key: ObjectKey, tree: JsonObject, question: Question
 ) -> PodFindings:
-    """What a node would have said to a bound pod, at the moment at which it was placed.
+    """The verdict of a node about a bound pod, at the moment when the pod was placed.
 
-    Now the node may be full by what came later, and the pod's claims are bound to its own node.
+    By now the node may be full from later pods, and the pod's claims are bound to its own node.
     """
     bound = choices.first_with(await evidence.changes(key), "spec", "nodeName")
     if bound is None:

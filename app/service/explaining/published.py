@@ -1,4 +1,4 @@
-"""What drivers published before: taints whose time began anew, and devices that went."""
+"""Former states of published devices: taints whose time was reset, and withdrawn devices."""
 
 from collections.abc import Iterator, Sequence
 
@@ -52,7 +52,7 @@ async def renewed(evidence: Evidence, results: Sequence[DeviceResult]) -> list[R
 async def withdrawn(
     evidence: Evidence, claim: Sequence[Event], tree: JsonObject, results: Sequence[DeviceResult]
 ) -> list[Reason]:
-    """Who withdrew devices that a claim holds; `claim` are the claim's events, newest first."""
+    """The withdrawals of devices that a claim holds; `claim` has its events, newest first."""
     lost = [each for each in results if tainted.device_of(evidence.views, each.id) is None]
     moment = choices.moment_of(claim, tree) if lost else None
     if moment is None:
@@ -76,7 +76,7 @@ async def withdrawn(
 
 
 def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:
-    """The event since which a slice has not had the device; None while it has it."""
+    """The event since which a slice lacks the device; None while the slice has it."""
     first: Event | None = None
     for event in events:
         if event.type is not EventType.OBJECT_DELETED and _has(event.object, device):
@@ -91,7 +91,7 @@ def _has(tree: JsonView, device: DeviceId) -> bool:
 
 
 def _times(events: Sequence[Event], device: DeviceId, taint: Taint) -> Iterator[str]:
-    """When the taint was added as each state of the slice has it, until one does not have it."""
+    """The time of the taint in each state of the slice, up to the first state without it."""
     for event in events:
         added = _added(event, device, taint)
         if added is None:
@@ -100,14 +100,14 @@ def _times(events: Sequence[Event], device: DeviceId, taint: Taint) -> Iterator[
 
 
 def _writes(events: Sequence[Event], device: DeviceId, taint: Taint, added: str) -> Iterator[Event]:
-    """The events that gave the taint that time, the first one of them first."""
+    """The events in which the taint has that time, oldest first."""
     for event in reversed(events):
         if _added(event, device, taint) == added:
             yield event
 
 
 def _added(event: Event, device: DeviceId, taint: Taint) -> str | None:
-    """The time of the taint in a state of a slice; None when the state does not have it."""
+    """The time of the taint in a state of a slice; None when the state lacks the taint."""
     if event.type is EventType.OBJECT_DELETED or not _has(event.object, device):
         return None
     for each in dra.devices(event.object):

@@ -1,10 +1,10 @@
-"""Where a replay stands in the time of its recording.
+"""The pace of a replay: its position in the time of its recording.
 
     time that passes    0 s   1 s   2 s   3 s   4 s
     speed               10    10    0     0     1
     position           :00   :10   :20   :20   :20 … :21
 
-`MAX` has no position of its own: it stands where the last event was shown.
+At speed `MAX` the position does not move by itself: it is the time of the last event shown.
 """
 
 import math
@@ -15,16 +15,16 @@ from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 
 MAX = math.inf
-"""As fast as events can be shown."""
+"""The speed at which events are shown as fast as possible."""
 
 SPEED_MIN, SPEED_MAX = 0.001, 100_000.0
-"""Other speeds mean something else: standing still, or `max`."""
+"""The bounds of other speeds; beyond them a speed would mean standing still, or `max`."""
 
 STEP = "step"
 
 
 def parse_speed(text: str) -> float:
-    """The speed that `10x`, `0.5` or `max` means; `step` is 0. Raises InputError."""
+    """Parse a speed such as `10x`, `0.5` or `max`; `step` is 0. Raises InputError."""
     word = text.strip().lower()
     if word == "max":
         return MAX
@@ -44,7 +44,7 @@ def parse_speed(text: str) -> float:
 
 
 def speed_text(speed: float) -> str:
-    """A speed as it is written."""
+    """The text of a speed."""
     if speed == MAX:
         return "max"
     return f"{speed:g}x" if speed else STEP
@@ -52,9 +52,9 @@ def speed_text(speed: float) -> str:
 
 @dataclass(slots=True)
 class Pace:
-    """A position that moves with `speed` while it is not paused; `steady` is time that passes.
+    """A position in the recording that moves with `speed` while it is not paused.
 
-    Every method gets the present reading of the steady clock.
+    Every method gets `steady`, the present reading of the steady clock.
     """
 
     _position: Instant
@@ -64,21 +64,21 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """How many times as fast as time passes the position moves by itself."""
+        """The rate at which the position moves by itself, relative to real time."""
         return 0.0 if self.is_paused or self.speed == MAX else self.speed
 
     def position(self, steady: int) -> Instant:
-        """Where the replay stands."""
+        """The position of the replay."""
         return Instant(self._position + int((steady - self._steady) * self.rate))
 
     def is_due(self, time: Instant, steady: int) -> bool:
-        """Whether an event of that time is to be shown by now."""
+        """Whether an event of that time is due."""
         if self.is_paused:
             return False
         return self.speed == MAX or time <= self.position(steady)
 
     def wait_for(self, time: Instant, steady: int) -> int | None:
-        """Microseconds until an event of that time is due; None while that never comes."""
+        """Microseconds until an event of that time is due; None while the replay is paused."""
         if self.is_paused:
             return None
         if self.speed == MAX:
@@ -86,17 +86,17 @@ class Pace:
         return max(0, math.ceil((time - self.position(steady)) / self.speed))
 
     def move(self, position: Instant, steady: int) -> None:
-        """Stand at another position from now on."""
+        """Continue at another position."""
         self._position, self._steady = position, steady
 
     def reach(self, time: Instant, steady: int) -> None:
-        """An event of that time was shown: the replay stands there at least."""
+        """Note that an event of that time was shown: the position is not before it."""
         self.move(Instant(max(time, self.position(steady))), steady)
 
     def change(
         self, steady: int, *, speed: float | None = None, paused: bool | None = None
     ) -> None:
-        """Go on from here at another speed, or stop, or go on."""
+        """Continue from the present position at another speed, paused, or running."""
         self.move(self.position(steady), steady)
         if speed is not None:
             self.speed = speed
@@ -105,5 +105,5 @@ class Pace:
 
 
 def place_text(position: Instant) -> str:
-    """A position as it is shown."""
+    """The text of a position."""
     return timestamps.micro_text(position)

@@ -1,8 +1,8 @@
-"""Plays a recording: shows its events when they are due, and moves, stops and steps when told.
+"""The player of a recording: shows events when they are due; seeks, stops and steps on request.
 
-One player plays a history at a time. It reads the recording ahead, sends what is due through the
-one write path, and sleeps until the next event is due or somebody changes the pace. Clients write
-between its events; what is in conflict with theirs stands in the log as `ConflictObserved`.
+One player plays a history at a time. It reads the recording ahead, sends due events through the one
+write path, and waits until the next event is due or the pace changes. Clients write between its
+events. A conflict with their writes is recorded as `ConflictObserved`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ from app.service.runtime import HistoryRuntime
 
 
 class State(StrEnum):
-    """What a replay does at present."""
+    """The state of a replay."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -39,9 +39,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Unsure:
-    """An append of which nobody knows whether it was done: what was it, and after which revision.
+    """An append with an unknown outcome: its events, and the revision that it follows.
 
-    The events are the next `count` of the recording, `recorded` their objects as they leave them.
+    The events are the next `count` of the recording; `recorded` holds their objects after them.
     """
 
     after: Revision
@@ -51,10 +51,13 @@ class _Unsure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerBounds:
-    """Bounds of one player: `batch_max` events are shown in one append, `page_max` are read at
-    once, `conflicts_max` are remembered (the log has all), and an object that clients hold is
-    looked for every `held_seconds`. A turn may lead to `objects_max` objects, with at most
-    `changes_max` changes and deletions, which are one append."""
+    """Bounds of one player.
+
+    `batch_max` events are shown in one append. `page_max` events are read at once. `conflicts_max`
+    conflicts are remembered (the log has all of them). An object whose name clients hold is tried
+    again every `held_seconds`. A turn may lead to a state of `objects_max` objects, with at most
+    `changes_max` changes and deletions, which are one append.
+    """
 
     batch_max: int = 500
     page_max: int = 2_000
@@ -68,9 +71,9 @@ class PlayerBounds:
 class Player:
     """Plays a recording in the history `info` until cancelled; see the module's text.
 
-    `open_runtime` gives the running history, which may be another after it was closed. All that is
-    shown is appended with `lease`, if one is set. After it was taken over nothing is, and `run`
-    ends with StaleLease.
+    `open_runtime` returns the running history, which may be a new runtime after it was closed. All
+    events are appended with `lease`, if one is set. After the lease was taken over nothing is
+    appended, and `run` ends with StaleLease.
     """
 
     def __init__(
@@ -117,26 +120,26 @@ class Player:
 
     @property
     def shifts(self) -> bool:
-        """Whether the times in objects are moved to when they are shown."""
+        """Whether the times in objects are shifted to the times at which they are shown."""
         return self._showing.shifts
 
     @property
     def state(self) -> State:
-        """What the replay does at present."""
+        """The state of the replay."""
         if self._script.is_over:
             return State.ENDED
         return State.PAUSED if self._pace.is_paused else State.RUNNING
 
     @property
     def speed(self) -> float:
-        """How many times as fast as it was recorded it is played, when it is."""
+        """The speed of the replay while it runs, as a multiple of the recorded speed."""
         return self._pace.speed
 
     @property
     def moment(self) -> Instant:
         """The instant of the recording at which the replay stands.
 
-        All events before it have been shown, also when that took longer than it should.
+        All events before it have been shown, even when that took longer than it should.
         """
         ahead = self._script.ahead
         limit = ahead[0].stamp.time if ahead else self.span.end.time
@@ -144,7 +147,7 @@ class Player:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many events were shown since the last turn, and how many conflicts were met."""
+        """The numbers of events shown and of conflicts met since the last turn."""
         return self._showing.shown.events, self._showing.shown.conflicts
 
     @property
@@ -158,7 +161,7 @@ class Player:
             return next(iter(await self._script.read()), None)
 
     async def begin(self, *, is_new: bool) -> None:
-        """Bring the history to where the span begins. One that is new and unshifted is there."""
+        """Bring the history to the beginning of the span; a new, unshifted one is there already."""
         async with self._lock:
             runtime = await self._open()
             if is_new and not self.shifts:
@@ -184,7 +187,7 @@ class Player:
                 await lowlevel.checkpoint()
 
     async def set_pace(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Go on at another speed, pause, or go on. Speed 0 is step by step: it pauses."""
+        """Change the speed, pause, or continue. Speed 0 is step by step: it pauses."""
         async with self._lock:
             if speed == 0:
                 speed, paused = None, True
@@ -193,10 +196,10 @@ class Player:
             self._wake()
 
     async def seek(self, moment: str) -> None:
-        """Stand at another moment of the recording. Raises InputError, RevisionTooLarge.
+        """Move to another moment of the recording. Raises InputError, RevisionTooLarge.
 
-        Forwards all events up to there are shown; backwards the objects are brought back to what
-        they were, and what clients wrote is taken away.
+        Forwards, all events up to the moment are shown. Backwards, the objects are restored to
+        their recorded state, and what clients wrote is removed.
         """
         revision = await moments.find_revision(self._log, self.parent, moment)
         if revision < 1:
@@ -221,7 +224,7 @@ class Player:
             self._wake()
 
     async def step(self, step: Step) -> Event | None:
-        """Show all events up to the next wanted one, and pause there.
+        """Show all events up to the next one that the step asks for, and pause there.
 
         None, with nothing shown, when there is no such event before the end.
         """
@@ -245,12 +248,12 @@ class Player:
         return runtime
 
     async def _advance(self) -> int | None:
-        """Show what is due; microseconds until something is, None when nothing will be."""
+        """Show due events; returns microseconds until the next is due, None when none will be."""
         runtime = await self._open()
         steady = self._clock.steady()
         ahead = await self._script.read()
         if not self.shifts:
-            # Time does not get ahead of an event that is still to be shown.
+            # The history's time must not pass an event that is still to be shown.
             limit = ahead[0].stamp.time if ahead else self.span.end.time
             runtime.clock.hold_at(self._showing.times.shown(limit))
         due: list[Event] = []
@@ -267,21 +270,21 @@ class Player:
         if free := self._showing.take_free(runtime):
             await runtime.submit_all(free, actor=PLAYER, lease=self.lease)
         if not ahead:
-            # Nothing comes after it: time stands still where the recording ends.
+            # No event follows: time stands still at the end of the recording.
             self._set_clock(runtime)
         left = self._pace.wait_for(ahead[0].stamp.time, steady) if ahead else None
         held = int(self._bounds.held_seconds * SECOND) if self._showing.shown.held else None
         return min((each for each in (left, held) if each is not None), default=None)
 
     async def _show_until(self, runtime: HistoryRuntime, revision: Revision) -> None:
-        """Show all events up to a revision, as fast as that goes."""
+        """Show all events up to a revision, as fast as possible."""
         while self.revision < revision:
             batch = [event for event in await self._script.read() if event.revision <= revision]
             await self._show(runtime, batch[: self._bounds.batch_max])
             await lowlevel.checkpoint()
 
     async def _show(self, runtime: HistoryRuntime, events: Sequence[Event]) -> None:
-        """Show events in one append; they are the next ones of the recording."""
+        """Show the next events of the recording in one append."""
         if self._unsure is not None:
             await self._settle(runtime, self._unsure)
             return
@@ -300,7 +303,7 @@ class Player:
         self._script.drop(len(events))
 
     async def _settle(self, runtime: HistoryRuntime, unsure: "_Unsure") -> None:
-        """Learn whether an append was done of which nobody knew: its events are in the log then."""
+        """Learn whether an append with unknown outcome was done: the log then has its events."""
         first = self.revision + 1
         after, is_stored = unsure.after, False
         while stored := await self._log.read(
@@ -317,7 +320,7 @@ class Player:
             self._script.drop(unsure.count)
 
     async def _turn(self, runtime: HistoryRuntime, target: Target) -> None:
-        """Bring the objects to a state of the recording, and go on from there."""
+        """Restore the objects to a state of the recording, and continue from there."""
         showing = self._showing
         before, showing.times = showing.times, self._begun_times(runtime, target)
         try:
@@ -332,7 +335,8 @@ class Player:
             )
             await runtime.submit_all(commands, actor=PLAYER, lease=self.lease)
         except BaseException:
-            # Whatever is shown now: the caller hears of it, and nothing goes on by itself.
+            # The append may have been done or not: the caller gets the error, and the replay
+            # pauses.
             showing.times = before
             self._pace.change(self._clock.steady(), paused=True)
             raise
@@ -344,18 +348,18 @@ class Player:
         self._turn_times(runtime, self._rate)
 
     def _begun_times(self, runtime: HistoryRuntime, target: Target) -> TimeMap:
-        """When what is recorded is shown, from a moment on that is shown now."""
+        """A time map for a recording that continues at the target now."""
         times = TimeMap()
         times.begin(target.time, runtime.clock.now(), self._rate)
         return times
 
     def _keep_time(self, runtime: HistoryRuntime) -> None:
-        """The pace was changed: the history's time goes on at the new one."""
+        """Run the history's time at the changed pace."""
         self._set_clock(runtime)
         self._turn_times(runtime, self._rate)
 
     def _turn_times(self, runtime: HistoryRuntime, rate: float) -> None:
-        """From where the replay stands on, times are shown at another rate."""
+        """From the present position on, show times at another rate."""
         position = self.moment
         if self.shifts:
             self._showing.times.turn(position, runtime.clock.now(), rate)
@@ -371,7 +375,7 @@ class Player:
 
     @property
     def _rate(self) -> float:
-        """How fast the recording passes by, in the history's own time."""
+        """The rate at which the recording passes, in the history's own time."""
         return self._pace.rate if self.shifts else 1.0
 
     def _wake(self) -> None:
@@ -379,7 +383,7 @@ class Player:
         self._changed = anyio.Event()
 
     async def _wait(self, microseconds: int | None) -> None:
-        """Return when the time is up or the pace is changed."""
+        """Wait for `microseconds`, or until the pace changes."""
         changed = self._changed
         async with anyio.create_task_group() as tasks:
 
@@ -397,5 +401,5 @@ class Player:
 
 
 def speed_text(player: Player) -> str:
-    """The speed of a player as it is written."""
+    """The text of a player's speed."""
     return paces.speed_text(player.speed)

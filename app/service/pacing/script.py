@@ -1,4 +1,4 @@
-"""What of a recording is still to be shown: its events in their order, up to an end."""
+"""The script of a replay: the recorded events still to be shown, in order, up to an end."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from app.service.pacing.stage import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What of the recording is played: from where to where."""
+    """The part of the recording that is played: from where to where."""
 
     begin: Target
     end: Target
@@ -18,13 +18,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Which event to stop after: the next one, of an object, or a decision."""
+    """The event after which to pause: the next one, the next of an object, or a decision."""
 
     object: ObjectKey | None = None
     is_decision: bool = False
 
     def is_wanted(self, event: Event) -> bool:
-        """Whether it is such an event."""
+        """Whether the step pauses after this event."""
         if self.is_decision:
             return event.type is EventType.DECISION_RECORDED
         if self.object is not None:
@@ -33,7 +33,7 @@ class Step:
 
 
 class Script:
-    """The events after `revision`, up to the end of the span."""
+    """The recorded events after `revision`, up to the end of the span."""
 
     def __init__(self, log: EventLog, parent: HistoryInfo, span: Span, *, page_max: int) -> None:
         self.parent = parent
@@ -49,23 +49,23 @@ class Script:
         return self.revision >= self.span.end.revision
 
     async def read(self) -> deque[Event]:
-        """The next events, some of them; none at the end."""
+        """A number of next events; empty at the end."""
         if not self.ahead and not self.is_over:
             self.ahead.extend(await self._page(self.revision))
         return self.ahead
 
     def drop(self, count: int) -> None:
-        """The next events have been shown."""
+        """Note that the next `count` events have been shown."""
         for _ in range(count):
             self.revision = self.ahead.popleft().revision
 
     def go_to(self, revision: Revision) -> None:
-        """Go on after another revision."""
+        """Continue after another revision."""
         self.revision = revision
         self.ahead.clear()
 
     async def find(self, step: Step) -> Event | None:
-        """The next event that a step wants; None when there is none before the end."""
+        """The next event that a step asks for; None when there is none before the end."""
         after = self.revision
         while events := await self._page(after):
             for event in events:

@@ -1,14 +1,14 @@
-"""The times that objects of a replay show.
+"""Shifted times: the times that objects of a replay show.
 
-Without shifting they are those of the recording, and the history's own time runs beside it. With
-shifting every time that an object holds is moved to when it is shown: the recording's 10:42:03 is
-the instant at which the replay stands there. What lies before the replay's beginning keeps its
-distance from it, what lies ahead comes at the present speed.
+Without shifting they are the recorded times, and the history's own time runs alongside. With
+shifting, every time in an object is moved to the time at which it is shown: the recorded 10:42:03
+becomes the instant at which the replay reaches it. Times before the beginning of the replay keep
+their distance from it. Times ahead are shown at the present speed.
 
     recorded   10:40      10:42 (begin)   10:43
     shown      15:58      16:00           16:00:06   (at 10x)
 
-A turn, which is a change of speed or a pause, does not move what was shown before it.
+A turn, which is a change of speed or a pause, does not move the times before it.
 """
 
 from bisect import bisect_left
@@ -23,38 +23,38 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from app.service.pacing.pace import MAX
 
 TURNS_MAX = 100_000
-"""Turns that are remembered; after so many the last one goes on."""
+"""Turns that are remembered; beyond them the last one stays in force."""
 
 TURNS_APART = SECOND
-"""Of what is shown as fast as it goes a turn is remembered this often."""
+"""At speed `max`, the least distance between turns that are remembered."""
 
 
 @dataclass(slots=True)
 class TimeMap:
-    """When what was recorded at an instant is shown."""
+    """A map from recorded instants to the instants at which they are shown."""
 
     _recorded: list[Instant] = field(default_factory=list)
     _shown: list[Instant] = field(default_factory=list)
     _rates: list[float] = field(default_factory=list)
 
     def begin(self, recorded: Instant, shown: Instant, rate: float) -> None:
-        """Forget all turns, and begin here."""
+        """Forget all turns, and begin at this point."""
         self._recorded, self._shown, self._rates = [recorded], [shown], [rate]
 
     def turn(self, recorded: Instant, shown: Instant, rate: float) -> None:
-        """What was recorded after this instant is shown at another rate (0: it stands still)."""
+        """Show times after this recorded instant at another rate (0: they stand still)."""
         if len(self._recorded) < TURNS_MAX:
             self._recorded.append(recorded)
             self._shown.append(shown)
             self._rates.append(rate)
 
     def reach(self, recorded: Instant, shown: Instant) -> None:
-        """Something of that instant was shown as fast as it goes."""
+        """Note when an event of that recorded instant was shown at speed `max`."""
         if shown - self._shown[-1] >= TURNS_APART and recorded > self._recorded[-1]:
             self.turn(recorded, shown, self._rates[-1])
 
     def shown(self, recorded: Instant) -> Instant:
-        """When what was recorded then is shown."""
+        """The instant at which a recorded instant is shown."""
         place = max(0, bisect_left(self._recorded, recorded) - 1)
         distance, rate = recorded - self._recorded[place], self._rates[place]
         if distance < 0:
@@ -65,7 +65,7 @@ class TimeMap:
 
 
 def shifted(node: SchemaNode, tree: JsonObject, times: TimeMap) -> JsonObject:
-    """The object with every time that its schema knows moved to when it is shown."""
+    """The object with every time in its schema shifted to the time at which it is shown."""
     moved: JsonObject = _shifted(node, tree, times)
     return moved
 
@@ -91,7 +91,7 @@ def _child(node: SchemaNode, name: str) -> SchemaNode | None:
 
 
 def _moved(text: str, times: TimeMap) -> str:
-    """The text of a time, in the form that it had; what is no time stays."""
+    """The shifted time in the same format; a text that is not a time stays."""
     try:
         instant = times.shown(timestamps.parse(text))
     except TimestampError:

@@ -1,7 +1,7 @@
-"""How recorded events are shown: as commands, with the object as it was recorded before.
+"""The showing of recorded events: each becomes a command, with the object as recorded before it.
 
-Times are shown where they are shifted, and what has been shown is remembered: what clients have
-changed is what differs from it.
+Times are shifted if the replay shifts them. The shown objects are remembered: a difference from
+them is a change by clients.
 """
 
 from collections import deque
@@ -32,15 +32,15 @@ _SHOWN = frozenset(
         EventType.HISTORY_IMPORTED,
     }
 )
-"""What is shown again. Decisions are not: they name revisions of the recording."""
+"""The types of events that are shown. Decisions are not: they name revisions of the recording."""
 
 
 @dataclass(slots=True)
 class Shown:
-    """What was shown since the last turn: counts, conflicts, and the objects as recorded.
+    """The events shown since the last turn: counts, conflicts, and the recorded objects.
 
-    `recorded` has the last recorded state of each object that was shown and still exists in the
-    recording; `held` are those that could not be shown because another object had the name.
+    `recorded` has the last recorded state of each shown object that still exists in the recording.
+    `held` are the objects that could not be shown because another object had the name.
     """
 
     events: int = 0
@@ -50,7 +50,7 @@ class Shown:
     held: dict[ObjectKey, Event] = field(default_factory=dict)
 
     def remember(self, recorded: Mapping[ObjectKey, JsonObject | None]) -> None:
-        """Take over objects as they are recorded now; None is one that is gone, and forgotten."""
+        """Take in the recorded states of objects; None means a deleted object, which is dropped."""
         for key, tree in recorded.items():
             if tree is None:
                 self.recorded.pop(key, None)
@@ -59,7 +59,7 @@ class Shown:
 
 
 class Showing:
-    """Makes commands of recorded events, and counts what came of them, since the last turn."""
+    """Makes commands of recorded events, and counts their results since the last turn."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Showing:
     async def commands(
         self, runtime: HistoryRuntime, events: Sequence[Event]
     ) -> tuple[list[ReplayEvent], dict[ObjectKey, JsonObject | None]]:
-        """The commands that show events, and the objects as they are recorded after them."""
+        """The commands that show events, and the recorded objects after these events."""
         recorded: dict[ObjectKey, JsonObject | None] = {}
         commands = [
             await self._command(runtime, event, recorded)
@@ -97,7 +97,7 @@ class Showing:
         last: Sequence[Event | None],
         events: Sequence[Event],
     ) -> None:
-        """Take over what came of commands: the last event of each, None where nothing changed."""
+        """Take in the results of commands: the last event of each, None where nothing changed."""
         shown = self.shown
         by_revision = {event.revision: event for event in events}
         for command, event in zip(commands, last, strict=True):
@@ -124,7 +124,7 @@ class Showing:
         return commands
 
     def as_shown(self, runtime: HistoryRuntime, key: ObjectKey, tree: JsonObject) -> JsonObject:
-        """A recorded object with the values of a Secret, and its times where they are shifted."""
+        """The recorded object with decrypted Secret values, and shifted times if enabled."""
         rules = runtime.rules
         if rules.secrets is not None and secret_values.is_secret(key):
             tree = secret_values.revealed(key, tree, rules.secrets)
@@ -137,11 +137,11 @@ class Showing:
         return shifted(node, tree, self.times)
 
     async def turn(self, runtime: HistoryRuntime, target: Target) -> None:
-        """The objects are those of another moment now: what was shown before does not count."""
+        """Take in a turn: the objects are those of another moment, and counts start again."""
         self.shown = Shown()
         if not self.shifts:
             return
-        # Later on the same times would be shown otherwise.
+        # Later on, the same times would be shifted to other instants.
         objects = stage.objects_at(self._log, self._parent, target.revision, self._objects_max)
         async for event in objects:
             tree = self.as_shown(runtime, event.key, event.object)
@@ -173,7 +173,7 @@ class Showing:
     async def _before(
         self, runtime: HistoryRuntime, event: Event, recorded: dict[ObjectKey, JsonObject | None]
     ) -> JsonObject | None:
-        """The object as it was recorded before an event."""
+        """The recorded state of the object before an event."""
         key = event.key
         if key in recorded:
             return recorded[key]
@@ -186,7 +186,7 @@ class Showing:
         return self.as_shown(runtime, key, events[0].object)
 
     def _made(self, runtime: HistoryRuntime, event: Event, tree: JsonObject) -> ReplayEvent:
-        """The command that shows an object which could not be shown when it was recorded."""
+        """The command that shows an object which could not be shown at its recorded event."""
         return ReplayEvent(
             type=EventType.OBJECT_CREATED,
             key=event.key,

@@ -1,9 +1,9 @@
-"""The history in which a replay is shown: a fork of the recording, which clients write to.
+"""The stage: the history in which a replay is shown, a fork of the recording that clients write to.
 
-It is named after the recording, and there is one for each. Playing again goes on in the same one: a
-move backwards appends what brings the objects back to where they were recorded, in one step, and
-`ReplaySought` at the end of it. So no revision ever means two states, and who follows from before
-the move is told to list anew (410).
+It is named after the recording, and each recording has at most one. Playing again continues in the
+same history. A move backwards appends, in one step, the changes that restore the objects to their
+recorded state, with `ReplaySought` at the end. So a revision never means two states, and a client
+that follows from before the move must list again (410).
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -25,17 +25,17 @@ from app.service.forking import ForkSwitches
 from projections.objects import ObjectsProjection
 
 SUFFIX = "~paced"
-"""What follows the name of a recording in the name of its replay. Nobody can give such a name."""
+"""The suffix that makes a recording's name the name of its replay. Users cannot give such names."""
 
 PLAYER = Actor(user="redra:replay")
-"""Who moves a replay to another moment."""
+"""The actor that moves a replay to another moment."""
 
 _PAGE = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A state of the recording: the objects as of `revision`, which stands at `time`."""
+    """A state of the recording: the objects at `revision`, whose time is `time`."""
 
     revision: Revision
     time: Instant
@@ -65,9 +65,9 @@ async def make(log: EventLog, parent: HistoryInfo, begin: Target, created: Insta
 
 
 async def first_state(log: EventLog, parent: HistoryInfo) -> Target:
-    """Where a replay begins by itself: what was there when the recording began.
+    """The default beginning of a replay: the objects when the recording began.
 
-    Those are the events at its first instant, or all that were listed first.
+    Those are the objects of the events at its first instant, or of all events of the first list.
     """
     first: Event | None = None
     last: Event | None = None
@@ -95,7 +95,7 @@ async def turn(
     objects_max: int,
     changes_max: int,
 ) -> list[Command]:
-    """The commands that bring the present objects to a state of the recording.
+    """The commands that restore the present objects to a state of the recording.
 
     Raises InputError for too many objects, or more than `changes_max` changes and deletions.
     """
@@ -154,7 +154,7 @@ async def turn(
 async def objects_at(
     log: EventLog, parent: HistoryInfo, revision: Revision, objects_max: int
 ) -> AsyncIterator[Event]:
-    """The objects of the recording at a revision. Raises InputError for too many."""
+    """The objects of the recording at a revision. Raises InputError when there are too many."""
     after: ObjectKey | None = None
     count = 0
     while page := await log.objects_at(parent.id, revision, after=after, limit=_PAGE):
@@ -170,7 +170,7 @@ async def objects_at(
 
 
 def origin_of(event: Event, parent: HistoryInfo) -> Origin:
-    """Where an event that is shown again comes from: its own origin, where it was recorded."""
+    """The origin of a shown event: its own origin, with the revision where it was recorded."""
     origin = event.stamp.origin
     if origin is None:
         return Origin(

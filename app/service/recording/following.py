@@ -1,8 +1,9 @@
-"""One kind, followed: one watch at a time, from where the last one ended.
+"""The follower of one kind: one watch at a time, each from where the last one ended.
 
-A watch that ends or breaks off loses nothing: the next begins after the last change. Where that is
-refused (410), or a change does not follow from what is known, changes are lost: that is a gap, and
-after it what exists is listed, page by page, and compared with what is known.
+A watch that ends or breaks off loses nothing: the next one begins after the last change. Changes
+are lost when the cluster refuses that (410), or when a change does not follow from the known
+objects. That is a gap. After it, the existing objects are listed page by page and compared with the
+known ones.
 """
 
 import zlib
@@ -41,18 +42,21 @@ from app.service.recording.known import KnownObjects, Name, deletion
 from app.service.recording.window import Window, WindowEntry
 
 BACKLOG_AFTER = 5 * SECOND
-"""When nothing came for so long, a watch begins with changes that are older than their arrival."""
+"""Silence after which a new watch begins with changes that are older than their arrival."""
 
 BACKLOG_MICROS = 2 * SECOND
-"""How long a watch sends such changes: a server has them ready."""
+"""How long a watch sends such old changes; a server has them ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowingBounds:
-    """`page_max` objects are listed at once, a watch lasts up to `watch_seconds`. After a failure
-    the pause doubles from `pause_seconds` up to `pause_seconds_max`; a kind that is denied or not
-    served is asked for again after `denied_seconds`. Every `audit_seconds` what is known is
-    compared with the cluster."""
+    """Bounds of following.
+
+    `page_max` objects are listed at once. A watch lasts up to `watch_seconds`. After a failure the
+    pause doubles from `pause_seconds` up to `pause_seconds_max`. A kind that is denied or not
+    served is requested again after `denied_seconds`. Every `audit_seconds` the known objects are
+    compared with the cluster.
+    """
 
     page_max: int = 500
     watch_seconds: int = 300
@@ -63,9 +67,9 @@ class FollowingBounds:
 
 
 class Audit(Enum):
-    """What came of a comparison with the cluster.
+    """The report of an audit, a comparison with the cluster.
 
-    `NOT_MADE`: the version that was reached is compacted there, or the cluster is away.
+    `NOT_MADE`: the reached version is compacted in the cluster, or the cluster is unavailable.
     """
 
     AGREES = "agrees"
@@ -75,12 +79,13 @@ class Audit(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Start:
-    """Where a kind begins.
+    """The start of following a kind.
 
-    `position` is the version from which its watch goes on; empty: what exists must be listed, and
-    the gap says the `reason`. A kind that was never listed (`is_listed`) shows what was there
-    before; of one that is denied the log says so already. `shares_counter`: its versions are those
-    of the common counter.
+    `position` is the version from which the watch continues. When it is empty, the existing objects
+    must be listed, and the gap names the `reason`. The first list of a kind that was never listed
+    (not `is_listed`) is its baseline, without a gap. `is_denied` means that the log already says
+    that the kind is denied. `shares_counter` means that the versions of the kind are those of the
+    common counter.
     """
 
     known: KnownObjects
@@ -92,7 +97,7 @@ class Start:
 
 
 class Follower:
-    """Follows one kind into the window. `problem` is why it does not get on right now."""
+    """Follows one kind into the window. `problem` is the reason why it is stuck at present."""
 
     def __init__(
         self,
@@ -149,14 +154,14 @@ class Follower:
                 seconds = self._next_pause()
                 if isinstance(problem, TooManyRequests):
                     seconds = max(seconds, float(problem.retry_after_seconds))
-            # Kinds that lost their server together do not all come back at once.
+            # Kinds that lost their server together must not all come back at once.
             await anyio.sleep(seconds * self._share())
 
     async def audit(self) -> Audit:
-        """Compare what is known with what the cluster had at the version that was reached.
+        """Compare the known objects with those that the cluster had at the reached version.
 
-        Where they differ a watch lost a change, which is a gap. A kind that is to be listed anew,
-        or is denied, has its gap already.
+        A difference means that a watch lost a change, which is a gap. A kind that is to be listed
+        again or is denied already has its gap.
         """
         version, known = self._position, dict(self._known.objects)
         if not version:
@@ -189,13 +194,13 @@ class Follower:
         return Audit.DIFFERS
 
     async def audits(self) -> None:
-        """Audit again and again until cancelled."""
+        """Audit periodically until cancelled."""
         while True:
             await anyio.sleep(self._bounds.audit_seconds * self._share())
             await self.audit()
 
     async def wait_whole(self) -> None:
-        """Return once what exists has been listed after a failed audit."""
+        """Return when the existing objects have been listed after a failed audit."""
         await self._whole.wait()
 
     async def _watch(self) -> None:
@@ -221,7 +226,7 @@ class Follower:
                 if self._shares_counter and self._position:
                     self._window.wait_for(name)
         if self._clock.steady() - began < SECOND:
-            # A server that ends each watch at once is not asked without end.
+            # A server that ends each watch at once is asked again only after a pause.
             await anyio.sleep(self._next_pause())
 
     async def _take(self, sighting: Sighting) -> None:
@@ -245,7 +250,7 @@ class Follower:
         await self._put(self._timed(record, sighting), sighting.version)
 
     def _timed(self, record: Record, sighting: Sighting) -> Record:
-        """The record with the time that its object tells, where it waited for the watch to begin.
+        """The record with the time that its object holds, if it waited for the watch to begin.
 
         A deletion leaves no time in its object.
         """
@@ -257,7 +262,7 @@ class Follower:
         return replace(record, observed_at=written, time_quality=TimeQuality.DERIVED)
 
     def _is_repeated(self, version: str) -> bool:
-        """Whether a watch showed this before: in one watch versions only rise."""
+        """Whether a watch showed this version before: within one watch versions only rise."""
         if version == self._position:
             return True
         order, reached = comparable_version(version), comparable_version(self._position)
@@ -287,7 +292,7 @@ class Follower:
         await self._window.put(entry)
 
     async def _list(self) -> None:
-        """List what exists, after a gap for what may have been lost since the last change."""
+        """List the existing objects, after a gap for changes that may have been lost."""
         await self._window.flush()
         token, listed = "", set[Name]()
         while True:
@@ -353,7 +358,7 @@ class Follower:
         return Instant(self._clock.now() + self._source.clock_offset)
 
     def _share(self) -> float:
-        """From a half to one, another share for each kind and time: so requests are spread."""
+        """A factor from a half to one that varies by kind and time, so that requests are spread."""
         self._turns += 1
         return 0.5 + zlib.crc32(f"{self.kind.name} {self._turns}".encode()) / 2**33
 
@@ -364,7 +369,7 @@ class Follower:
 
 
 def gap(source: str, key: ObjectKey, message: str, now: Instant) -> Record:
-    """The record of what may be missing of an object, of a kind, or of anything (empty parts)."""
+    """The record of a gap: of an object, of a kind, or of anything (empty parts)."""
     return Record(
         source=source,
         position=LIST,

@@ -1,8 +1,9 @@
-"""The appends of a recorder: records as events, and reports with the positions to go on from.
+"""The journal: a recorder's appends, with reports that hold the positions to resume from.
 
-A report is an event about the import. It holds the fidelity report as of then, which the doubts of
-answers are read from, and for each kind the cluster's resource version up to which everything is
-in the log. One is in the append of every gap, so that no gap is ever without its doubt.
+A report is an event about the import. It holds the fidelity report at that time, from which the
+doubts of answers are read. For each kind it also holds the cluster's resource version up to which
+all changes are in the log. The append of every gap contains a report, so every gap comes with its
+doubt.
 """
 
 from collections.abc import Sequence
@@ -22,15 +23,15 @@ from app.service.recorded_events import Sealer, import_draft, record_draft
 from app.service.recording.window import WindowEntry
 
 RECORDING, STOPPED, FINISHED = "recording", "stopped", "finished"
-"""Phases of a recording in its reports: it goes on, it was stopped, it was one snapshot."""
+"""The phases of a recording in its reports: it continues, was stopped, or was one snapshot."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What is known of a recording in its log: counts of its report, positions by kind, notes.
+    """The recorded facts about a recording: the counts of its report, positions by kind, notes.
 
-    `newest` is the newest version of the common counter of which there is an event; `alone` are
-    the kinds that have another counter.
+    `newest` is the newest version of the common counter that an event has. `alone` are the kinds
+    that have another counter.
     """
 
     collector: FidelityCollector = field(default_factory=FidelityCollector)
@@ -40,7 +41,7 @@ class Progress:
     notes: tuple[str, ...] = ()
 
     def note_newest(self, record: Record) -> None:
-        """Take the version of a watched change over, where it is of the common counter."""
+        """Take in the version of a watched change, if the change uses the common counter."""
         if record.position == WATCH and Loss.NO_RV not in record.losses:
             newest = comparable_version(self.newest)
             if comparable_version(record.resource_version) > newest:
@@ -49,8 +50,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalBounds:
-    """`report_seconds` is the longest time without a report while things change; a store that does
-    not answer is asked again after a pause that doubles up to `pause_seconds_max`."""
+    """Bounds of a journal.
+
+    `report_seconds` is the longest time without a report while objects change. An unavailable store
+    is tried again after a pause that doubles up to `pause_seconds_max`.
+    """
 
     report_seconds: float = 300.0
     pause_seconds: float = 0.2
@@ -58,7 +62,7 @@ class JournalBounds:
 
 
 class Journal:
-    """Appends to one history; nobody else does, which a lease sees to."""
+    """Appends to one history. A lease ensures that no other recorder appends."""
 
     def __init__(
         self,
@@ -85,7 +89,7 @@ class Journal:
         self.problem = ""
 
     async def begin(self, body: JsonObject) -> None:
-        """Append the event that names what is recorded."""
+        """Append the event that names the recorded cluster."""
         sealer = self._sealer()
         await self._append([sealer.seal(import_draft(self._info.name, sealer.time, body))])
 
@@ -96,7 +100,7 @@ class Journal:
         )
 
     async def write(self, entries: Sequence[WindowEntry], *, may_report: bool = True) -> None:
-        """Append what entries hold; with a report where one is wanted, or due."""
+        """Append the records of entries, with a report when one is required or due."""
         progress, sealer = self.progress, self._sealer()
         events: list[Event] = []
         wants_report = False
@@ -145,9 +149,9 @@ class Journal:
         return Sealer(self.head, self._info.created, self._secrets)
 
     async def _append(self, events: Sequence[Event]) -> None:
-        """Append, however long the store is away: the cluster's changes wait in the window.
+        """Append, however long the store is unavailable: changes wait in the window.
 
-        Raises StaleLease and HeadMoved when somebody else records.
+        Raises StaleLease and HeadMoved when another recorder has taken over.
         """
         pause = self._bounds.pause_seconds
         while True:
@@ -160,7 +164,7 @@ class Journal:
                 await anyio.sleep(pause)
                 pause = min(pause * 2, self._bounds.pause_seconds_max)
             except (HeadMoved, ChainBroken):
-                # An append whose answer was lost may have been done.
+                # The append may have been done although its answer was lost.
                 stored = await self._log.head(self._info.id)
                 if stored.hash != events[-1].hash:
                     raise

@@ -1,8 +1,9 @@
-"""Which objects of a kind are recorded as there, and what a sighting says beside that.
+"""The recorded objects of a kind, and the changes that a sighting implies.
 
-A watch shows each change once and in order, so what does not follow from what is known (a change of
-an object that was never created, a creation of one that is there) proves that something was lost.
-A list shows what is there now: the differences are changes that were not seen as they happened.
+A watch shows each change once and in order. A change that does not follow from the known objects (a
+change of an object that was never created, a creation of an existing one) proves that a change was
+lost. A list shows the present objects: differences from the known objects are changes that were not
+seen when they happened.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ class KnownObjects:
     objects: dict[Name, tuple[str, str]] = field(default_factory=dict)
 
     def note(self, record: Record) -> None:
-        """Take over what was recorded."""
+        """Take in a recorded change."""
         name = record.namespace, record.name
         if record.op is Op.DELETED:
             self.objects.pop(name, None)
@@ -33,7 +34,7 @@ class KnownObjects:
             self.objects[name] = record.uid, record.resource_version
 
     def contradiction(self, record: Record) -> str:
-        """Why a change that a watch shows does not follow from what is known, or empty."""
+        """Why a watched change does not follow from the known objects; empty if it does."""
         known = self.objects.get((record.namespace, record.name))
         if record.op is Op.ADDED:
             return "" if known is None else f"{record.key} was created, and it was there already"
@@ -45,7 +46,7 @@ class KnownObjects:
         return ""
 
     def difference(self, record: Record) -> tuple[bool, Record | None]:
-        """What a listed object means: whether another of its name went away, and the change."""
+        """Whether a listed object replaced another with its name, and the change it implies."""
         known = self.objects.get((record.namespace, record.name))
         if known == (record.uid, record.resource_version):
             return False, None
@@ -56,12 +57,12 @@ class KnownObjects:
         )
 
     def unlisted(self, listed: set[Name]) -> Iterator[Name]:
-        """What is known and was not in a list, in order."""
+        """The names of known objects that a list did not contain, in order."""
         yield from sorted(name for name in self.objects if name not in listed)
 
 
 def deletion(key: ObjectKey, last: Record, position: str, now: Instant) -> Record:
-    """The deletion of an object that a list has no more, as it was known last."""
+    """The deletion of an object that is no longer listed, with its last known state."""
     return replace(
         last,
         op=Op.DELETED,

@@ -1,11 +1,11 @@
-"""A recorder: begins or resumes a recording, and goes on until it is stopped.
+"""The recorder: begins or resumes a recording, and continues until it is stopped.
 
     kinds ─▶ followers ─▶ window ─▶ committer ─▶ journal ─▶ log
                             ▲
                           clock
 
-The followers know what is recorded of their kinds; the committer alone appends. A recorder holds a
-lease on its history, so there is one at a time, and a second takes over when the first has died.
+Each follower knows the recorded objects of its kind; only the committer appends. A recorder holds a
+lease on its history, so only one runs at a time, and another takes over when it has died.
 """
 
 import math
@@ -47,9 +47,12 @@ _CLOCK_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingBounds:
-    """Bounds of one recorder: `batch_max` entries are appended at once, the lease lasts
-    `lease_seconds`, a clock that is off by more than `clock_seconds` is a gap, and the comparisons
-    at the end may take `stop_seconds`, as may the appends after them."""
+    """Bounds of one recorder.
+
+    `batch_max` entries are appended at once. The lease lasts `lease_seconds`. A clock that is off
+    by more than `clock_seconds` is a gap. The comparisons at the end may take `stop_seconds`, and
+    the appends after them as long again.
+    """
 
     snapshot: SnapshotBounds = SnapshotBounds()
     window: WindowBounds = WindowBounds()
@@ -63,7 +66,7 @@ class RecordingBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingPorts:
-    """What a recorder works with."""
+    """The ports that a recorder works with."""
 
     log: EventLog
     leases: Leases
@@ -73,7 +76,7 @@ class RecordingPorts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstLook:
-    """What a cluster showed before anything is written: who it is and what may be read."""
+    """The state of a cluster before anything is written: its identity and the readable kinds."""
 
     identity: ClusterIdentity
     kinds: tuple[ServedKind, ...]
@@ -84,15 +87,15 @@ class FirstLook:
 async def look(
     source: ClusterSource, bounds: RecordingBounds, listed: frozenset[str] = frozenset()
 ) -> FirstLook:
-    """Ask the cluster who it is and what may be read; nothing is written.
+    """Ask the cluster for its identity and for the readable kinds; nothing is written.
 
-    Of the kinds that were `listed` before only that they are served. Raises Unauthorized,
-    ClusterUnreachable, and InputError when nothing may be read.
+    Kinds that were `listed` before are only checked to be served. Raises Unauthorized,
+    ClusterUnreachable, and InputError when no kind may be read.
     """
     identity = await source.identity()
     kinds, missing = await source.kinds()
     unknown = [kind for kind in kinds if kind.name not in listed]
-    # A kind of the common counter goes first.
+    # A kind of the common counter goes first: its versions show which kinds share the counter.
     common = [kind for kind in kinds if kind.name in listed][:1] if unknown else []
     probed = await snapshot.probe(source, [*common, *unknown], bounds.snapshot)
     if not listed and not any(not start.is_denied for start in probed.starts.values()):
@@ -116,7 +119,7 @@ async def begin(
     bounds: RecordingBounds,
     is_once: bool,
 ) -> HistoryInfo:
-    """Make the history `name` with what exists now. When that fails, there is no history."""
+    """Make the history `name` from the present objects. On failure no history is left."""
     now = Instant(ports.clock.now() + source.clock_offset)
     make = partial(
         ports.log.create_history,
@@ -145,10 +148,10 @@ async def begin(
 
 
 def together(problems: Mapping[str, str]) -> list[str]:
-    """The problems of kinds as sentences: one for a cause of several, such as a lost server.
+    """The problems of kinds as sentences: one for a shared cause, such as a lost server.
 
-    A problem that names no path is one of the whole cluster. How many kinds a cause keeps is not
-    said: they meet it one after the other.
+    A problem that names no path concerns the whole cluster. The sentence does not count the kinds
+    that share a cause, because they meet it one after the other.
     """
     by_cause: dict[str, list[str]] = {}
     for kind, problem in problems.items():
@@ -164,7 +167,7 @@ def _together(cause: str, kinds: list[str], problem: str) -> str:
 
 
 class Recorder:
-    """Follows a cluster into a history that `begin` made, or that an earlier recorder left."""
+    """Follows a cluster into a history that `begin` made or an earlier recorder left."""
 
     def __init__(
         self,
@@ -191,7 +194,7 @@ class Recorder:
         self._stop = anyio.Event()
 
     def problems(self) -> list[str]:
-        """Why something is not recorded right now, sorted."""
+        """The reasons why something is not recorded at present, sorted."""
         problems = together(
             {each.kind.name: each.problem for each in self._followers if each.problem}
         )
@@ -200,16 +203,19 @@ class Recorder:
         return sorted(problems)
 
     def head(self) -> Head:
-        """The end of the recording."""
+        """The head of the recording."""
         return Head() if self._journal is None else self._journal.head
 
     def stop(self) -> None:
-        """Let `run` end: what was seen is appended first."""
+        """Let `run` end: everything seen until now is appended first."""
         self._stop.set()
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Follow until `stop`. Raises InputError when another process records this history, or
-        the history is of another cluster."""
+        """Follow until `stop`.
+
+        Raises InputError when another process records this history, or the history is of another
+        cluster.
+        """
         async with self._leading() as token:
             resumed = await resuming.resume(self._ports.log, self._info)
             resuming.check_same_cluster(resumed, self._beginning.identity, self._info.name)
@@ -234,7 +240,7 @@ class Recorder:
                 await journal.report(STOPPED)
 
     async def _work(self, journal: Journal, resumed: resuming.Resumed, token: LeaseToken) -> bool:
-        """Follow until `stop`; False when not everything that was seen could be appended."""
+        """Follow until `stop`; False when not all that was seen could be appended."""
         done = anyio.Event()
 
         async def commit() -> None:
@@ -252,7 +258,7 @@ class Recorder:
                     following.start_soon(follower.audits)
                 following.start_soon(self._watch_clock)
                 await self._stop.wait()
-                # What was seen until now is given out in its order, while the watches go on.
+                # Everything seen until now is taken out in order, while the watches continue.
                 uncompared = {follower.kind.name for follower in self._followers}
                 with anyio.move_on_after(self._bounds.stop_seconds):
                     await self._audit(uncompared)
@@ -267,9 +273,9 @@ class Recorder:
         return done.is_set()
 
     async def _audit(self, uncompared: set[str]) -> None:
-        """Compare everything once more; what is found to be lost is listed.
+        """Compare every kind once more; lost changes are listed again.
 
-        The kinds that were compared are taken out of `uncompared`.
+        Kinds that were compared are removed from `uncompared`.
         """
         for follower in self._followers:
             audit = await follower.audit()
@@ -322,7 +328,7 @@ class Recorder:
             await self._check_clock()
 
     async def _check_clock(self) -> None:
-        """Say it when the clocks differ by another amount than was said."""
+        """Records a clock offset when it differs by `clock_seconds` from the last recorded one."""
         offset = self._source.clock_offset
         if abs(offset - self._offset) < self._bounds.clock_seconds * SECOND:
             return
@@ -332,7 +338,7 @@ class Recorder:
 
     @asynccontextmanager
     async def _leading(self) -> AsyncIterator[LeaseToken]:
-        """The lease of this history; that of a recorder that died is waited for."""
+        """Hold the lease of this history; the lease of a dead recorder is waited for."""
         token = await self._acquire()
         try:
             yield token
@@ -368,7 +374,7 @@ class Recorder:
 
 
 async def _if_available(answer: Awaitable[object]) -> object:
-    """The answer, or None while the store is away: then nothing is appended either."""
+    """The answer, or None while the store is unavailable: then nothing is appended either."""
     try:
         return await answer
     except LogUnavailable:
@@ -388,7 +394,7 @@ def _clock_gap(source: ClusterSource, now: Instant) -> Record:
         text = "the clocks of the server and of this machine agree again"
     else:
         way = "ahead of" if offset > 0 else "behind"
-        # Rounded up, and half a digit more for the rounding of the offset.
+        # Rounded up, plus half a digit for the rounding of the offset.
         exactness = math.ceil(source.clock_spread / SECOND * 10 + 0.5) / 10
         text = (
             f"the server's clock is {abs(offset):.1f} s {way} the clock of this machine (to within "
@@ -430,6 +436,6 @@ def _notes(beginning: FirstLook) -> tuple[str, ...]:
 
 
 def _alone(beginning: FirstLook) -> frozenset[str]:
-    """The kinds that have a counter of their own, or may have one."""
+    """The kinds that have, or may have, a counter of their own."""
     starts = beginning.probed.starts
     return frozenset(name for name, start in starts.items() if not start.shares_counter)

@@ -1,7 +1,7 @@
-"""What the log says of a recording: where each kind goes on, what is known, what was counted.
+"""The state of a recording, read from its log: positions of kinds, known objects, counts.
 
-Positions are those of the last report, moved on by the changes that watches showed since. A kind
-with a gap since then has none: what exists is listed again.
+Positions are those of the last report, advanced by the changes that watches have shown since. A
+kind with a gap since then has no position: its objects are listed again.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _PAGE = 2_000
 
 @dataclass(slots=True, kw_only=True)
 class Resumed:
-    """A recording as its log tells it; `known` by group and resource."""
+    """The state of a recording in its log; `known` by group and resource."""
 
     head: Head
     progress: Progress
@@ -41,7 +41,7 @@ def kind_name(key: ObjectKey) -> str:
 
 
 async def resume(log: EventLog, info: HistoryInfo) -> Resumed:
-    """Read the log of a recording. Raises InputError for a history that is none of a cluster."""
+    """Read the log of a recording. Raises InputError for a history that records no cluster."""
     head = await log.head(info.id)
     opening, report = await _reports(log, info, head)
     progress = _progress_of(report.object)
@@ -58,7 +58,7 @@ async def listed_kinds(log: EventLog, info: HistoryInfo) -> frozenset[str]:
 
 
 async def _reports(log: EventLog, info: HistoryInfo, head: Head) -> tuple[Event, Event]:
-    """The event that names the cluster, and the last report."""
+    """The event that names the cluster, and the last report. Raises InputError."""
     opening = await log.read(info.id, after=Revision(0), limit=1)
     if (
         not opening

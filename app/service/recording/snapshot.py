@@ -1,9 +1,9 @@
-"""The beginning of a recording: all kinds as they are at one resource version.
+"""The beginning of a recording: all kinds at one resource version.
 
-Each kind is asked for one object first. That shows which kinds are denied, and which have a counter
-of their own: kinds of the common counter answer with versions that only rise from one question to
-the next. All these are then listed as of exactly the last of the versions, page by page, and
-followed from there, so that the recording begins with one state of the whole cluster.
+First, one object of each kind is requested. The answers show which kinds are denied, and which have
+a counter of their own: the versions of kinds with the common counter only rise from one answer to
+the next. All kinds of the common counter are then listed at exactly the last of these versions,
+page by page, and followed from there. So the recording begins with one state of the whole cluster.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,11 @@ from app.service.recording.known import KnownObjects
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotBounds:
-    """`page_max` objects are listed at once. A question that fails is asked again up to
-    `tries_max` times, after a pause that doubles from `pause_seconds`."""
+    """Bounds of a snapshot.
+
+    `page_max` objects are listed at once. A failed request is tried up to `tries_max` times, with a
+    pause that doubles from `pause_seconds`.
+    """
 
     page_max: int = 500
     tries_max: int = 5
@@ -41,7 +44,7 @@ class SnapshotBounds:
 
 @dataclass(slots=True, kw_only=True)
 class Probed:
-    """What the first question to each kind showed: the common version, and where kinds begin."""
+    """The result of the first requests: the common version, and the starts of the kinds."""
 
     version: str = ""
     starts: dict[str, Start] = field(default_factory=dict)
@@ -51,7 +54,7 @@ class Probed:
 async def probe(
     source: ClusterSource, kinds: Sequence[ServedKind], bounds: SnapshotBounds
 ) -> Probed:
-    """Ask each kind for one object. Raises Unauthorized, ClusterUnreachable."""
+    """Request one object of each kind. Raises Unauthorized, ClusterUnreachable."""
     probed = Probed()
     versions: dict[str, str] = {}
     first: ServedKind | None = None
@@ -85,7 +88,7 @@ async def take(
     now: Instant,
     bounds: SnapshotBounds,
 ) -> None:
-    """Append what exists; the starts then say from where each kind is followed."""
+    """Append the existing objects and set the position from which each kind is followed."""
     for kind in kinds:
         start = probed.starts[kind.name]
         if start.is_denied:
@@ -95,7 +98,7 @@ async def take(
         try:
             await _take_kind(source, kind, start, probed.version, journal, now, bounds)
         except (Expired, RevisionTooLarge) as problem:
-            # The state at that version is gone while it was read: it is listed anew.
+            # The state at that version expired during the read: the kind is listed again.
             start.position, start.is_listed, start.reason = "", True, str(problem)
         journal.progress.positions.pop(kind.name, None)
         if start.position:
@@ -141,7 +144,7 @@ async def patient_page(
     version: str = "",
     token: str = "",
 ) -> ListPage:
-    """A page, asked for again when the cluster gives no answer."""
+    """A page of a list, requested again when the cluster gives no answer."""
     pause = bounds.pause_seconds
     for attempt in range(1, bounds.tries_max + 1):
         try:

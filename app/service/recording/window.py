@@ -1,10 +1,10 @@
-"""The window in which the watches of all kinds become one order.
+"""The window that brings the watches of all kinds into one order.
 
 The kinds of a cluster share one counter of resource versions, and each watch shows its own kind in
-that order. What arrives waits until every other watch is known to be beyond it, or until the
-window's time is over; then it is given out by version. What still comes after a later version of
-another kind is marked `LATE`. Kinds with another counter, and what a list shows, stand where they
-arrived.
+that order. An entry waits until all other watches are known to be beyond its version, or until the
+window's time is over. Then it is taken out by version. An entry that arrives after a later version
+of another kind was taken out is marked `LATE`. Entries of kinds with another counter, and of lists,
+are ordered by arrival.
 """
 
 import heapq
@@ -20,16 +20,19 @@ from app.domain.values.timestamps import SECOND
 from app.ports import Clock
 
 SECONDS_MIN = 0.005
-"""The shortest wait between two looks at the window's time."""
+"""The shortest wait between two checks of the window's time."""
 
 SLICES = 5
-"""The window's time passes in as many steps at least; in each all watches are read."""
+"""The least number of steps in which the window's time passes; all watches are read in each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowBounds:
-    """`seconds` is the longest wait for other kinds, `away_seconds` that for one whose watch has
-    ended and is about to go on. `entries_max` may wait at once: then the watches are not read on.
+    """Bounds of the window.
+
+    `seconds` is the longest wait for other kinds. `away_seconds` is the longest wait for a kind
+    whose watch has ended and is about to continue. At most `entries_max` entries may wait at once;
+    then reading from the watches pauses.
     """
 
     seconds: float = 0.25
@@ -39,10 +42,10 @@ class WindowBounds:
 
 @dataclass(slots=True, kw_only=True)
 class WindowEntry:
-    """Something that one kind shows: a record, or without one that the kind has come so far.
+    """An entry of one kind: a record, or only the version that the kind has reached.
 
-    `version` is the position from which the kind goes on once the entry is stored; `is_lost` says
-    that there is none any more, `is_listed` that all that exists has been listed.
+    `version` is the position from which the kind continues once the entry is stored. `is_lost`
+    means that the kind has no position any more, `is_listed` that all existing objects are listed.
     """
 
     kind: str
@@ -63,10 +66,10 @@ class _Place:
 
 
 class Window:
-    """Followers put entries in, one committer takes them out."""
+    """A buffer into which followers put entries and from which one committer takes them."""
 
     def __init__(self, clock: Clock, bounds: WindowBounds, given: str = "") -> None:
-        """`given` is the newest version of the common counter that is in the log already."""
+        """`given` is the newest version of the common counter that is already in the log."""
         self._clock = clock
         self._bounds = bounds
         self._micros = int(bounds.seconds * SECOND)
@@ -88,29 +91,29 @@ class Window:
 
     @property
     def waiting(self) -> int:
-        """How many entries are in the window."""
+        """The number of entries in the window."""
         return len(self._heap)
 
     def follow(self, kind: str, version: str) -> None:
-        """A watch of this kind begins, which has come to `version` of the common counter."""
+        """Note that a watch of this kind begins, at `version` of the common counter."""
         self._reached[kind] = comparable_version(version)
         self._began[kind] = self._tick()
         self._away.pop(kind, None)
 
     def wait_for(self, kind: str) -> None:
-        """No watch of this kind runs now; another is about to begin."""
+        """Note that no watch of this kind runs at present; another is about to begin."""
         self._read[kind] = self._read_until(kind)
         self._began.pop(kind, None)
         self._away.setdefault(kind, self._clock.steady())
 
     def leave(self, kind: str) -> None:
-        """Wait for this kind no more."""
+        """Stop waiting for this kind."""
         for known in (self._reached, self._began, self._read, self._away):
             known.pop(kind, None)
         self._wake()
 
     async def put(self, entry: WindowEntry, *, version: str = "") -> None:
-        """Take an entry in; `version` is its place in the common counter, empty: where it arrives.
+        """Add an entry at its `version` of the common counter, or by arrival when that is empty.
 
         Waits while the window is full.
         """
@@ -129,7 +132,7 @@ class Window:
         self._wake()
 
     async def take(self, limit: int) -> list[WindowEntry]:
-        """The next entries in order, once there are some; empty when the window is closed."""
+        """The next entries in order, as soon as there are any; empty when the window is closed."""
         while not self._is_closed:
             entries = self._due(limit)
             if entries:
@@ -139,23 +142,23 @@ class Window:
         return []
 
     def stored(self, entries: Sequence[WindowEntry]) -> None:
-        """What was taken is in the log."""
+        """Note that entries that were taken are in the log."""
         self._stored += len(entries)
         self._wake()
 
     async def flush(self) -> None:
-        """Return once everything that is in the window now is in the log."""
+        """Wait until everything that is in the window now is in the log."""
         number = self._number
         while self._stored < number:
             await self._wait()
 
     def close(self) -> None:
-        """Give nothing out any more: what is here still is asked for again by the next recorder."""
+        """Stop taking out entries: the next recorder requests the remaining changes again."""
         self._is_closed = True
         self._wake()
 
     def _due(self, limit: int) -> list[WindowEntry]:
-        # Of a kind that was not followed yet nobody knows how far it has come.
+        # It is unknown how far a kind has come that was not followed yet.
         is_known = self._away.keys() <= self._reached.keys()
         floor = min(self._reached.values(), default="") if is_known else ""
         over = self._over()
@@ -183,7 +186,7 @@ class Window:
             self._given = place.order
 
     def _over(self) -> int:
-        """What arrived until then waits no more: all watches were read long enough after it."""
+        """The time up to which arrivals wait no more: all watches were read well after it."""
         steady, seconds = self._clock.steady(), self._bounds.away_seconds
         oldest = steady - seconds * SECOND
         for kind in [kind for kind, since in self._away.items() if since < oldest]:
@@ -191,17 +194,17 @@ class Window:
         now = self._tick()
         kinds = self._began.keys() | self._away.keys()
         read = min((self._read_until(kind) for kind in kinds), default=now - self._micros)
-        # Watches that end again and again before they are read hold nothing up for longer.
+        # Watches that end repeatedly before they are read delay the others no longer than this.
         return max(read, now - int(seconds * SECOND))
 
     def _read_until(self, kind: str) -> int:
-        """What happened in this kind until then has been shown, if the window's time is enough."""
+        """The time up to which this kind's changes have been shown, given the window's time."""
         over = self._age - self._micros
         is_read = kind in self._began and over >= self._began[kind]
         return over if is_read else self._read.get(kind, -1)
 
     def _seconds_left(self) -> float | None:
-        """How long until something is due by time."""
+        """Seconds until an entry is due by time; None when no entry waits."""
         while self._arrivals and self._arrivals[0].is_out:
             self._arrivals.popleft()
         if not self._arrivals:
@@ -211,8 +214,8 @@ class Window:
     def _tick(self) -> int:
         """The time of the window in microseconds, which stands still while this process does.
 
-        After a pause of the process all watches have something to read, so none is waited for too
-        short a time.
+        After a pause of the process all watches have changes to read, so the wait for each is long
+        enough.
         """
         now = self._clock.steady()
         self._age += min(now - self._ticked, self._slice)

@@ -1,5 +1,5 @@
-"""Rehearsals of upgrades: runs the inputs of a history in two worlds, and compares these.
+"""Rehearsals of upgrades: run the inputs of a history in two worlds, and compare the results.
 
-What the two have to do with each other is `app/analysis/rehearse`; the runs are those of decide
+The comparison of the two worlds is in `app/analysis/rehearse`; the runs are those of decide
 replays.
 """

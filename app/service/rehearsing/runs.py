@@ -1,4 +1,4 @@
-"""One world of a rehearsal: the recorded inputs of a history under some settings."""
+"""One world of a rehearsal: the recorded inputs of a history, run under some settings."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ _SELF = Actor(user="redra:rehearsal")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class World:
-    """What came of the inputs. `admission` is its API where another one judged the recording."""
+    """The results of the inputs; `admission` is its API's judgement of them, if it was asked."""
 
     info: HistoryInfo
     rules: Rules
@@ -29,16 +29,17 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worlds:
-    """Makes worlds that are alike but for their settings."""
+    """Makes worlds that differ only in their settings."""
 
     control: Control
     planes: Planes
     seed: int
 
     async def world(self, info: HistoryInfo, source: Rules | None = None) -> World:
-        """The recorded inputs under the settings of `info`.
+        """Run the recorded inputs under the settings of `info`.
 
-        With `source`, the rules under which they were written, its API judges each of them.
+        With `source`, the rules under which they were written, the API of this world judges each
+        input.
         """
         control = self.control
         plane = self.planes.altered(info, self.seed)
@@ -48,10 +49,10 @@ class Worlds:
         if source is not None:
             admission = Admission(source=source, target=rules)
             alteration = replace(alteration, admit=admission.admit)
-        # The switches are in the settings of that world.
+        # The switches are part of the settings of that world.
         variant = replace(control.variant, switches=Switches())
         run = await control.runs.run(variant, keep_events=True, plane=plane, alteration=alteration)
-        # Both go on alike after the recording, until what was under way has ended.
+        # Both worlds continue after the recording, until work in progress has ended.
         side = replace(
             diffing.side_of(info, run.timeline.events, release_of(info)), until=control.runs.last
         )
@@ -59,6 +60,6 @@ class Worlds:
 
 
 def release_of(info: HistoryInfo) -> str:
-    """The release that a history imitates, with the patch level where that matters."""
+    """The release that a history imitates, with the patch level where it matters."""
     profile = profiles.from_settings(info.settings)
     return profile.patch or profile.version

@@ -1,7 +1,7 @@
-"""Which setting a change of a release comes from: the other world with some settings as they were.
+"""Attribution of changes to settings: runs the new world with some settings set back.
 
-Each trial is a run of the recorded inputs, as the two worlds of a rehearsal are; what it shows is
-compared with the world as it was, and `attribution` says which trial is next.
+Each trial runs the recorded inputs, as in the two worlds of a rehearsal. Its result is compared
+with the old world, and `attribution` determines the next trial.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,9 +26,9 @@ from app.service.replays.replaying import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """What trials are made of: both worlds, and what no trial can say anything about.
+    """The parts of trials: both worlds, and the objects about which trials say nothing.
 
-    `unlike` are uids of pods and claims that are decided otherwise than recorded anyway. At most
+    `unlike` are uids of pods and claims that the old world decides otherwise than recorded. At most
     `runs_max` trials are made.
     """
 
@@ -40,7 +40,7 @@ class Trials:
     runs_max: int
 
     async def search(self, findings: Iterable[Finding], progress: Progress) -> SettingsSearch:
-        """The settings that each finding comes from."""
+        """Search for the settings that cause each finding."""
         search = SettingsSearch(
             settings=attribution.differing(*self._values()),
             findings=tuple(dict.fromkeys(findings)),
@@ -57,7 +57,7 @@ class Trials:
             return search
 
     async def shown(self, back: frozenset[Setting]) -> frozenset[Finding]:
-        """What shows in the other world with these settings as they were."""
+        """The findings of the new world with these settings set back."""
         before = self.before
         world = await self.worlds.world(self.mixed(back), before.rules)
         fared = await diffing.drive(comparing.differing(before.side, world.side, self.bounds))
@@ -65,7 +65,7 @@ class Trials:
         return frozenset(findings_of(fared, changed, world.admission))
 
     def mixed(self, back: frozenset[Setting]) -> HistoryInfo:
-        """The settings of the other world with some as they were; each switch by its name."""
+        """The settings of the new world with some set back, each switch by its name."""
         values = attribution.mixed(*self._values(), back)
         settings = {
             **self.after.info.settings,
@@ -81,7 +81,7 @@ class Trials:
         return msgspec.structs.replace(self.after.info, settings=settings)
 
     def in_words(self, search: SettingsSearch) -> dict[Finding, Proof]:
-        """What was found, with what the settings were and would be; no settings: unknown."""
+        """The result of a search in words, with old and new values; without settings: unknown."""
         return {
             finding: Proof(
                 settings=attribution.words(cause.settings, *self._values()),
@@ -96,7 +96,7 @@ class Trials:
 
 
 def changes(before: World, after: World, fared: Iterable[Pair], unlike: frozenset[str]) -> Contents:
-    """What controllers write otherwise, but for what follows from pods that fare otherwise."""
+    """The changed writes of controllers, without those that follow from changed pods."""
     pods = frozenset(
         course.uid for pair in fared for course in (pair.a, pair.b) if course is not None
     )
@@ -108,7 +108,7 @@ def changes(before: World, after: World, fared: Iterable[Pair], unlike: frozense
 
 
 def pod_finding(pair: Pair) -> Finding:
-    """That a pod fares otherwise."""
+    """The finding that the outcome of a pod changes."""
     name, ordinal = pair.place
     return ("pod", name, str(ordinal))
 
@@ -116,7 +116,7 @@ def pod_finding(pair: Pair) -> Finding:
 def findings_of(
     fared: Iterable[Pair], changed: Contents, admission: Admission | None
 ) -> Iterator[Finding]:
-    """What a world has that the world as it was has not."""
+    """The findings of a world, compared with the old world."""
     yield from (pod_finding(pair) for pair in fared)
     yield from (("text", *each.words) for each in changed.texts)
     yield from (("field", *each.words) for each in changed.fields)
@@ -126,7 +126,7 @@ def findings_of(
 
 
 def _part(values: Mapping[Setting, str], kind: str) -> dict[str, bool]:
-    """The switches of a kind by their names."""
+    """The switches of a kind, by name."""
     return {
         name.removeprefix(f"{kind} "): value in ("on", "true")
         for name, value in values.items()

@@ -1,10 +1,10 @@
-"""An upgrade rehearsed: the inputs of a history under another release, against those under its own.
+"""The rehearsal of an upgrade: the inputs of a history under its own and another release.
 
-The recording is first decided again as it was, and what proves its differences is kept
-(`continuing.find_control`). Then its inputs go through two worlds that are made alike: one with the
-settings of the recording, the other with those of the release to come. Only what these two do not
-have in common follows from the release. What the first does otherwise than the recording is set
-apart: nothing can be said of it.
+First the recording is decided again under its own settings, and the explanation of its differences
+is kept (`continuing.find_control`). Then its inputs run in two worlds that are made alike: one with
+the settings of the recording, the other with those of the new release. Only differences between
+these two worlds follow from the release. Where the first world differs from the recording, no
+statement is possible, and these objects are set apart.
 """
 
 from collections import Counter
@@ -49,12 +49,11 @@ _PLACEMENTS = frozenset((Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is rehearsed: the release, with gates and quirks that differ from it, up to `until`.
+    """The request for a rehearsal: the release, changed gates and quirks, up to `until`.
 
-    Gates and quirks that the settings of the history name, or that its recording shows, stay.
+    Gates and quirks stay if the settings of the history name them or its recording shows them.
     `exhibits` has number and title of each incident of the gallery. A history of more than
-    `events_max` events is refused. `runs_max` bounds the trials that say which setting a change
-    comes from.
+    `events_max` events is refused. `runs_max` bounds the trials that attribute changes to settings.
     """
 
     release: str
@@ -74,9 +73,9 @@ async def rehearse(
     planes: Planes,
     progress: Progress = silent,
 ) -> Rehearsal:
-    """What changes for a history under another release.
+    """The changes of a history under another release.
 
-    Raises InputError for a release, gate or quirk that is not known, RevisionTooLarge.
+    Raises InputError for an unknown release, gate or quirk, and RevisionTooLarge.
     """
     if wanted.until > wanted.events_max:
         raise InputError(
@@ -109,13 +108,13 @@ async def rehearse(
 
 
 def _unlike(before: World, control: Control, compared: Compared) -> dict[str, ObjectKey]:
-    """The pods and claims that are decided otherwise than recorded without any change."""
+    """The pods and claims that the unchanged world decides otherwise than recorded."""
     keys = {**before.run.trace.keys, **control.runs.recording.trace.keys}
     return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in _PLACEMENTS}
 
 
 def _unapplied(before: World, after: World) -> list[Unapplied]:
-    """The inputs that the second world alone leaves out, but for those that it refuses."""
+    """The inputs that only the second world leaves out, without those that it refuses."""
     assert after.admission is not None, "its API judges the recording"
     known = {each.revision for each in before.run.unapplied}
     known |= {each.revision for each in after.admission.refused}
@@ -125,7 +124,7 @@ def _unapplied(before: World, after: World) -> list[Unapplied]:
 async def _report(
     log: EventLog, history: HistoryInfo, wanted: Wanted, trials: Trials, progress: Progress
 ) -> Rehearsal:
-    """What the two worlds do not have in common, and which setting that comes from."""
+    """The report of the differences between the worlds, with the settings that cause them."""
     before, after, control = trials.before, trials.after, trials.worlds.control
     admission = after.admission
     assert admission is not None, "its API judges the recording"
@@ -175,10 +174,10 @@ async def _report(
 
 
 def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo:
-    """The history with other settings; an empty release is its own. Raises InputError.
+    """The history with other settings; an empty release keeps its own. Raises InputError.
 
-    A patch release is named for its scheduler, which sees no rules: c24 is as it says, whatever the
-    history had, unless the switches name it.
+    A patch release is requested for its scheduler, which does not see rules. So quirk c24 has that
+    release's default, whatever the history had, unless the switches name it.
     """
     settings: JsonObject = {
         name: value for name, value in history.settings.items() if name != "paced"
@@ -197,9 +196,9 @@ def under(history: HistoryInfo, release: str, switches: Switches) -> HistoryInfo
 
 
 def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[Difference]]:
-    """The report without differences of which nothing can be said, and these.
+    """The report without differences about which nothing can be said, and those differences.
 
-    A pod that fares the same and is only told so in other words is no changed decision.
+    A pod with the same outcome and only another message is not a changed decision.
     """
     decided = [each for each in diff.differences if each.classes != (Class.SAID,)]
     aside = [each for each in decided if _is_aside(each, unlike)]
@@ -212,7 +211,7 @@ def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[
 
 
 def _is_aside(difference: Difference, unlike: set[ObjectKey]) -> bool:
-    """Whether a pod or a claim in it, or in what it follows from, is decided otherwise anyway."""
+    """Whether the difference, or a cause of it, is about an object that is set apart."""
     for each in (difference, *difference.chain):
         for course in (each.pair.a, each.pair.b):
             if course is not None and course.key in unlike:
@@ -222,7 +221,7 @@ def _is_aside(difference: Difference, unlike: set[ObjectKey]) -> bool:
 
 async def _sightings(side: Side) -> list[Sighting]:
     quirks = registry.allocator_quirks_of(side.profile, side.options)
-    # What the release is known to do wrong is what is looked for.
+    # Known defects of the release are what the scan looks for, so they are not excused.
     switches = replace(
         rule_switches(side.profile, quirks), distinct_by_last=False, rules_unseen=False
     )
@@ -234,7 +233,7 @@ async def _sightings(side: Side) -> list[Sighting]:
 
 
 async def _with_gates(log: EventLog, history: HistoryInfo) -> HistoryInfo:
-    """The history with the gate of rules, where it is a recording that held some."""
+    """The history with the gate of rules on, if it is a recording that held rules."""
     after = Revision(0)
     while recorded_gates.leave_rules_open(history.settings) and (
         page := await log.read(history.id, after=after, limit=PAGE)

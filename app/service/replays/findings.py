@@ -1,4 +1,4 @@
-"""The findings in a history as rows of its timeline."""
+"""Findings of a history as rows of its timeline."""
 
 from app.analysis.oversight import Observation, Oversight
 from app.analysis.scope import Scope
@@ -16,9 +16,9 @@ async def rows(
     page_max: int,
     scope: Scope = Scope(),
 ) -> list[Row]:
-    """A row for each finding in a history, at the event at which it began.
+    """A row for each finding in a history, at the event where the finding begins.
 
-    Of the scope its moments and kinds count. `page_max` events are read at a time.
+    Only the moments and kinds of the scope apply. `page_max` events are read at a time.
     """
     if scope.kinds and FINDING not in scope.kinds:
         return []

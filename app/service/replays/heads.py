@@ -1,4 +1,4 @@
-"""The head of a history as of a moment: what is signed."""
+"""The head of a history at a moment, for signing."""
 
 from app.domain.errors import ChainBroken, InputError, RevisionTooLarge
 from app.domain.log import Head, HistoryInfo, Revision
@@ -7,9 +7,9 @@ from app.service import moments
 
 
 async def head_at(log: EventLog, info: HistoryInfo, moment: str, *, option: str = "--at") -> Head:
-    """The head, or what it was at a moment. Raises InputError naming the option.
+    """The head, or the head at a moment. Raises InputError naming the option.
 
-    Raises ChainBroken when the head row is not the end of the log.
+    Raises ChainBroken when the head row does not match the end of the log.
     """
     head = await log.head(info.id)
     revision = head.revision

@@ -1,4 +1,4 @@
-"""Plays the steps of an incident on a cluster in memory, with virtual time and all controllers."""
+"""Runs the steps of an incident on a cluster in memory, with virtual time and all controllers."""
 
 from app.analysis import edits
 from app.analysis.edits import Edit
@@ -16,9 +16,9 @@ NAMESPACE = "default"
 
 
 def play(incident: Incident, variant: Variant, line: ReplayTimeline) -> Played:
-    """The history of a variant. Raises InputError for a step that cannot be understood.
+    """The history of a variant. Raises InputError for an invalid step.
 
-    What the API refuses is part of the history: steps go on after a refusal.
+    A refusal by the API is part of the history: later steps are still run.
     """
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     key = ObjectKey("", "namespaces", "", NAMESPACE)
@@ -61,7 +61,7 @@ def _edits(step: Step) -> list[Edit]:
 
 
 def _meant(command: Command, step: Step) -> Command:
-    """The command with what an edit does not say: its subresource, its grace period."""
+    """The command with what an edit cannot express: its subresource, its grace period."""
     if step.status is not None and isinstance(command, PatchObject):
         return PatchObject(
             key=command.key,

@@ -1,11 +1,11 @@
 """Integrity: is the stored log the one that was written?
 
-Every row is looked at as it is kept, before anything in it is understood: its hash, the form of its
-stamp, the columns of time beside it, its place. At the end the last event is compared with the head
-row. What comes out is a list of problems, each with the revision at which it was seen.
+Every row is checked as stored, before its content is interpreted: its hash, the form of its stamp,
+the time columns beside it, its place. At the end the last event is compared with the head row. The
+result is a list of problems, each with the revision at which it was seen.
 
-What a chain alone cannot show: a log whose events, hashes and head were all written anew, and a log
-that was cut together with its head. A signed head kept elsewhere shows both.
+A chain alone cannot reveal a log whose events, hashes and head were all rewritten, or a log that
+was cut together with its head. A signed head kept elsewhere reveals both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog, ViewStore
 
 PROBLEMS_MAX = 100
-"""How many problems a report names; all are counted."""
+"""The most problems that a report names; all are counted."""
 
 _AGREES, _DIFFERS, _NOT_REACHED = "agrees", "differs", "not reached"
 _FIRST = Revision(-(2**62))
@@ -32,7 +32,7 @@ _TYPES = frozenset(str(known) for known in EventType)
 
 
 class SettingsProof(StrEnum):
-    """Whether the settings of a history are what its chain begins with."""
+    """Whether the chain begins with the settings of the history."""
 
     ANCHORED = "anchored"
     UNANCHORED = "unanchored"
@@ -41,9 +41,9 @@ class SettingsProof(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integrity:
-    """What was found in the stored log. `problems` are sentences, in the order of the log.
+    """The result of checking the stored log. `problems` are sentences, in the order of the log.
 
-    `settings` are unanchored in a history that was begun by a redra that did not hash them, and
+    `settings` are unanchored in a history that was created by a redra that did not hash them, and
     unknown when the first event cannot tell. `signed` has one entry for each signed head: its
     revision and key, whether the key is trusted, and whether the log `agrees`, `differs`, or was
     `not reached` there.
@@ -61,7 +61,7 @@ class Integrity:
         return self.problems[0] if self.problems else ""
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The JSON form for reports."""
         return {
             "problem": self.problem,
             "problems": list(self.problems),
@@ -74,10 +74,10 @@ class Integrity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attestation:
-    """What vouches for a log besides itself.
+    """Proof for a log from outside it.
 
-    `heads` are signed heads besides those that are kept with the log; those of `trusted` keys prove
-    something. So do the states of objects kept in `views`, with which a server begins.
+    `heads` are signed heads besides those kept with the log; heads of `trusted` keys are proof.
+    `views` holds kept states of objects, with which a server begins; they are compared too.
     """
 
     heads: Sequence[SignedHead] = ()
@@ -87,10 +87,10 @@ class Attestation:
 
 @dataclass(slots=True)
 class IntegrityCheck:
-    """Takes the rows of one history in order, from the first one on.
+    """Checks the rows of one history in order, from the first one on.
 
-    `trusted` are the public keys whose heads prove something here. `readable_until` is the last
-    revision before an event that no reader can understand; None while there was none.
+    `trusted` are the public keys whose heads are proof here. `readable_until` is the last revision
+    before an event that no reader can understand; None while there is no such event.
     """
 
     info: HistoryInfo
@@ -109,11 +109,11 @@ class IntegrityCheck:
     _count: int = 0
 
     def __post_init__(self) -> None:
-        """Look out for the revisions that signed heads name."""
+        """Note the revisions that signed heads name."""
         self._wanted = frozenset(head.revision for head in self.signed)
 
     def take(self, row: StoredRow) -> None:
-        """Check one row. Raises WrongDatabase for a sound event of a newer program."""
+        """Check one row. Raises WrongDatabase for an intact event of a newer program."""
         stored = row.event
         problem = self._content_problem(stored)
         if problem:
@@ -128,13 +128,13 @@ class IntegrityCheck:
         self.hash, self.revision, self._begun = stored.hash, stored.revision, True
 
     def note(self, problem: str) -> None:
-        """Note what was found beside the rows of the log."""
+        """Add a problem found outside the rows of the log."""
         self._note(problem)
 
     def end(self, head: Head, *, last: StoredRow | None, outside: Sequence[StoredRow]) -> None:
         """Compare the log with the head row.
 
-        `last` is the event at the head's revision, `outside` are events at revisions that the
+        `last` is the event at the head's revision. `outside` are events at revisions that the
         history cannot have.
         """
         if not head.revision and not outside:
@@ -159,7 +159,7 @@ class IntegrityCheck:
             )
 
     def result(self) -> Integrity:
-        """What was found so far."""
+        """The result so far."""
         return Integrity(
             head=f"sha256:{self.hash.hex()}",
             settings=self.settings,
@@ -177,7 +177,7 @@ class IntegrityCheck:
         )
 
     def _check_fork(self) -> None:
-        """The settings of a fork are not those of the beginning, but are in an event of its own."""
+        """Check that the event that begins a fork holds the fork's settings."""
         forked = self._forked
         if forked is None:
             self._note("no event says that the history was forked, and with which settings")
@@ -190,7 +190,7 @@ class IntegrityCheck:
             self._note(_at(forked, problem))
 
     def _compare(self, signed: SignedHead, head: Head) -> None:
-        """Note a signed head that the log does not have."""
+        """Add a problem if the log does not contain a signed head."""
         if signed.revision > head.revision:
             self._note(
                 f"a signed head is at revision {signed.revision}, the log ends at {head.revision}: "
@@ -211,7 +211,7 @@ class IntegrityCheck:
         return _AGREES if signed.names(self._signed.get(signed.revision, b"")) else _DIFFERS
 
     def _content_problem(self, stored: StoredEvent) -> str:
-        """What is wrong with a row's place or content; empty when nothing is."""
+        """The problem with a row's place or content; empty when there is none."""
         if stored.revision != self.revision + 1:
             if stored.revision <= self.revision:
                 return f"it stands after revision {self.revision}"
@@ -225,7 +225,7 @@ class IntegrityCheck:
             return problem.detail
 
     def _beginning_problem(self, stored: StoredEvent) -> str:
-        """Tell from the first event whether the settings are in the chain."""
+        """Determine from the first event whether the settings are in the chain."""
         for beginning, settings in (
             (chain.genesis_of(self.info), SettingsProof.ANCHORED),
             (GENESIS, SettingsProof.UNANCHORED),
@@ -244,7 +244,7 @@ class IntegrityCheck:
             self._note("the history is empty, and its head does not follow from its settings")
 
     def _check_times(self, row: StoredRow) -> None:
-        """The columns of time are the stamp's, and time does not fall."""
+        """Check that the time columns equal the stamp's time, and that time does not fall."""
         stored = row.event
         try:
             time = upcasting.stamp_of(stored).time
@@ -265,7 +265,7 @@ class IntegrityCheck:
 
 
 async def check_end(check: IntegrityCheck, log: EventLog) -> None:
-    """Compare what was read with the head row; what is appended meanwhile is no problem."""
+    """Compare the rows that were read with the head row; later appends are no problem."""
     history = check.info.id
     head = await log.head(history)
     last = await log.read_stored(

@@ -1,4 +1,4 @@
-"""Watching over a history: its events are judged as they come, from the first one on."""
+"""Watching over a history: its events are judged as they arrive, from the first one on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,11 @@ from app.ports import EventLog, WakeUp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverseeingBounds:
-    """`page_max` events are read at once, `turn_max` are judged before others get the loop. Lost
-    wake-ups are covered after `poll_seconds`, and when nothing comes for `settle_seconds` nothing
-    is taken to be in flight any more.
+    """Bounds of watching over a history.
+
+    `page_max` events are read at once. After `turn_max` judged events the loop runs other tasks.
+    Lost wake-ups are covered after `poll_seconds`. When no event arrives for `settle_seconds`,
+    nothing counts as in flight any more.
     """
 
     page_max: int = 2_000
@@ -37,11 +39,11 @@ async def oversee(
     stopped: anyio.Event,
     bounds: OverseeingBounds = OverseeingBounds(),
 ) -> None:
-    """Judge all events up to `until`; without it until `stopped`. Then that is the end.
+    """Judge all events up to `until`, or without `until`, all events until `stopped` is set.
 
-    `tell` hears of what is new. Up to `since` it hears nothing: who has read a line of an earlier
-    run goes on behind its `seen`, and hears what was in flight then again rather than never. What
-    the log cannot give is waited for.
+    `tell` is called with new observations. Up to `since` it is not called: a caller who has read a
+    line of an earlier run continues after that line's `seen`, and gets observations that were in
+    flight then a second time rather than never. Without `until`, an unavailable log is waited for.
     """
     after, idle_since = Revision(0), anyio.current_time()
     is_settled = True

@@ -1,8 +1,8 @@
 """The deterministic loop: controllers in a fixed order, virtual time, everything in memory.
 
-After each outside event all controllers run until none has anything left to do; then time jumps to
-the next instant at which one of them has. The same commands at the same instants give the same
-events, byte for byte. Replay, simulation and tests use it; live histories use `app.workers`.
+After each outside event all controllers run until none has work left. Then time jumps to the next
+instant at which a controller is due. The same commands at the same instants give the same events,
+byte for byte. Replay, simulation and tests use this loop; live histories use `app.workers`.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,9 @@ from app.service.writing import WriteOutcome
 class ReconcileBounds:
     """Bounds of the loop.
 
-    `steps_max` plans may follow one another at one instant, `jumps_max` jumps of the clock belong
-    to one advance. Beyond them LoopStuck is raised: controllers undo each other's work.
+    At most `steps_max` plans may follow one another at one instant, and at most `jumps_max` jumps
+    of the clock belong to one advance. Beyond them LoopStuck is raised: controllers undo each
+    other's work.
     """
 
     steps_max: int = 1_000_000
@@ -37,14 +38,14 @@ class ReconcileBounds:
 
 
 class LoopStuck(RedraError):
-    """The controllers did not come to rest within the bounds; names the last plans."""
+    """The controllers have not come to rest within the bounds; names the last plan."""
 
 
 class ReplayTimeline:
     """One history in memory with its views, a virtual clock and controllers.
 
-    Invariant: every view has folded exactly the events up to `head.revision`, every controller
-    those of them that it reads.
+    Invariant: every view has folded exactly the events up to `head.revision`; every controller has
+    folded those of them that it reads.
     """
 
     def __init__(
@@ -58,8 +59,10 @@ class ReplayTimeline:
         keep_events: bool = True,
         adapt: Callable[[Sequence[Command]], Sequence[Command]] | None = None,
     ) -> None:
-        """Start empty at `start`. `adapt` may replace the commands of a plan just before they are
-        decided: a replay gives objects the names that they had.
+        """Start empty at `start`.
+
+        `adapt` may replace the commands of a plan before they are decided: a replay uses it to give
+        objects their recorded names.
         """
         self.rules = rules
         self.views = LiveViews(rules.profile)
@@ -76,7 +79,7 @@ class ReplayTimeline:
 
     @property
     def controllers(self) -> Sequence[Reconciler]:
-        """Who works here, in order. Others may be set, as after a restart."""
+        """The controllers, in order. Setting others acts like a restart."""
         return self._readers.controllers
 
     @controllers.setter
@@ -84,7 +87,7 @@ class ReplayTimeline:
         self._readers = Readers(tuple(controllers))
 
     def begin(self, beginning: Beginning) -> None:
-        """Start from the objects of a moment; controllers see them as a list."""
+        """Start from the objects of a moment; controllers get them like a list."""
         self.views.load_objects(beginning.state)
         self.views.show_as_of(beginning.head.revision)
         self.head = beginning.head
@@ -96,16 +99,16 @@ class ReplayTimeline:
     def submit(
         self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0
     ) -> WriteOutcome:
-        """Decide and append one command from outside. Raises Rejected."""
+        """Decide and append one outside command. Raises Rejected."""
         _, outcomes = self._append((command,), actor, verb=verb, cause=cause, observed=Revision(0))
         return outcomes[0]
 
     def submit_all(self, commands: Sequence[Command], *, actor: Actor) -> None:
-        """Decide and append commands from outside in one step. Raises Rejected."""
+        """Decide and append outside commands in one step. Raises Rejected."""
         self._append(commands, actor, verb="", cause=0, observed=Revision(0))
 
     def append(self, event: Event) -> None:
-        """Take over an event that is sealed already, as a replay does."""
+        """Append an event that is already sealed, as a replay does."""
         self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
         self.now = Instant(max(self.now, event.stamp.time))
         self._fold(event)
@@ -113,7 +116,7 @@ class ReplayTimeline:
     def submit_plan(
         self, plan: Plan, *, actor: Actor, lease: LeaseToken | None = None
     ) -> list[Event]:
-        """Append a plan as a whole, or raise Rejected."""
+        """Append all commands of a plan. Raises Rejected; then none is appended."""
         commands: Sequence[Command] = commands_of(plan)
         if self._adapt is not None:
             commands = self._adapt(commands)
@@ -121,7 +124,7 @@ class ReplayTimeline:
         return events
 
     def settle(self) -> int:
-        """Run all controllers at the present instant until none has work; returns the plans."""
+        """Run all controllers at the present instant until none has work; counts the plans."""
         count = 0
         working = True
         while working:
@@ -137,17 +140,17 @@ class ReplayTimeline:
                             f"{plan.key} at revision {self.head.revision}"
                         )
                 if working:
-                    # What one controller wrote may concern those before it: begin again.
+                    # The write of one controller may concern those before it: start from the first.
                     break
         return count
 
     def due(self) -> Instant | None:
-        """The next instant at which a controller has something to do by itself."""
+        """The next instant at which a controller is due without a new event."""
         instants = [due for controller in self.controllers if (due := controller.due()) is not None]
         return min(instants, default=None)
 
     def advance(self, until: Instant) -> int:
-        """Settle, then jump from one due instant to the next up to `until`; returns the plans."""
+        """Settle, then jump between due instants up to `until`; returns the number of plans."""
         count = self.settle()
         for _ in range(self._bounds.jumps_max):
             due = self.due()

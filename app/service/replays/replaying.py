@@ -1,4 +1,4 @@
-"""Replay: fold a history up to a moment, and what other replays share: bounds, pages, progress."""
+"""Replay: folds a history up to a moment. Also the bounds, pages, progress of all replays."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -18,16 +18,18 @@ from app.ports import EventLog
 from app.service import folding
 
 Progress = Callable[[str, Revision, Revision], None]
-"""Told what is being done, the revision reached and the one to reach."""
+"""Called with the kind of work, the revision reached and the revision to reach."""
 
 _SUMMED = frozenset(("objects", "inventory", "claims", "decisions"))
-"""The views from which a fold report is made."""
+"""The views that a fold report summarises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayBounds:
-    """Bounds of one replay: `page_max` events are read at once, and one whose events are kept makes
-    at most `events_max`."""
+    """Bounds of one replay.
+
+    `page_max` events are read at once. A replay that keeps its events makes at most `events_max`.
+    """
 
     page_max: int = 5_000
     events_max: int = 2_000_000
@@ -35,7 +37,7 @@ class ReplayBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldReport:
-    """What there was at a moment, and the state hash of every view."""
+    """The state at a moment in numbers, and the state hash of every view."""
 
     history: str
     revision: Revision
@@ -49,7 +51,7 @@ class FoldReport:
     state_hashes: Mapping[str, str]
 
     def to_json(self) -> JsonObject:
-        """For the command line and the API."""
+        """The JSON form for the command line and the API."""
         return {
             "history": self.history,
             "revision": self.revision,
@@ -77,7 +79,7 @@ async def fold(
     bounds: ReplayBounds,
     progress: Progress = silent,
 ) -> FoldReport:
-    """Fold fresh views up to `until` (or the head, when that comes first) and sum up."""
+    """Fold fresh views up to `until` (or the head, when that comes first); returns a report."""
     time = Instant(0)
     after = Revision(0)
     async for events in pages(log, history, until, bounds):
@@ -125,7 +127,7 @@ async def pages(
 async def stored_pages(
     log: EventLog, history: HistoryInfo, until: Revision, bounds: ReplayBounds
 ) -> AsyncIterator[list[StoredRow]]:
-    """The same as they are kept, a page at a time."""
+    """The rows of a history as stored, a page at a time."""
     after = Revision(0)
     while after < until:
         page = await log.read_stored(history.id, after=after, limit=bounds.page_max, until=until)

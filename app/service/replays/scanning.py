@@ -1,4 +1,4 @@
-"""A history looked at for the incidents of the gallery."""
+"""The scan of a history for the incidents of the gallery."""
 
 from dataclasses import replace
 
@@ -19,16 +19,16 @@ PAGE = 5_000
 """Events that are read at once."""
 
 TURN = 100
-"""Events that are looked at before others may run."""
+"""Events that are scanned before the loop runs other tasks."""
 
 
 async def scan(
     log: EventLog, info: HistoryInfo, until: Revision, *, attempts_max: int
 ) -> ScanReport:
-    """What the history shows up to a revision; so many attempts at most are made again."""
+    """Scan a history up to a revision; at most `attempts_max` attempts are made again."""
     profile = profiles.from_settings(info.settings)
     quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
-    # What the release is known to do wrong is what is looked for.
+    # Known defects of the release are what the scan looks for, so they are not excused.
     switches = replace(switches_of(profile, quirks), distinct_by_last=False, rules_unseen=False)
     scheduler = RecordedScheduler(
         rules=scheduling_rules.of(info, profile, compiler_of(profile)),

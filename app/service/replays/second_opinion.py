@@ -1,10 +1,10 @@
-"""The second opinion: what another evaluator says of a history's selectors and devices.
+"""The second opinion: another evaluator's results for the selectors and devices of a history.
 
-A mistake of the evaluator that decided agrees with itself when decisions are made again. So every
-selector of a history (of DeviceClasses, claims, claim templates and patches) is asked about every
-device that the history had, as published and as patched, and another evaluator is asked the same.
-What it cannot answer is counted by reason; it is never taken for agreement. Neither of the two is
-taken to be right: a disagreement says that an answer is in doubt, not that the history is wrong.
+When decisions are made again, a mistake of the evaluator agrees with itself. So every selector of a
+history (of DeviceClasses, claims, claim templates and patches) is evaluated for every device that
+the history had, as published and as patched, and another evaluator does the same. Pairs that it
+cannot answer are counted by reason, and never count as agreement. Neither evaluator is assumed to
+be right: a disagreement means that an answer is in doubt, not that the history is wrong.
 """
 
 from collections import Counter
@@ -30,23 +30,23 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import Match, Opinion, SecondOpinion
 
 EXAMPLES_MAX = 100
-"""How many disagreements a report names; all are counted."""
+"""The most disagreements that a report names; all are counted."""
 
 TURN_MAX = 20
-"""Questions that are asked before others get the loop."""
+"""Pairs that are evaluated before the loop runs other tasks."""
 
 REFUSED = "redra refuses the expression, whose types the second opinion does not check"
-"""Why there is nothing to compare where an expression does not compile."""
+"""The reason when an expression does not compile, so that there is nothing to compare."""
 
 TOO_DEAR = "the evaluation costs more than the bound"
-"""Why the second opinion is not asked about a pair."""
+"""The reason when the second opinion is not asked about a pair for its cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionBounds:
-    """How much is asked: pairs of an expression and a device, and the cost of each in CEL units.
+    """Bounds of a second opinion: pairs of expression and device, and CEL cost units for each.
 
-    The cost is what our own evaluation of the pair costs; the other evaluator has no bound.
+    The cost is that of our own evaluation of the pair; the other evaluator has no bound.
     """
 
     evaluations_max: int = 10_000
@@ -55,7 +55,7 @@ class OpinionBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondReader:
-    """Who is asked for a second opinion, and how much."""
+    """The second evaluator, and the bounds of asking it."""
 
     opinion: SecondOpinion
     bounds: OpinionBounds = OpinionBounds()
@@ -63,9 +63,9 @@ class SecondReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
-    """An expression and a device of which the two evaluators say different things.
+    """An expression and a device for which the evaluators give different results.
 
-    `error` is the text of our error, if that is our answer.
+    `error` is the text of our error, if our result is an error.
     """
 
     expression: str
@@ -75,7 +75,7 @@ class Disagreement:
     error: str = ""
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The JSON form for reports."""
         return {
             "expression": self.expression,
             "device": self.device,
@@ -87,9 +87,9 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionReport:
-    """What the second opinion came to, for every pair of an expression and a device's values.
+    """The result of the second opinion, for all pairs of an expression and a device's values.
 
-    `unsaid` are the pairs that it could not judge, by reason; `unasked` those beyond the bound.
+    `unsaid` counts the pairs that were not judged, by reason; `unasked` those beyond the bound.
     """
 
     by: str
@@ -107,7 +107,7 @@ class OpinionReport:
         return not (self.disagreed or self.unsaid or self.unasked)
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The JSON form for reports."""
         return {
             "by": self.by,
             "expressions": self.expressions,
@@ -122,7 +122,7 @@ class OpinionReport:
 
 @dataclass(slots=True)
 class OpinionTally:
-    """Counts answers while they come in."""
+    """Counts the answers of the second opinion."""
 
     agreed: int = 0
     disagreed: int = 0
@@ -153,14 +153,14 @@ class OpinionTally:
 
 
 def answer_of(verdict: SelectorResult) -> Match:
-    """Our answer; texts of errors are not compared."""
+    """Our result; texts of errors are not compared."""
     if verdict.error:
         return Match.ERROR
     return Match.MATCH if verdict.match else Match.NO_MATCH
 
 
 def answer_of_outcome(outcome: cel.SelectorOutcome) -> Match:
-    """Our answer, where a selector was evaluated by itself."""
+    """Our result for a selector that was evaluated by itself."""
     if outcome.error is not None:
         return Match.ERROR
     return Match.MATCH if outcome.match else Match.NO_MATCH
@@ -169,8 +169,8 @@ def answer_of_outcome(outcome: cel.SelectorOutcome) -> Match:
 class SelectorHistory:
     """Collects the distinct selectors and devices of a history from its events, in order.
 
-    Devices are distinct by what a selector can see of them. Keeps at most `kept_max` of them and
-    as many expressions; those beyond are counted.
+    Devices are distinct by the values that a selector can see. At most `kept_max` devices and as
+    many expressions are kept; the others are counted.
     """
 
     def __init__(self, *, compiler: SelectorCompiler, with_patches: bool, kept_max: int) -> None:
@@ -183,17 +183,17 @@ class SelectorHistory:
 
     @property
     def expressions(self) -> Sequence[str]:
-        """The selectors' expressions, the first seen first."""
+        """The expressions of the selectors, in the order first seen."""
         return list(self._expressions)
 
     @property
     def devices(self) -> Sequence[Device]:
-        """One device for each distinct set of values, the first seen first."""
+        """One device for each distinct set of values, in the order first seen."""
         return list(self._devices.values())
 
     @property
     def pairs(self) -> int:
-        """How many questions there are, also about what is not kept."""
+        """The number of pairs, including those with parts that are not kept."""
         expressions = len(self._expressions) + len(self._expressions_beyond)
         return expressions * (len(self._devices) + len(self._devices_beyond))
 
@@ -207,7 +207,7 @@ class SelectorHistory:
         try:
             self._take(key.resource, key.name, event)
         except (InputError, TypeError, ValueError, AttributeError, msgspec.DecodeError):
-            # What cannot be read as a slice or patch is no device of any decision either.
+            # An object that cannot be read as a slice or patch takes part in no decision either.
             return
 
     def _take(self, resource: str, name: str, event: Event) -> None:
@@ -246,7 +246,7 @@ class SelectorHistory:
             self._expressions_beyond.add(expression)
 
     def _keep_device(self, device: Device) -> None:
-        """Keep a device, and what its driver published of it if it is patched."""
+        """Keep a device; if it is patched, also the values that its driver published."""
         if device.patches:
             published = replace(
                 device,
@@ -297,7 +297,7 @@ def _requests(spec: JsonView) -> Iterator[JsonView]:
 
 
 def _values_of(device: Device) -> bytes:
-    """All that a selector can see of a device."""
+    """All values that a selector can see of a device."""
     capacity = {
         name: str(json_tree.get(entry, "value")) for name, entry in device.capacity_tree.items()
     }
@@ -307,7 +307,7 @@ def _values_of(device: Device) -> bytes:
 
 
 def ask_about(second: SecondOpinion, expression: str, device: cel.DeviceInput) -> Opinion:
-    """What the second opinion says of an expression and a device."""
+    """The second opinion about an expression and a device."""
     return second.ask(
         expression,
         driver=device.driver,
@@ -325,10 +325,10 @@ async def compare(
     bounds: OpinionBounds = OpinionBounds(),
     progress: Callable[[int, int], None],
 ) -> OpinionReport:
-    """Ask both evaluators about every pair, as many as `bounds` allow.
+    """Evaluate the pairs with both evaluators, as many as `bounds` allow.
 
-    What is asked first is what tells most: of each expression one device for each set of values
-    that its text names. `progress` hears how many of all questions were asked.
+    The most telling pairs come first: for each expression, one device for each set of the values
+    that its text names. `progress` is called with the number of pairs done and of all.
     """
     tally = OpinionTally()
     expressions, devices = selectors.expressions, selectors.devices
@@ -371,7 +371,7 @@ def _cost(expression: str, device: Device) -> int:
 def _ranked(
     expression: str, devices: Sequence[Device]
 ) -> tuple[Sequence[Device], Sequence[Device]]:
-    """Devices that differ in what the text of the expression names, and the others."""
+    """The devices that differ in values the expression names, and the other devices."""
     seen: set[bytes] = set()
     first: list[Device] = []
     others: list[Device] = []
@@ -389,7 +389,7 @@ def _ranked(
 def _verdicts(
     compiler: SelectorCompiler, expression: str, devices: Sequence[Device]
 ) -> Iterator[tuple[Device, SelectorResult | None]]:
-    """Each device with our verdict; None for an expression that does not compile."""
+    """Each device with our result; None for an expression that does not compile."""
     if not devices:
         return
     try:

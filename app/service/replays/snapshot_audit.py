@@ -1,7 +1,8 @@
-"""Are the kept states of a history what its log gives?
+"""The audit of kept states: do they equal what the log gives?
 
-A server begins with the newest one, so a state that was altered would be served as the truth while
-the log is sound. The objects are folded once more, from the log alone, up to the last kept state.
+A server begins with the newest kept state, so an altered state would be served as the truth
+although the log is intact. The objects are folded again, from the log alone, up to the last kept
+state.
 """
 
 from collections.abc import Iterable
@@ -12,11 +13,11 @@ from app.service import snapshots
 from projections.objects import ObjectsProjection
 
 STATES_MAX = 1_000
-"""Kept states that are compared, the newest first."""
+"""The most kept states that are compared, newest first."""
 
 
 class SnapshotAudit:
-    """Takes the events of a history in order, from the first one on.
+    """Compares kept states while it takes the events of a history in order, from the first on.
 
     `problems` are sentences about states that differ.
     """
@@ -31,7 +32,7 @@ class SnapshotAudit:
         self.problems: list[str] = []
 
     async def begin(self, until: Revision) -> None:
-        """Find the states that are kept up to a revision."""
+        """Find the kept states up to a revision."""
         until_next = until
         while len(self._wanted) < STATES_MAX and until_next > 0:
             kept = await self._views.load_snapshot(self._history, *self._place, until=until_next)
@@ -42,7 +43,7 @@ class SnapshotAudit:
         self._last = max(self._wanted, default=Revision(0))
 
     async def take(self, events: Iterable[Event]) -> None:
-        """Fold, and compare where a state is kept."""
+        """Fold events, and compare the result wherever a state is kept."""
         for event in events:
             if event.revision > self._last:
                 return
@@ -56,7 +57,7 @@ class SnapshotAudit:
             return
         parts = snapshots.parts_of(kept[1])
         if parts is None or parts[0] != event.hash:
-            # Nobody begins with it: it is of an older program, or of another log.
+            # No server begins with this state: it is of an older program, or of another log.
             return
         if not self._is_same(parts[1]):
             self.problems.append(
@@ -69,6 +70,6 @@ class SnapshotAudit:
         try:
             loaded.load(state)
         except Exception:
-            # Whatever it is, it is not a state.
+            # Any error means that the value is not a state.
             return False
         return loaded.revision == self._folded.revision and loaded.dump() == self._folded.dump()

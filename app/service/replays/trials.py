@@ -1,7 +1,7 @@
-"""A candidate history is run: what is left of the outside inputs, decided by the controllers here.
+"""Runs of candidate histories: the remaining outside inputs, decided by the controllers here.
 
-Virtual time jumps from one input to the next; nothing of a run depends on the clock or on what ran
-before. Steps of a recording that is taken as it is are sealed anew, and nobody decides.
+Virtual time jumps from one input to the next. A run does not depend on the clock or on earlier
+runs. The steps of a recording that is taken as recorded are sealed again, without decisions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from projections.objects import ObjectsProjection
 
 
 class Engine(Protocol):
-    """Makes what runs are made of, from the settings of a history."""
+    """Makes the parts of a run from the settings of a history."""
 
     def settings_under(
         self, info: HistoryInfo, switches: Switches, off: frozenset[str]
@@ -44,24 +44,24 @@ class Engine(Protocol):
         ...
 
     def rules(self, info: HistoryInfo) -> Rules:
-        """The rules of objects."""
+        """The rules of objects under these settings."""
         ...
 
     def controllers(self, info: HistoryInfo) -> Sequence[Reconciler]:
-        """Fresh reconcilers."""
+        """New reconcilers under these settings."""
         ...
 
     def uids(self, info: HistoryInfo) -> UidSource:
-        """Uids for what has no recorded one; the same for each run."""
+        """A source of uids for objects without a recorded one; the same for each run."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A history that is run once somebody asks for it; a `Trial`.
+    """A history that is run when its events are first read; a `Trial`.
 
-    `info` has the settings by which it is decided. What they and other switches make of the inputs
-    is kept: it is asked for several times.
+    `info` has the settings by which it is decided. The results under these and other switches are
+    kept, because they are read several times.
     """
 
     info: HistoryInfo
@@ -72,12 +72,12 @@ class Ran:
 
     @property
     def events(self) -> Sequence[Event]:
-        """Its events."""
+        """The events of the run."""
         return self._made[0]
 
     @property
     def not_done(self) -> Mapping[str, int]:
-        """How many inputs could not be done in it, by why."""
+        """The number of inputs that could not be applied, by reason."""
         return self._made[1]
 
     @cached_property
@@ -86,7 +86,7 @@ class Ran:
 
     @property
     def switches(self) -> RuleSwitches:
-        """What of its release matters to the invariants."""
+        """The switches of its release that matter to the invariants."""
         profile = profiles.from_settings(self.info.settings)
         options = registry.options_from(self.info.settings)
         return switches_of(profile, registry.allocator_quirks_of(profile, options))
@@ -103,7 +103,7 @@ class Ran:
 
     @property
     def side(self) -> Side:
-        """For comparisons."""
+        """The history as a side of a comparison."""
         settings = self.info.settings
         return Side(
             name=self.info.name,
@@ -116,7 +116,7 @@ class Ran:
 
 
 class Runner:
-    """Runs candidates of one material. `info` are the settings of its history."""
+    """Runs candidates of one material. `info` has the settings of its history."""
 
     def __init__(self, material: Material, info: HistoryInfo, engine: Engine) -> None:
         self.material = material
@@ -124,26 +124,26 @@ class Runner:
         self._engine = engine
 
     def run(self, candidate: Candidate, switches: Switches = Switches()) -> Ran:
-        """The history that the candidate comes to."""
+        """The history of a candidate under the switches; it is run when it is read."""
         inputs = self.material.inputs(candidate)
         info = self._engine.settings_under(self.info, switches, candidate.off)
         info = msgspec.structs.replace(info, created=inputs[0].time if inputs else Instant(0))
         return Ran(info=info, inputs=inputs, runner=self, candidate=candidate)
 
     def made(self, ran: Ran) -> tuple[Sequence[Event], Mapping[str, int]]:
-        """The events of a history, and how many inputs could not be done in it, by why."""
+        """The events of a run, and the number of inputs that could not be applied, by reason."""
         if self.material.is_recorded:
             return _sealed(ran.info, ran.inputs), {}
         return self._decided(ran.info, ran.inputs, self.material.end(ran.candidate))
 
     def settings(self, candidate: Candidate, switches: Switches) -> Mapping[str, object]:
-        """The settings by which a candidate is decided."""
+        """The settings under which a candidate is decided."""
         return self._engine.settings_under(self.info, switches, candidate.off).settings
 
     def is_valid(self, candidate: Candidate) -> bool:
-        """Whether the API would take every write of the objects of the candidate that are cut.
+        """Whether the API would accept every write of the candidate's cut objects.
 
-        What was wrong with a write before it was cut does not count.
+        Errors that a write had before it was cut do not count.
         """
         rules = self._engine.rules(self.info)
         cut = {key for key, *_ in (*candidate.cuts, *candidate.values)}
@@ -179,7 +179,7 @@ class Runner:
 
 
 def _errors(rules: Rules, step: Input) -> frozenset[str]:
-    """What validation has against an object as it is after a write, and against the change."""
+    """The validation errors of an object after a write, and of the change."""
     kind = kinds.find(step.event.key.group, step.event.key.resource)
     if kind is None:
         return frozenset()
@@ -192,7 +192,7 @@ def _errors(rules: Rules, step: Input) -> frozenset[str]:
 
 
 def _sealed(info: HistoryInfo, inputs: Sequence[Input]) -> list[Event]:
-    """The steps as they were recorded, in a chain of their own."""
+    """The steps as recorded, in a chain of their own."""
     head = chain.genesis_of(info)
     events: list[Event] = []
     alive: set[ObjectKey] = set()

@@ -1,4 +1,4 @@
-"""Verification: is a history what it says?
+"""Verification: are the log and the decisions of a history right?
 
 The log is read twice. The first pass checks the stored log (`integrity`) and learns what has to be
 known ahead, and follows the invariants from event to event. The second folds event by event and
@@ -49,7 +49,7 @@ from app.service.replays.second_opinion import (
 from app.service.replays.snapshot_audit import SnapshotAudit
 
 VIOLATIONS_MAX = 100
-"""How many violations a report names; all are counted."""
+"""The most violations that a report names; all are counted."""
 
 NOT_JUDGED = (
     "placements of pods",
@@ -62,33 +62,33 @@ NOT_JUDGED = (
 holds no decisions. A decide replay does."""
 
 TURN_MAX = 100
-"""Events that are checked before others get the loop: about as many milliseconds at most."""
+"""Events that are checked before the loop runs other tasks: at most about as many milliseconds."""
 
 
 class Workers(Protocol):
-    """Other processes that verify parts of a history, `count` in all with this one."""
+    """Other processes that verify parts of a history; `count` includes this process."""
 
     @property
     def count(self) -> int: ...
 
     def keep(self, events: Sequence[Event]) -> None:
-        """Be given the events of the history, in order, before anything is to be verified."""
+        """Take the next events of the history, in order, before any part is verified."""
         ...
 
     async def verify(
         self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
     ) -> Sequence[PartFound]:
-        """Verify each; `reached` hears how far the one at a place is. Raises InputError."""
+        """Verify each part; `reached` gets a part's place and revision. Raises InputError."""
         ...
 
 
 class VerifyOutcome(StrEnum):
-    """What a verification came to.
+    """The outcome of a verification.
 
-    `VERIFIED`: everything was compared and agrees. `PARTLY`: what could be compared agrees, and
-    something could not, or the second opinion leaves a doubt: it says which answers of the
-    evaluator are in doubt, and cannot say that the history is wrong. `FAILED`: something does not
-    agree.
+    `VERIFIED`: everything was compared and agrees. `PARTLY`: everything that could be compared
+    agrees, but something could not be compared, or the second opinion leaves a doubt. A second
+    opinion says which answers of the evaluator are in doubt; it cannot say that the history is
+    wrong. `FAILED`: something does not agree.
     """
 
     VERIFIED = "verified"
@@ -124,12 +124,12 @@ class VerifyReport:
 
     @property
     def violations_count(self) -> int:
-        """How many invariants were broken by what a control plane did."""
+        """The number of invariants that writes of a control plane broke."""
         return sum(count for kind, count in self.violations_counts.items() if kind.is_failure)
 
     @property
     def agrees(self) -> bool:
-        """True when nothing that could be compared is otherwise than it must be."""
+        """True when everything that could be compared is as it must be."""
         return (
             not self.chain.problem
             and not self.violations_count
@@ -138,7 +138,7 @@ class VerifyReport:
 
     @property
     def outcome(self) -> VerifyOutcome:
-        """Verified, in part, or failed."""
+        """The outcome: verified, in part, or failed."""
         if not self.agrees:
             return VerifyOutcome.FAILED
         is_whole = all(compared.is_complete for compared in self._compared)
@@ -155,7 +155,7 @@ class VerifyReport:
         return self.decisions, self.effects, self.allocations
 
     def to_json(self) -> JsonObject:
-        """For the command line and the API."""
+        """The JSON form for the command line and the API."""
         return {
             "history": self.history,
             "revision": self.revision,
@@ -183,7 +183,7 @@ class VerifyReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Who verifies: with `workers` parts are verified there, the first one always here."""
+    """The sharing of a verification: `workers` verify all parts but the first."""
 
     workers: Workers | None = None
     division: Division = Division()
@@ -251,7 +251,7 @@ async def _divided(
     workers: Workers,
     telling: "_Telling",
 ) -> list[PartFound]:
-    """Verify the first part here and the others by the workers."""
+    """Verify the first part here and the others on the workers."""
     there: list[PartFound] = []
 
     async def verify_there() -> None:
@@ -266,14 +266,14 @@ async def _divided(
 
 
 async def _stored(log: EventLog, history: HistoryInfo, attestation: Attestation) -> IntegrityCheck:
-    """The check of the history as stored: a replay as another release has other settings."""
+    """The integrity check with the stored settings; a replay as another release has others."""
     info = await log.find_history(history.name) or history
     signed = [*attestation.heads, *await log.kept_heads(info.id)]
     return IntegrityCheck(info, signed=signed, trusted=attestation.trusted)
 
 
 def _selectors(deciders: Deciders, bounds: OpinionBounds) -> SelectorHistory:
-    """What collects the selectors and devices of the history."""
+    """A collector for the selectors and devices of the history."""
     return SelectorHistory(
         compiler=deciders.compiler,
         with_patches=features_of(deciders.rules.profile).patches,
@@ -282,10 +282,10 @@ def _selectors(deciders: Deciders, bounds: OpinionBounds) -> SelectorHistory:
 
 
 def switches_of(profile: Profile, quirks: Quirks) -> Switches:
-    """What of the history's release matters to the invariants."""
+    """The switches of the release that matter to the invariants."""
     features = features_of(profile)
     return Switches(
-        # The rules of a release whose scheduler does not see them are in force all the same.
+        # The rules are in force even in a release whose scheduler does not see them.
         rules=features.taint_rules or (profile.ignores_rules and profile.enabled(RULES_GATE)),
         taints=features.device_taints,
         patches=features.patches,
@@ -295,7 +295,7 @@ def switches_of(profile: Profile, quirks: Quirks) -> Switches:
 
 
 class _Telling:
-    """How far all parts are together; they are told as if they had been verified in a row."""
+    """The progress of all parts together, reported as if they were verified in a row."""
 
     def __init__(self, parts: Sequence[Part], until: Revision, progress: Progress) -> None:
         self._begins = [part.after for part in parts]
@@ -309,7 +309,7 @@ class _Telling:
 
 
 class _Decider(msgspec.Struct):
-    """Of a decision only who made it."""
+    """The part of a decision that names its controller."""
 
     controller: str = ""
 
@@ -345,7 +345,7 @@ class _Ahead:
     opinion: OpinionReport | None = None
 
     def take(self, event: Event, parts: Any) -> None:
-        """Read one event, with its parts as a page has them."""
+        """Read one event, with the parts that its page holds."""
         self._note_cut(event)
         if self.selectors is not None:
             self.selectors.take(event)
@@ -393,7 +393,7 @@ class _Ahead:
         )
 
     def _note_cut(self, event: Event) -> None:
-        """Remember that a part may begin with this event, unless it is the effect of a decision."""
+        """Note that a part may begin with this event, unless it is a decision's effect."""
         if self.events - (self.cuts[-1].events if self.cuts else 0) < self.division.apart:
             return
         if event.type is not EventType.DECISION_RECORDED and (
@@ -406,7 +406,7 @@ class _Ahead:
         return Cut(revision=self.revision, events=self.events, cost=self.cost)
 
     def parts(self, count: int, *, ends: bool) -> list[Part]:
-        """The history in up to `count` parts; `ends` tells that it is read to its end."""
+        """The history in up to `count` parts; `ends` means that it was read to its end."""
         cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
         begins = [cut.revision for cut in cuts]
         return [
@@ -419,7 +419,7 @@ class _Ahead:
             observed: decisions
             for observed, decisions in self.observers.items()
             if (after <= observed and (is_last or observed < until))
-            # Seen before the part, written in it: its effects stand in the part.
+            # A decision that observed a revision before this part, and is in it with its effects.
             or (observed < after and any(after < each.revision <= until for each in decisions))
         }
         return Part(
@@ -438,13 +438,13 @@ class _Ahead:
     def report(
         self, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
     ) -> VerifyReport:
-        """What the parts found, in their order."""
+        """The report, joined from the parts in order."""
         violations = [
             each
             for each in self.invariants.violations()
             if not self.begin or each.begin.revision > self.begin
         ]
-        # The gravest first: the list is bounded.
+        # The gravest come first, because the list is bounded.
         named = sorted(violations, key=lambda each: not each.kind.is_failure)[:VIOLATIONS_MAX]
         return VerifyReport(
             history=history.name,
@@ -474,7 +474,7 @@ async def _read_ahead(
     workers: Workers | None,
     progress: Progress,
 ) -> None:
-    """Check what is stored, and read ahead up to the first event that cannot be understood."""
+    """Check the stored rows, and read ahead up to the first event that cannot be understood."""
     if audit is not None:
         await audit.begin(until)
     async for rows in stored_pages(log, history, until, bounds):
