@@ -1,4 +1,4 @@
-"""Who may reach a server, and how: its address, certificates, credentials and rules."""
+"""Access to a server: its address, certificates, credentials and authorization."""
 
 import errno
 import ipaddress
@@ -22,14 +22,14 @@ from app.settings import Settings
 TOKEN_KEY = "service-accounts.key"  # noqa: S105 - the name of a file
 """The file in the data folder that holds the key of service accounts' tokens."""
 LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopback only
-"""The token in the kubeconfig of a server without authentication; clients insist on having one."""
+"""The token in the kubeconfig of a server without authentication; clients require a token."""
 
 _TEXT_MAX = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where to listen."""
+    """The address on which a server listens."""
 
     host: str
     port: int
@@ -44,7 +44,7 @@ class Address:
 
     @property
     def is_any(self) -> bool:
-        """Whether it is every address of the machine."""
+        """Whether the host means every address of the machine."""
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
@@ -53,9 +53,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """Everything about who is let in. `context`, `authority` and `client` are there with TLS.
+    """The access settings of a server. `context`, `authority` and `client` are set with TLS.
 
-    `token` is the one in the kubeconfig; empty when that has a client certificate.
+    `token` is the token in the kubeconfig; empty when the kubeconfig has a client certificate.
     """
 
     address: Address
@@ -68,11 +68,11 @@ class Door:
 
 
 def open_door(settings: Settings) -> Door:
-    """Certificates, credentials and rules of a server, as the settings want them.
+    """Certificates, credentials and authorization of a server, from the settings.
 
-    Only loopback is served without TLS, and only there nobody has to say who they are: other
-    addresses need a client certificate or a token, and rules are by roles unless others are chosen.
-    Raises InputError.
+    Only loopback is served without TLS, and only there are requests accepted without
+    authentication. Other addresses need a client certificate or a token, and use RBAC unless
+    another mode is chosen. Raises InputError.
     """
     address = parse_address(settings.listen)
     if not address.is_loopback and not settings.tls:
@@ -103,7 +103,7 @@ def open_door(settings: Settings) -> Door:
             authority=folder.authority,
             client=client,
         )
-    # With rules in force the administrator's token must be a secret, also on this machine.
+    # With RBAC in force, the administrator's token must be a secret on this machine too.
     token = LOCAL_TOKEN if authorization.is_open else secrets.token_urlsafe(32)
     credentials = Credentials(
         tokens={**known.actors, token: ADMIN},
@@ -116,7 +116,7 @@ def open_door(settings: Settings) -> Door:
 
 
 def _make_folder(data: Path) -> None:
-    """The data folder, which keys and certificates are the first to need. Raises InputError."""
+    """Make the data folder, before keys and certificates are stored in it. Raises InputError."""
     problem = ""
     try:
         data.mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def _make_folder(data: Path) -> None:
 
 
 def _token_key(settings: Settings) -> bytes:
-    """The key of the data folder: tokens outlive the process, and its others believe them too."""
+    """The data folder's token key: tokens outlive the process and hold for its other processes."""
     return signing_keys.open_key(settings.data / TOKEN_KEY)
 
 
@@ -190,7 +190,7 @@ def _read(path: Path, place: str) -> bytes:
 
 
 def _hosts(address: Address) -> list[str]:
-    """Names and addresses that the server's certificate is for."""
+    """Names and addresses for which the server's certificate is valid."""
     name = socket.gethostname()
     hosts = ["localhost", "127.0.0.1", "::1", name]
     if address.is_any:
@@ -209,7 +209,7 @@ def _addresses_of(name: str) -> list[str]:
 
 
 def _context(server: Certificate, authority: Path) -> ssl.SSLContext:
-    """TLS 1.2 or newer; clients may show a certificate, which must then be of our authority."""
+    """TLS 1.2 or newer; a client certificate is optional, and must be of our authority if sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(server.certificate, server.key)

@@ -1,4 +1,4 @@
-"""The control plane of a decide replay, under the switches of each of its runs."""
+"""The control planes of decide replays, under the switches of each run."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -42,7 +42,7 @@ _TRIED_GATES = tuple(
 class ControlPlanes:
     """Makes rules and controllers for runs of one history; a `ControlPlane`.
 
-    Those of `names` work. Causes of refusals are kept for readers of the log, if it has any.
+    The controllers in `names` run. Causes of refusals are kept for logs that have readers.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ControlPlanes:
         pace: Pace | None,
         bind_delay: BindDelay | None,
     ) -> Sequence[Reconciler]:
-        """Fresh reconcilers of those controllers that decide again."""
+        """New reconcilers of the controllers that decide again."""
         profile = self.rules(switches).profile
         options = registry.options_from(self._with(switches).settings)
         return registry.controllers(
@@ -92,7 +92,7 @@ class ControlPlanes:
         )
 
     def uids(self) -> UidSource:
-        """Uids that follow from the seed."""
+        """Uids derived from the seed."""
         return DerivedUids(self._seed)
 
     def _with(self, switches: Switches) -> HistoryInfo:
@@ -105,27 +105,27 @@ class ControlPlanes:
 
 
 class ForkPlanes:
-    """The control planes of forks that go on with recorded inputs; a `Planes`."""
+    """The control planes of forks in which recorded inputs continue; a `Planes`."""
 
     def __init__(self, settings: Settings) -> None:
-        # Switches of the settings are those of the fork, not of the recording.
+        # Switches in the settings apply to the fork, not to the recording.
         self._settings = replace(settings, gates="", quirks="")
         self.bounds = ReplayBounds(
             page_max=settings.projector_batch_max, events_max=settings.decide_events_max
         )
 
     def recorded(self, info: HistoryInfo) -> tuple[ControlPlane, Proofs]:
-        """The control plane of the recording, and what may be tried to make it agree."""
+        """The control plane of the recording, and the hypotheses that may make it agree."""
         return ControlPlanes(info), proofs_of(self._settings, info, info)
 
     def altered(self, info: HistoryInfo, seed: int) -> ControlPlane:
-        """The recorded controllers, with others beside them where a recording has none."""
+        """The recorded controllers, plus others that a recording lacks."""
         names = (*DECIDED, *BESIDE)
         return ControlPlanes(info, names=names, seed=seed, keeps_causes=True)
 
 
 def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Proofs:
-    """What may be tried about a replay of `info`, which is `stored` with the switches given."""
+    """The hypotheses to try for a replay of `info`, which is `stored` with given switches."""
     profile = profiles.from_settings(info.settings)
     return Proofs(
         chosen=tuple(_chosen(settings, info, stored)),
@@ -137,7 +137,7 @@ def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Pro
 
 
 def _rules_seen(profile: profiles.Profile) -> Switched | None:
-    """C24 turned: the defect is of releases of 1.36, and recorded ones may have had its repair."""
+    """Quirk c24 reversed: releases of 1.36 have the defect, recorded ones may have its repair."""
     if profile.version != "1.36":
         return None
     turned = not profile.ignores_rules
@@ -145,7 +145,7 @@ def _rules_seen(profile: profiles.Profile) -> Switched | None:
 
 
 def _chosen(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Iterator[Switched]:
-    """The switches that were given and matter, each turned back."""
+    """The given switches that have an effect, each reversed."""
     quirks = _quirks_of(_without(info, "quirks"))
     for name, value in history_settings.switches(settings.quirks.lower(), place="--quirk").items():
         if name in quirks and quirks[name] is not value:
@@ -181,7 +181,7 @@ def _others(info: HistoryInfo) -> Iterator[Switched]:
 
 
 def _quirks_of(info: HistoryInfo) -> Mapping[str, bool]:
-    """All quirks with a switch, as they are under these settings."""
+    """All quirks with a switch, with their values under these settings."""
     profile = profiles.from_settings(info.settings)
     options = registry.options_from(info.settings)
     mine = registry.quirks_of(profile, options)

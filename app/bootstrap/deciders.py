@@ -1,4 +1,4 @@
-"""What decides a history again, made from its settings."""
+"""The deciders that decide a history again, made from its settings."""
 
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import compiler_of, features_of
@@ -8,7 +8,7 @@ from app.domain.log import HistoryInfo
 
 
 def deciders_of(info: HistoryInfo) -> Deciders:
-    """Fresh deciders with the rules, the quirks and the controllers of a history."""
+    """New deciders with the rules, the quirks and the controllers of a history."""
     rules = rules_of(info)
     compiler = compiler_of(rules.profile)
     options = registry.options_from(info.settings)

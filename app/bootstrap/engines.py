@@ -1,4 +1,4 @@
-"""Rules and controllers for runs of histories under changed settings; an `Engine`."""
+"""The engine for runs of histories under changed settings: their rules and controllers."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,10 @@ class Engines:
     def settings_under(
         self, info: HistoryInfo, switches: Switches, off: frozenset[str]
     ) -> HistoryInfo:
-        """The history with switches turned and controllers off. Only those that a decide replay
-        has run: what others wrote is taken over as recorded."""
+        """The history with switches changed and controllers off.
+
+        Only controllers of decide replays stay on: the writes of others are used as recorded.
+        """
         settings = dict(info.settings)
         controllers = dict(settings.get("controllers", {}))
         there = frozenset(controllers.get("off", ()))
@@ -42,14 +44,14 @@ class Engines:
         return msgspec.structs.replace(info, settings=settings)
 
     def rules(self, info: HistoryInfo) -> Rules:
-        """The rules of objects."""
+        """The rules of objects under the settings of a history."""
         key = repr([info.settings.get(name) for name in ("profile", "gates", "quirks")])
         if key not in self._rules:
             self._rules[key] = rules_of(info)
         return self._rules[key]
 
     def controllers(self, info: HistoryInfo) -> Sequence[Reconciler]:
-        """Fresh reconcilers of the controllers that are not off."""
+        """New reconcilers of the controllers that are on."""
         profile = profiles.from_settings(info.settings)
         return registry.controllers(
             profile,
@@ -59,5 +61,5 @@ class Engines:
         )
 
     def uids(self, info: HistoryInfo) -> UidSource:
-        """Uids that follow from the seed of the history."""
+        """Uids derived from the seed of the history."""
         return DerivedUids(info.seed)

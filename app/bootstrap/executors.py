@@ -1,8 +1,8 @@
-"""Who runs tasks: this process, or Dask.
+"""Executors of tasks: this process, or Dask.
 
-A task is a function of the program, the bytes of a bundle, and plain data. What travels is that;
-a task that runs twice gives the same. With Dask a worker that dies loses only what it ran: its
-tasks are given to others.
+A task is a function of the program, the bytes of a bundle, and plain data; only these are sent. A
+task that runs twice gives the same result. When a Dask worker dies, only its running tasks are
+lost, and they are given to other workers.
 """
 
 import socket
@@ -22,7 +22,7 @@ Function: TypeAlias = Callable[[bytes, Any], Any]
 
 CONNECT_SECONDS = 10
 LOST_MAX = 3
-"""How often bundles are sent anew because all workers that held them died."""
+"""How often bundles are sent again when all workers that held them have died."""
 
 _TOPIC = "redra"
 _WITHOUT_PAGES: dict[str, list[str]] = {
@@ -32,7 +32,7 @@ _WITHOUT_PAGES: dict[str, list[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A task: the digest by which its result is known, the bundle that it reads, and its data."""
+    """A task: the digest that identifies its result, the bundle that it reads, and its data."""
 
     digest: str
     bundle: str
@@ -44,7 +44,7 @@ Heard: TypeAlias = Callable[[Task, Any], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A task that ended: with its result, or with the problem in words."""
+    """A task that has ended, with its result, or with its problem as text."""
 
     task: Task
     result: Any = None
@@ -64,16 +64,16 @@ class Executor(Protocol):
         tasks: Sequence[Task],
         heard: Heard | None = None,
     ) -> Iterator[Done]:
-        """Each task as it ends; `bundles` are by digest.
+        """Run tasks and yield each as it ends; `bundles` are by digest.
 
-        A bundle that was sent before need not be given again. `heard` gets what tasks say with
-        `tell`, in a thread of its own.
+        A bundle that was sent before need not be given again. `heard` is called, in a thread of its
+        own, with the messages that tasks send with `tell`.
         """
         ...
 
 
 class InlineExecutor:
-    """One task after the other, in this process."""
+    """Runs tasks one after the other in this process."""
 
     width = 1
 
@@ -87,17 +87,17 @@ class InlineExecutor:
         tasks: Sequence[Task],
         heard: Heard | None = None,
     ) -> Iterator[Done]:
-        """Each task as it ends, in order."""
+        """Run tasks and yield each as it ends, in order."""
         self._bundles |= bundles
         for task in tasks:
             try:
                 yield Done(task=task, result=function(self._bundles[task.bundle], task.data))
-            except Exception as problem:  # one that fails does not stop the others
+            except Exception as problem:  # a failed task does not stop the others
                 yield Done(task=task, problem=_words(problem))
 
 
 class DaskExecutor:
-    """The workers of a Dask scheduler. Bundles are sent to each worker once."""
+    """Runs tasks on the workers of a Dask scheduler. Bundles are sent to each worker once."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -106,7 +106,7 @@ class DaskExecutor:
 
     @property
     def width(self) -> int:
-        """How many workers there are now."""
+        """The present number of workers."""
         return len(self._client.nthreads())
 
     def map(
@@ -116,7 +116,7 @@ class DaskExecutor:
         tasks: Sequence[Task],
         heard: Heard | None = None,
     ) -> Iterator[Done]:
-        """Each task as it ends."""
+        """Run tasks and yield each as it ends."""
         self._contents |= bundles
         if heard is None:
             yield from self._mapped(function, tasks)
@@ -125,7 +125,7 @@ class DaskExecutor:
 
         def hear(event: tuple[float, tuple[str, Any]]) -> None:
             digest, message = event[1]
-            # Others may use the same scheduler.
+            # Other programs may use the same scheduler.
             if digest in by_digest:
                 heard(by_digest[digest], message)
 
@@ -169,19 +169,19 @@ class DaskExecutor:
 
 
 def _done(future: Any, task: Task) -> Done | None:
-    """How a task ended; None when no living worker had the bundle, so that it was cancelled."""
+    """The end of a task; None when it was cancelled because no living worker had the bundle."""
     try:
         if future.cancelled():
             return None
         if problem := future.exception():
             return Done(task=task, problem=_words(problem))
         return Done(task=task, result=future.result())
-    except CancelledError:  # meanwhile: its worker died after it had ended
+    except CancelledError:  # its worker died after the task had ended
         return None
 
 
 def tell(message: Any) -> None:
-    """Say how far a task is to whoever waits for it; nobody hears it outside Dask's workers."""
+    """Send a progress message of a task to its caller; does nothing outside Dask's workers."""
     dask: Any = sys.modules.get("distributed")
     if dask is None:
         return
@@ -193,18 +193,18 @@ def tell(message: Any) -> None:
 
 
 def is_installed() -> bool:
-    """Whether Dask is there, without loading it."""
+    """Whether Dask is installed, without loading it."""
     return find_spec("distributed") is not None
 
 
 def check_installed(option: str) -> None:
-    """Raises InputError when Dask is not there."""
+    """Raise InputError when Dask is not installed."""
     if not is_installed():
         raise InputError("Dask is not installed", place=option, cure="pip install 'redra[cluster]'")
 
 
 class OnDemand:
-    """The workers of a command, local ones started when they are first needed."""
+    """The workers of a command; local ones are started when they are first needed."""
 
     def __init__(self, workers: int, scheduler: str, stack: ExitStack) -> None:
         self._workers = workers
@@ -214,19 +214,19 @@ class OnDemand:
 
     @property
     def is_open(self) -> bool:
-        """Whether they were needed so far."""
+        """Whether the workers have been needed so far."""
         return self._executor is not None
 
     @property
     def width(self) -> int:
-        """How many there are, or will be."""
+        """The number of workers, now or once they are started."""
         if self._executor is None and not self._scheduler:
             return max(self._workers, 1)
         return self.executor.width
 
     @property
     def executor(self) -> Executor:
-        """They are there from now on. Raises InputError."""
+        """The executor; it is opened on first use. Raises InputError."""
         if self._executor is None:
             self._executor = self._stack.enter_context(opened(self._workers, self._scheduler))
         return self._executor
@@ -234,9 +234,9 @@ class OnDemand:
 
 @contextmanager
 def on_demand(workers: int, scheduler: str) -> Iterator[OnDemand]:
-    """As `opened`, but local workers are started when they are first needed. Raises InputError.
+    """Like `opened`, but local workers start when they are first needed. Raises InputError.
 
-    What makes no workers is refused at once, and so is a scheduler that does not answer.
+    Settings that cannot make workers are refused at once, as is a scheduler that does not answer.
     """
     with ExitStack() as stack:
         there = OnDemand(workers, scheduler, stack)
@@ -249,10 +249,11 @@ def on_demand(workers: int, scheduler: str) -> Iterator[OnDemand]:
 
 @contextmanager
 def opened(workers: int, scheduler: str) -> Iterator[Executor]:
-    """This process, `workers` local processes, or the scheduler at an address. Raises InputError.
+    """Open this process, `workers` local processes, or a scheduler's address as an executor.
 
-    Local workers listen on the loopback interface only, and to this process alone: whoever may
-    connect runs code as its user, so that connections need a certificate made for this cluster.
+    Raises InputError. Local workers listen on the loopback interface only, and serve this process
+    alone: a client that can connect runs code as their user, so connections need a certificate made
+    for this cluster.
     """
     if not workers and not scheduler:
         yield InlineExecutor()
@@ -263,7 +264,7 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
     import distributed
     from dask import config
 
-    # Its classes have no types.
+    # Dask's classes have no types.
     dask: Any = distributed
     configuration: Any = config
     if scheduler:
@@ -272,7 +273,7 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
             yield DaskExecutor(client)
         return
     with (
-        # Pages about the work would be open to every user of the machine.
+        # Status pages would be open to every user of the machine.
         configuration.set(_WITHOUT_PAGES),
         dask.LocalCluster(
             n_workers=workers,
@@ -281,10 +282,10 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
             host="127.0.0.1",
             protocol="tls://",
             security=dask.Security.temporary(),
-            # Any free port: two clusters may run at once, each serves HTTP.
+            # Any free port: two clusters may run at once, and each serves HTTP.
             dashboard_address="127.0.0.1:0",
             silence_logs=50,
-            # Else a worker is ended that holds more than its share of the machine's memory.
+            # Otherwise a worker that holds more than its share of the memory is ended.
             memory_limit=0,
         ) as cluster,
         closing(dask.Client(cluster, set_as_default=False)) as client,
@@ -293,9 +294,9 @@ def opened(workers: int, scheduler: str) -> Iterator[Executor]:
 
 
 def _check_listening(address: str) -> None:
-    """Raise OSError or ValueError where nobody listens.
+    """Raise OSError or ValueError when no server listens at the address.
 
-    A client that cannot connect is left half-made, and complains when it is collected.
+    A Dask client that cannot connect is left half-made, and logs errors when it is collected.
     """
     parts = urlsplit(address)
     if parts.scheme in ("tcp", "tls"):
@@ -309,7 +310,7 @@ def _connected(client: Any, address: str) -> Any:
     try:
         _check_listening(address)
         return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    # A TypeError says that there is no certificate for an address with TLS.
+    # A TypeError means that there is no certificate for an address with TLS.
     except (OSError, TimeoutError, ValueError, TypeError) as problem:
         raise InputError(
             f"no scheduler answers at {address!r}",

@@ -1,7 +1,7 @@
-"""Fleets into a history or a running server: profiles from files, writes in order.
+"""Publishing of fleets to a history or a running server: profiles from files, writes in order.
 
-The profiles that come with the program lie in `app/domain/devices/profiles`; any other file of the
-same form may be named by its path.
+The profiles that come with the program are in `app/domain/devices/profiles`; any other file of the
+same form may be given by its path.
 """
 
 import json
@@ -43,7 +43,7 @@ from app.settings import Settings
 ACTOR = Actor(user="redra:fleet", groups=("system:masters",), agent="redra-fleet")
 
 TOGETHER_MAX = 100
-"""How many objects are written in one append."""
+"""The most objects that are written in one append."""
 
 REQUEST_SECONDS = 30.0
 
@@ -53,21 +53,21 @@ Say = Callable[[str], None]
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Writes everything out: no anchors for parts that objects share."""
+    """A YAML dumper without anchors: parts that objects share are written out each time."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 class Target(Protocol):
-    """Where a fleet is published."""
+    """The target to which a fleet is published."""
 
     async def present(self) -> Present:
         """The nodes and slices that exist."""
         ...
 
     async def send(self, commands: Sequence[Command]) -> None:
-        """Write; objects that exist already are kept as they are."""
+        """Write; objects that exist already are left unchanged."""
         ...
 
 
@@ -108,7 +108,7 @@ def manifests_text(whole: Fleet) -> str:
 
 @asynccontextmanager
 async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]:
-    """A history of the store; made when it is missing. Raises InputError for a recording."""
+    """The target for a history, made when it is missing. Raises InputError for a recording."""
     async with (
         open_store(settings, make=True) as store,
         open_histories(store, settings) as histories,
@@ -124,7 +124,7 @@ async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]
 
 
 async def publish(target: Target, whole: Fleet, say: Say) -> None:
-    """Make the nodes and classes that are missing, then bring every pool up to date."""
+    """Make the nodes and classes that are missing, then update every pool."""
     before = await target.present()
     nodes = [
         generation.node_command(n) for n in whole.nodes if n["metadata"]["name"] not in before.nodes
@@ -162,7 +162,7 @@ async def let_happen(
 
 
 class HistoryTarget:
-    """A history that is open in this process."""
+    """A target: a history that is open in this process."""
 
     def __init__(self, runtime: HistoryRuntime) -> None:
         self._runtime = runtime
@@ -183,7 +183,7 @@ class HistoryTarget:
         return Present(nodes=nodes, slices=slices)
 
     async def send(self, commands: Sequence[Command]) -> None:
-        """Append in portions; one with an object that exists is written one by one."""
+        """Append in portions; the commands of a portion with an existing object are sent singly."""
         for start in range(0, len(commands), TOGETHER_MAX):
             portion = commands[start : start + TOGETHER_MAX]
             try:
@@ -196,11 +196,11 @@ class HistoryTarget:
         try:
             await self._runtime.submit(command, actor=ACTOR)
         except AlreadyExists:
-            return  # kept as it is
+            return  # the object is left unchanged
 
 
 class ServerTarget:
-    """A running server, over its API."""
+    """A target: a running server, over its API."""
 
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
@@ -220,7 +220,7 @@ class ServerTarget:
         )
 
     async def send(self, commands: Sequence[Command]) -> None:
-        """One request for each write."""
+        """Send one request for each write."""
         for command in commands:
             match command:
                 case CreateObject():

@@ -1,6 +1,6 @@
-"""How the collector of cyclic garbage behaves in processes that hold whole histories.
+"""Settings of Python's garbage collector for processes that hold whole histories.
 
-Nearly everything here is freed by counting references; what the collector costs is looking at
+Nearly all objects here are freed by reference counting. The cost of the collector is scanning
 millions of live objects again and again. With Python's defaults a full collection of a large
 history stops the loop for hundreds of milliseconds.
 """
@@ -11,27 +11,27 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 YOUNG_MAX = 10_000
-"""New containers between two looks at the youngest: some milliseconds each."""
+"""New containers between two scans of the youngest generation: some milliseconds each."""
 MIDDLE_EVERY = 1
-"""Looks at the youngest before the middle generation is looked at: it must stay small too."""
+"""Scans of the youngest generation for each scan of the middle one, which must stay small too."""
 OLD_EVERY = 10_000
-"""Looks at the middle generation before everything may be looked at: hours under load."""
+"""Scans of the middle generation before a full scan is possible: hours under load."""
 WHOLE_EVERY = 20_000
-"""Looks of a server at what is new before it looks at everything: hours under load."""
+"""Scans of new objects in a server before a full scan: hours under load."""
 ONE_PASS_MAX = 2_000_000
-"""New containers between two looks while a history is read once: some hundred MiB of them."""
+"""New containers between two scans while a history is read once: some hundred MiB of them."""
 
 
 def expect_large_heap() -> None:
-    """Collect seldom and in small steps; called first thing by a process that loads histories."""
+    """Collect seldom and in small steps; called first by a process that loads histories."""
     gc.set_threshold(YOUNG_MAX, MIDDLE_EVERY, OLD_EVERY)
 
 
 def look_once(whole_every: int = WHOLE_EVERY) -> None:
-    """Look at new objects once, and at what lives then only when everything is looked at.
+    """Scan new objects once; scan those that survive only in full scans.
 
-    For servers: a second look at what lived at the first finds next to nothing, and takes longer.
-    Everything is looked at after `whole_every` looks, as soon as a loop runs in the thread.
+    For servers: a second scan of the survivors finds next to nothing and takes longer. A full scan
+    is done after `whole_every` scans, as soon as a loop runs in the thread.
     """
     _Looks.whole_every = whole_every
     if _after_look not in gc.callbacks:
@@ -39,14 +39,14 @@ def look_once(whole_every: int = WHOLE_EVERY) -> None:
 
 
 class _Looks:
-    """How many looks there were at what is new since everything was looked at."""
+    """The number of scans of new objects since the last full scan."""
 
     count = 0
     whole_every = WHOLE_EVERY
 
 
 def _after_look(phase: str, info: Mapping[str, int]) -> None:
-    """Leave what lives alone from now on; called by the collector."""
+    """Exclude the surviving objects from later scans; called by the collector."""
     if phase != "stop" or info["generation"]:
         return
     gc.freeze()
@@ -58,7 +58,7 @@ def _after_look(phase: str, info: Mapping[str, int]) -> None:
     except RuntimeError:
         return
     _Looks.count = 0
-    # Not from here: a collector that runs cannot be started.
+    # Deferred: a collection cannot be started while the collector runs.
     loop.call_soon(_look_at_everything)
 
 
@@ -70,9 +70,9 @@ def _look_at_everything() -> None:
 
 @contextmanager
 def one_pass() -> Iterator[None]:
-    """Hardly ever collect in the block: it verifies a history once, and nobody waits meanwhile.
+    """Hardly ever collect in the block, which verifies a history once while no request waits.
 
-    What folds and verifications drop has no cycles, so that a look finds nothing.
+    The objects that folds and verifications drop have no cycles, so a scan finds nothing.
     """
     before = gc.get_threshold()
     gc.set_threshold(ONE_PASS_MAX, MIDDLE_EVERY, OLD_EVERY)
@@ -83,5 +83,5 @@ def one_pass() -> Iterator[None]:
 
 
 def keep_loaded() -> None:
-    """Never look again at what has been loaded by now, but when everything is looked at."""
+    """Exclude all objects loaded so far from scans, except full scans."""
     gc.freeze()

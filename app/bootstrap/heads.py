@@ -1,4 +1,4 @@
-"""Signed heads: making one of a history, and reading those of others."""
+"""Signed heads: signs heads of histories, and reads signed heads of others."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ def own_key(settings: Settings) -> HeadKey:
 
 
 async def sign(store: Store, settings: Settings, name: str, moment: str) -> SignedHead:
-    """The head of a history, or what it was at a moment, signed.
+    """Sign the head of a history, or its head at a moment.
 
-    Raises ChainBroken when the head row is not the end of the log.
+    Raises ChainBroken when the head row does not match the end of the log.
     """
     info = await find_history(store, name)
     head = await heads.head_at(store.log, info, moment, option="--to")
@@ -28,14 +28,14 @@ async def sign(store: Store, settings: Settings, name: str, moment: str) -> Sign
 
 
 def read(settings: Settings, file: Path, keys: Sequence[str]) -> list[SignedHead]:
-    """The heads of a file. Raises InputError unless each is signed with a known key."""
+    """Read the heads of a file. Raises InputError unless each is signed with a trusted key."""
     heads = head_keys.read_heads(file)
     head_keys.check_keys(heads, trusted(settings, keys), place=str(file))
     return heads
 
 
 def trusted(settings: Settings, keys: Sequence[str]) -> frozenset[str]:
-    """The keys that are believed: that of the data folder and `keys`, texts or files of keys."""
+    """The trusted keys: the data folder's key, and `keys`, given as texts or files."""
     known = {_key(text) for text in keys}
     if (settings.data / head_keys.FILE).exists():
         known.add(own_key(settings).public)

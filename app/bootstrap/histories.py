@@ -1,4 +1,4 @@
-"""Opening histories: their views and bounds."""
+"""Opening of histories, with their views and bounds."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -33,7 +33,7 @@ from projections.objects import DECODED_MAX
 
 @asynccontextmanager
 async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Histories]:
-    """The histories of a store, following their logs until leaving."""
+    """The histories of a store, which follow their logs until the context is left."""
     webhooks = webhook_targets.parse(settings.webhooks_allowed)
     ranges = services.parse_ranges(settings.service_addresses, settings.service_node_ports)
     keys = store.secrets
@@ -62,7 +62,7 @@ async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Hist
 def views_of(
     profile: Profile, *, decoded_max: int = DECODED_MAX
 ) -> Callable[[], Sequence[Projection]]:
-    """Makes fresh instances of every view, with the switches of the profile."""
+    """A function that makes new instances of every view, with the switches of the profile."""
     features = features_of(profile)
     compiler = CelCompiler()
 
@@ -78,10 +78,10 @@ def views_of(
 
 
 async def default_history(histories: Histories, settings: Settings) -> None:
-    """Open the default history, made with the settings' profile when it is missing.
+    """Open the default history; made with the settings' profile when it is missing.
 
-    Raises InputError when it is there and profile, gates or quirks are given that it does not have:
-    its decisions were made by those that it has, and a caller who names others expects them.
+    Raises InputError when the history exists with a profile, gates or quirks other than the given
+    ones: its decisions were made with its own, and the caller expects others.
     """
     info = await histories.find(DEFAULT_HISTORY)
     if info is not None:
@@ -107,7 +107,7 @@ def _check_given(info: HistoryInfo, settings: Settings) -> None:
     try:
         before = profiles.from_settings(has)
     except InputError:
-        return  # what it cannot be opened with is told when it is opened
+        return  # its problem is reported when it is opened
     after = profiles.from_settings(wanted)
     option = ""
     if (before.version, before.patch) != (after.version, after.patch):

@@ -1,4 +1,4 @@
-"""Kubeconfigs: written for a running server, read back, and made for histories and moments."""
+"""Kubeconfigs: written for a running server, read again, and made for histories and moments."""
 
 import base64
 import socket
@@ -21,17 +21,17 @@ from app.service.histories import DEFAULT_HISTORY
 from app.settings import Settings
 
 NAME = "redra"
-"""Name of cluster, user and context for the default history."""
+"""The name of cluster, user and context for the default history."""
 
 _PROBE_SECONDS = 1.0
-"""How long a server that an older kubeconfig names may take to accept a connection."""
+"""The longest time for a server in an older kubeconfig to accept a connection."""
 
 _UNVERIFIED = "insecure-skip-tls-verify"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How to reach a server, and as whom: a token, or a client certificate."""
+    """The address and the credentials for a server: a token, or a client certificate."""
 
     url: str
     authority: Path | None = None
@@ -40,11 +40,11 @@ class Access:
 
 
 def publish(folder: Path, access: Access, *, is_shared: bool, note: Callable[[str], None]) -> Path:
-    """Write the kubeconfig of a server that has just started; where it is.
+    """Write the kubeconfig of a server that has just started; returns its path.
 
-    A server that runs on the same data (`is_shared`) keeps the one that it has, and this one gets a
-    file of its own. Whose data another server has is not known with an external database: then the
-    file is taken over. `note` hears of both.
+    If another server runs on the same data (`is_shared`), it keeps its kubeconfig, and this server
+    gets a separate file. With an external database it is unknown whose data another server has;
+    then the file is overwritten. `note` is called in both cases.
     """
     path = folder / "kubeconfig"
     other = other_server(path, access.url)
@@ -61,7 +61,7 @@ def publish(folder: Path, access: Access, *, is_shared: bool, note: Callable[[st
 
 
 def write(path: Path, access: Access) -> Path:
-    """Write the kubeconfig of a server, readable by its owner alone."""
+    """Write the kubeconfig of a server, readable only by its owner."""
     cluster: JsonObject = {"server": access.url}
     if access.authority is not None:
         cluster["certificate-authority-data"] = _encoded(access.authority)
@@ -76,9 +76,10 @@ def write(path: Path, access: Access) -> Path:
 
 
 def other_server(path: Path, url: str) -> str:
-    """The address in the kubeconfig at `path`, if it is not `url` and somebody answers there.
+    """The address in the kubeconfig at `path`, if it is not `url` and a server answers there.
 
-    Empty otherwise, also when there is no file that redra wrote. An address is tried for a second.
+    Empty otherwise, also without a file that redra wrote. The attempt to connect lasts at most a
+    second.
     """
     try:
         named = str(_read(path)[0]["server"])
@@ -94,9 +95,9 @@ def other_server(path: Path, url: str) -> str:
 def for_moments(
     path: Path, *, histories: Sequence[str], moments: Sequence[str], server: str
 ) -> str:
-    """The kubeconfig at `path` with a context for each history, and for each moment of it.
+    """The kubeconfig at `path`, with a context for each history and each of the moments.
 
-    Without histories the default one is meant. `server` replaces the address. Raises InputError
+    Without histories, the default history is used. `server` replaces the address. Raises InputError
     when no server has written the file.
     """
     for history in histories:
@@ -119,7 +120,7 @@ def for_moments(
 async def absolute(
     settings: Settings, histories: Sequence[str], moments: Sequence[str]
 ) -> list[str]:
-    """The moments, in words that stay true: `10m` is so long before the end that is known now.
+    """The moments in absolute form: `10m` means that long before the present end.
 
     Raises InputError for several histories, which end at different times.
     """
@@ -143,10 +144,10 @@ async def absolute(
 async def check_histories(
     settings: Settings, histories: Sequence[str], *, note: Callable[[str], None]
 ) -> None:
-    """Raise InputError for a history that the data of the settings does not hold.
+    """Raise InputError for a history that the settings' data does not contain.
 
-    The default history is there once a server was. Where nobody can be asked, because the data is
-    elsewhere or does not answer, every name passes; `note` hears of the latter.
+    The default history exists once a server has run. When the data is elsewhere or does not answer,
+    every name passes; `note` is called in the latter case.
     """
     named = [name for name in histories if name != DEFAULT_HISTORY]
     is_here = bool(settings.database_url) or (settings.data / "postgres").exists()
@@ -175,9 +176,9 @@ def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes
 
 
 def _reached(cluster: JsonObject) -> JsonObject:
-    """The cluster with leave to speak without TLS, where there is none to verify.
+    """The cluster, allowing connections without TLS where there is none to verify.
 
-    The JavaScript client refuses plain servers without (api.md 13); others pass it over.
+    The JavaScript client otherwise refuses servers without TLS (api.md 13); others ignore it.
     """
     reached = {key: value for key, value in cluster.items() if key != _UNVERIFIED}
     if cluster["server"].startswith("http://") and "certificate-authority-data" not in cluster:
@@ -186,7 +187,7 @@ def _reached(cluster: JsonObject) -> JsonObject:
 
 
 def _read(path: Path) -> tuple[JsonObject, JsonObject]:
-    """Cluster and user of a file that `write` made."""
+    """Cluster and user of a file written by `write`. Raises InputError."""
     try:
         tree: Any = yaml.safe_load(path.read_bytes())
         cluster, user = tree["clusters"][0]["cluster"], tree["users"][0]["user"]

@@ -1,5 +1,7 @@
-"""Histories as wholes, at the command line: made, renamed, copied, deleted, their controllers
-switched."""
+"""Management of histories for the command line.
+
+Histories are made, renamed, copied, forked and deleted, and their controllers are switched.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +30,12 @@ from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 
 FORKER = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED), agent="redra fork")
-"""Who edits in a fork that is made at the command line."""
+"""The actor of edits in a fork that is made at the command line."""
 
 SWITCHER = Actor(user=FORKER.user, groups=FORKER.groups, agent="redra controllers")
 
 BY = "redra histories delete"
-"""Who deleted, in tombstones of this program's commands."""
+"""The author of the deletion, in tombstones of this program's commands."""
 
 
 async def create(store: Store, settings: Settings, name: str) -> None:
@@ -65,9 +67,9 @@ async def copy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A fork that was made: the last revision of its source, and how many events it has more.
+    """A finished fork: the last revision of its source, and the number of its further events.
 
-    `report` says what became of recorded inputs, where they went on in it.
+    `report` holds the results of recorded inputs, if they continue in it.
     """
 
     revision: int
@@ -89,7 +91,7 @@ async def fork(
 ) -> Fork:
     """Fork a history at a moment (empty: its end). Raises InputError, also for refused edits.
 
-    With `until` recorded inputs go on in the fork, up to that moment (empty: to the end).
+    With `until`, recorded inputs continue in the fork up to that moment (empty: to the end).
     """
     info = await find_history(store, name)
     await importing.check_name_is_free(store.log, new_name)
@@ -114,7 +116,7 @@ async def fork(
 
 
 def read_switches(profile: str | None, gates: Sequence[str], quirks: Sequence[str]) -> ForkSwitches:
-    """The switches of options. Raises InputError."""
+    """The switches in command-line options. Raises InputError."""
     return ForkSwitches(
         profile=profile or "",
         gates=history_settings.switches(",".join(gates), place="--gate"),
@@ -125,7 +127,7 @@ def read_switches(profile: str | None, gates: Sequence[str], quirks: Sequence[st
 def read_edits(
     settings: Settings, files: Sequence[Path], deletions: Sequence[str], patches: Sequence[str]
 ) -> list[Edit]:
-    """Deletions, patches and the objects of files, in this order. Raises InputError."""
+    """The edits: deletions, patches and the objects of files, in this order. Raises InputError."""
     limits = manifests.limits_of(settings)
     made: list[Edit] = [edits.DeleteEdit(name=name) for name in deletions]
     made += [_patch(text, limits) for text in patches]
@@ -138,7 +140,7 @@ def read_edits(
 
 
 def _patch(text: str, limits: ImportLimits) -> edits.PatchEdit:
-    """The patch of an option: `KIND/NAME=` and YAML or JSON."""
+    """The patch in an option: `KIND/NAME=` and YAML or JSON."""
     name, equals, body = text.partition("=")
     place = f"--patch {name}"
     trees = [tree for _, tree in documents.parse(body.encode(), place, limits)] if equals else []
@@ -148,7 +150,10 @@ def _patch(text: str, limits: ImportLimits) -> edits.PatchEdit:
 
 
 async def find(store: Store, names: tuple[str, ...], *, unfinished: bool) -> list[HistoryInfo]:
-    """The histories of these names, and those that are unfinished. Raises InputError."""
+    """The histories with these names, and with `unfinished` all unfinished ones.
+
+    Raises InputError.
+    """
     named = [await find_history(store, name) for name in dict.fromkeys(names)]
     return [*named, *(await store.log.unfinished() if unfinished else [])]
 
@@ -161,7 +166,7 @@ async def delete(store: Store, infos: list[HistoryInfo]) -> list[Tombstone]:
 
 
 def check_controllers(words: Mapping[str, bool]) -> Mapping[str, bool]:
-    """The switches. Raises InputError for a name that is no controller."""
+    """The switches, unchanged. Raises InputError for a name that is not a controller."""
     for name in words:
         if name not in registry.NAMES:
             raise InputError(
@@ -173,7 +178,7 @@ def check_controllers(words: Mapping[str, bool]) -> Mapping[str, bool]:
 async def switch(
     store: Store, settings: Settings, name: str, words: Mapping[str, bool]
 ) -> list[tuple[str, str]]:
-    """Switch controllers and tell the state of each. Raises InputError for a recording."""
+    """Switch controllers; returns the state of each. Raises InputError for a recording."""
     info = await find_history(store, name)
     if words and info.is_recorded:
         raise InputError(
@@ -196,7 +201,7 @@ async def switch(
 
 
 def tombstone_json(tombstone: Tombstone) -> JsonObject:
-    """A tombstone for people and programs."""
+    """The JSON form of a tombstone."""
     return {
         "name": tombstone.name,
         "revision": tombstone.revision,

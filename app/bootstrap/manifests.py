@@ -1,4 +1,4 @@
-"""Files that people write, YAML or JSON: read within bounds, refused with file and line."""
+"""Files that users write, YAML or JSON: read within bounds; errors name file and line."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ STANDARD_INPUT = "-"
 
 
 def limits_of(settings: Settings) -> ImportLimits:
-    """The bounds of files with changes that are asked about, or made in a fork."""
+    """The bounds of files with changes, for blast radius questions and forks."""
     return ImportLimits(
         document_bytes_max=settings.blast_bytes_max,
         depth_max=settings.yaml_depth_max,
@@ -24,9 +24,9 @@ def limits_of(settings: Settings) -> ImportLimits:
 def read_documents(
     file: Path, limits: ImportLimits = ImportLimits(), *, cure: str = "split the file"
 ) -> list[tuple[str, Any]]:
-    """Each document that is not empty, with its place; `-` is standard input. Raises InputError.
+    """The documents that are not empty, with their places; `-` is standard input.
 
-    `cure` is told when the file is larger than `document_bytes_max`.
+    Raises InputError; `cure` is the advice when the file is larger than `document_bytes_max`.
     """
     name = "standard input" if str(file) == STANDARD_INPUT else str(file)
     content = _content(file, name, limits.document_bytes_max, cure)

@@ -1,4 +1,4 @@
-"""The second opinion that commands ask for; the only place that loads cel-python."""
+"""The second opinion for commands; the only place that loads cel-python."""
 
 from app.adapters.second_opinion import CelPython
 from app.ports import SecondOpinion

@@ -8,7 +8,7 @@ from app.settings import Settings, read
 
 
 class CommandOptions(TypedDict, total=False):
-    """What commands have options for; None is left to the environment."""
+    """The settings for which commands have options; None leaves a setting to the environment."""
 
     listen: str | None
     data: Path | None
@@ -25,11 +25,11 @@ class CommandOptions(TypedDict, total=False):
 
 
 _NAMES = {"policy": "policy_file", "compact": "compact_like_etcd"}
-"""Settings that have another name than their option."""
+"""Settings whose names differ from their options."""
 
 
 def settings(**options: Unpack[CommandOptions]) -> Settings:
-    """The settings with what the options say. Raises InputError naming a bad one."""
+    """The settings, with the given options applied. Raises InputError naming a bad one."""
     values: dict[str, Any] = {}
     for option, value in options.items():
         if option in ("gates", "quirks"):

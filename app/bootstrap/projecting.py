@@ -1,7 +1,7 @@
-"""`redra project`: a process that keeps the view tables, and the keeper that `redra up` has for it.
+"""`redra project`: the process that keeps the view tables, and its keeper in `redra up`.
 
-Writing the tables costs about a fifth of what a write costs in all, and nobody who waits for an
-answer needs them. In a process of its own this happens on another core.
+Writing the tables costs about a fifth of the total cost of a write, and no answer to a request
+depends on them. In a separate process this work runs on another core.
 """
 
 import logging
@@ -26,17 +26,19 @@ from app.settings import Settings
 from app.workers import projecting
 
 NICENESS = 10
-"""How much the process gives way to others when it was started beside `redra up`: whoever waits for
-an answer comes first, readers of tables expect to lag."""
+"""The niceness of the process when it was started by `redra up`.
+
+Requests come first; readers of tables expect to lag.
+"""
 
 RESTART_SECONDS = 1.0
-"""The pause before a process that ended by mistake is started again; it doubles each time."""
+"""The first pause before a process that ended by mistake starts again; it doubles each time."""
 
 RESTART_SECONDS_MAX = 60.0
 """The longest such pause."""
 
 CALM_SECONDS = 60.0
-"""How long it must have run for an earlier mistake to be forgotten."""
+"""How long the process must run until earlier failures are forgotten."""
 
 _log = logging.getLogger("redra")
 
@@ -48,11 +50,11 @@ async def project(
     until_input_ends: bool,
     ready: Callable[[str], None],
 ) -> None:
-    """Keep the tables of some or all histories until a signal to stop.
+    """Keep the tables of the named histories, or of all, until a signal to stop.
 
-    Without names also those that are made later. With `until_input_ends` the end of standard input
-    is the signal: a process that was started so ends with the one that started it, however that
-    ended.
+    Without names, histories made later are included. With `until_input_ends`, the end of standard
+    input is the signal to stop: the process then ends with the one that started it, for whatever
+    reason that one ends.
     """
     garbage_collection.expect_large_heap()
     garbage_collection.look_once()
@@ -77,7 +79,7 @@ async def project(
 async def start_each(
     store: Store, settings: Settings, names: tuple[str, ...], tasks: TaskGroup
 ) -> None:
-    """Keep the tables of the named histories, or of all, also of those that are made later."""
+    """Keep the tables of the named histories, or of all, including those made later."""
     started: set[HistoryId] = set()
     while True:
         try:
@@ -112,8 +114,9 @@ async def keep_process(
 ) -> None:
     """Run `redra project` on the store beside this process until cancelled.
 
-    `tell` hears why it ended when it should not have, and None when it has run well again for a
-    while. It is started again each time, later and later until it has run well.
+    `tell` is called with the reason when the process ends unexpectedly, and with None when it has
+    run well for a while. The process is started again each time, after pauses that grow until it
+    has run well.
     """
     command = child_processes.command("project", "--until-input-ends")
     surroundings = settings.environment(database_url=store.url)

@@ -1,4 +1,4 @@
-"""Questions in SQL about the view tables, and how far these are."""
+"""SQL queries about the view tables, with notes about how current the tables are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +15,16 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What was found, and what should be known about it."""
+    """The rows of a query, and notes that a reader should know."""
 
     found: Found
     notes: tuple[str, ...]
 
 
 async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
-    """Ask the database of the settings, of one history or of all.
+    """Query the database of the settings, about one history or all.
 
-    Raises InputError for a wrong question.
+    Raises InputError for an invalid query.
     """
     async with (
         open_store(settings) as store,
@@ -50,7 +50,7 @@ def _bounds(settings: Settings) -> DatabaseBounds:
 
 
 async def _unsure(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
-    """Histories of which a recording lacks something: rows about them may have been others."""
+    """Notes about incomplete recordings: rows about these histories may be unsure."""
     notes = []
     for info in infos:
         kinds = uncertainty.lines(await recorded_doubts.doubts_of(store.log, info))[1:]
@@ -64,7 +64,7 @@ async def _unsure(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
 
 
 async def _behind(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
-    """Histories whose tables do not show their end."""
+    """Notes about histories whose tables are behind the head."""
     notes = []
     for info in infos:
         head = await store.log.head(info.id)

@@ -1,4 +1,4 @@
-"""Recordings in and out: imports, exports, rebuilds."""
+"""Import and export of recordings, and rebuilding of views."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingFiles:
-    """What to import and how; `format` is `auto` or the name of a format."""
+    """The files to import, with options; `format` is `auto` or the name of a format."""
 
     paths: tuple[Path, ...]
     format: str = "auto"
@@ -65,7 +65,7 @@ class RecordingFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """A finished import. `report` is None for a native bundle, which is taken over as it is."""
+    """A finished import. `report` is None for a native bundle, which is imported unchanged."""
 
     name: str
     events: int
@@ -76,7 +76,7 @@ class Imported:
     profile: str = ""
 
     def to_json(self) -> JsonObject:
-        """The answer for machines."""
+        """The JSON form for programs."""
         return {
             "history": self.name,
             "events": self.events,
@@ -95,7 +95,7 @@ class Imported:
 async def import_history(
     store: Store, settings: Settings, wanted: RecordingFiles, name: str, progress: Progress
 ) -> Imported:
-    """Make the history `name` of a recording. Raises InputError; nothing is appended then."""
+    """Make the history `name` from a recording. Raises InputError; nothing is appended then."""
     await importing.check_name_is_free(store.log, name)
     limits = import_limits(settings)
     if len(wanted.paths) == 1 and wanted.format in ("auto", "bundle"):
@@ -163,9 +163,9 @@ async def _keep_names(store: Store, settings: Settings, info: HistoryInfo, until
 def _opened(
     store: Store, settings: Settings, wanted: RecordingFiles
 ) -> tuple[RecordedHistory, Settings, list[str]]:
-    """The recording, read as the release that it is of; settings with that, and where it is from.
+    """The recording, read as its release; the settings with that release, and notes about it.
 
-    A profile that was given counts, whatever the recording says.
+    A given profile takes precedence over the recording.
     """
     source = opening.open_history(wanted.paths, _read_options(store, settings, wanted))
     if "profile" in settings.given:
@@ -175,7 +175,7 @@ def _opened(
     notes = releases.notes(source.releases, profile)
     if profile == settings.profile:
         return source, settings, notes
-    # What a release takes and knows of fields is not what another does, so it is read again.
+    # Releases differ in the fields they accept and know, so the recording is read again.
     source.close()
     settings = replace(settings, profile=profile)
     source = opening.open_history(wanted.paths, _read_options(store, settings, wanted))
@@ -197,7 +197,7 @@ def _read_options(store: Store, settings: Settings, wanted: RecordingFiles) -> R
 
 
 def _bundled_rules(reader: BundleReader) -> Rules:
-    """The rules that the settings of a bundle name. Raises InputError for unusable settings."""
+    """The rules of a bundle's settings. Raises InputError for unusable settings."""
     settings = reader.manifest.get("settings", {})
     place = f"{reader.name}/{MANIFEST}"
     if not isinstance(settings, dict):
@@ -222,7 +222,7 @@ def _bundle_notes(bundle: BundleImport) -> Iterator[str]:
 
 
 def _instant(text: str, now: Instant) -> Instant | None:
-    """When a dump was made. Raises InputError for what is no moment, or a revision."""
+    """The instant when a dump was made. Raises InputError for an invalid one, or a revision."""
     if not text:
         return None
     if moments.is_revision(text):
@@ -244,7 +244,7 @@ async def export_history(
 ) -> int:
     """Write a history up to a moment as a native bundle; returns the number of events.
 
-    Values of Secrets are unreadable in it unless `with_secrets` puts their keys in.
+    Values of Secrets are unreadable in it unless `with_secrets` includes their keys.
     """
     info = await find_history(store, name)
     until = await find_inside(store, info, moment, option=f"{name}@{moment}") if moment else None
@@ -264,7 +264,7 @@ async def export_history(
 
 
 class ToolForm(StrEnum):
-    """What other tools read, which says less than a bundle does."""
+    """The forms for other tools, which hold less than a bundle does."""
 
     AUDIT = "audit"
     WATCH = "watch"
@@ -288,9 +288,9 @@ async def export_for_tools(
     path: Path,
     progress: Progress,
 ) -> JsonObject:
-    """Write a history up to a moment in the form of another tool; returns counts by what they are.
+    """Write a history up to a moment in the form of another tool; returns counts by kind.
 
-    Raises InputError for a moment outside, and where nothing can be written.
+    Raises InputError for a moment outside the history, and when the output cannot be written.
     """
     info = await find_history(store, name)
     until = await find_inside(store, info, moment, option=f"{name}@{moment}") if moment else None
@@ -310,7 +310,7 @@ async def export_for_tools(
 async def rebuild(
     store: Store, settings: Settings, name: str, progress: Progress
 ) -> list[dict[str, object]]:
-    """Drop the views of a history and fold again; one row per view, with the hashes."""
+    """Drop the views of a history and fold it again; one row per view, with the hashes."""
     info = await find_history(store, name)
 
     def tell(_view: str, revision: Revision, until: Revision) -> None:

@@ -1,4 +1,4 @@
-"""Replays: of a history of the store, or of files, which are imported into memory first."""
+"""Replays of a stored history, or of files, which are first imported into memory."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ Progress = Callable[[str, Revision, Revision], None]
 
 
 REPLAYED = "replayed"
-"""The name that a file's history has while it is replayed in memory."""
+"""The name of a file's history while it is replayed in memory."""
 
 
 async def load_files(store: Store, settings: Settings, paths: tuple[Path, ...]) -> str:
@@ -72,11 +72,11 @@ async def verify(
     trusted: frozenset[str] = frozenset(),
     second: SecondOpinion | None = None,
 ) -> VerifyReport:
-    """Check the chain and the invariants, and decide every decision again.
+    """Check the chain and the invariants, and make every decision again.
 
-    `heads` are signed heads to compare with, `trusted` the keys that are believed; `second` is
-    asked about every selector. `profile` is the release to decide as, None for that of the history.
-    Raises InputError when no worker could verify a part.
+    `heads` are signed heads to compare with, `trusted` the trusted keys. `second` is asked about
+    every selector. `profile` is the release to decide as, None for that of the history. Raises
+    InputError when no worker could verify a part.
     """
     info = await as_asked(store, settings, await find_history(store, name), profile)
     count = verifying_workers.count_of(settings.verify_processes)
@@ -116,10 +116,10 @@ async def decide(
     profile: str | None = None,
     sought: Sought | None = None,
 ) -> DecideReport:
-    """Keep what came from outside, decide the rest again, and compare.
+    """Keep the outside inputs, decide the rest again, and compare.
 
-    `pace` is recorded or virtual (`deciding.Pacing`), `profile` the release to decide as, None for
-    that of the history. Only what is `sought` is looked for, when it is given.
+    `pace` is recorded or virtual (`deciding.Pacing`). `profile` is the release to decide as, None
+    for that of the history. With `sought`, only those differences are looked for.
     """
     stored = await find_history(store, name)
     info = await as_asked(store, settings, stored, profile)
@@ -137,7 +137,7 @@ async def decide(
 
 
 async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
-    """The revision that `--to` means. Raises InputError when nothing had happened by then."""
+    """The revision for `--to`. Raises InputError when the history has no event by then."""
     until = await find_revision(store, info, moment, option="--to")
     if moment and not until:
         raise InputError(
@@ -151,7 +151,7 @@ async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
 async def as_asked(
     store: Store, settings: Settings, info: HistoryInfo, profile: str | None
 ) -> HistoryInfo:
-    """The history with profile, gates and quirks given for this replay, and the gate of rules."""
+    """The history with the given profile, gates and quirks, and the gate of rules if needed."""
     gates = dict(json_tree.mapping(info.settings, "gates"))
     switched = history_settings.switches(settings.gates, place="--gate")
     profiles.Profile(gates=switched)  # refuses what cannot be switched

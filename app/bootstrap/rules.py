@@ -1,4 +1,4 @@
-"""The rules by which a history is decided, from its settings."""
+"""The rules of objects for a history, from its settings."""
 
 from app.adapters import schemas
 from app.domain import cel

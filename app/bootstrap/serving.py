@@ -1,4 +1,4 @@
-"""The processes that stay: `redra up` and `redra work`."""
+"""The long-running processes: `redra up` and `redra work`."""
 
 import resource
 import signal
@@ -61,10 +61,10 @@ def supervise(
     with_projector: bool,
     meter: Meter | None = None,
 ) -> None:
-    """Start the controllers, and perhaps projector and meter, of histories opened from now on.
+    """Start the loops of histories opened from now on: controllers, projector, meter.
 
-    An imported recording is not worked on: its controllers have decided already. `only` names the
-    controllers that run in this process, `without` those that do not.
+    No controller runs on an imported recording: its own controllers have decided already. `only`
+    names the controllers that run in this process, `without` those that do not.
     """
     chosen = supervisor.check_names(only)
     if without:
@@ -73,7 +73,7 @@ def supervise(
         with_controllers = with_controllers and bool(chosen)
     setting = WorkerSetting(
         leases=store.leases,
-        # Host and number of the process come again in containers; the uid does not.
+        # Host name and process id repeat in containers; the uid does not.
         holder=f"{socket.gethostname()}-{store.ports.uids.uid()}",
         compiler=CelCompiler(),
         bounds=LoopBounds(
@@ -118,7 +118,7 @@ def watch_over(
     meter: Meter,
     note: Callable[[str], None],
 ) -> None:
-    """Judge histories of these names as they go on, once they are opened."""
+    """Judge the named histories as they grow, from when they are opened."""
     start_others = histories.on_open
     bounds = OverseeingBounds(
         page_max=settings.projector_batch_max,
@@ -149,7 +149,7 @@ async def _open_all(histories: Histories, store: Store, names: Iterable[str]) ->
 
 
 async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
-    """Read the key of Secrets, made when it is missing; say so where that is a loss."""
+    """Read the key of Secrets, made when it is missing; report if Secrets become unreadable."""
     assert store.secrets is not None, "a server keeps what it is told"
     if store.secrets.open() and (names := await with_lost_secrets(store)):
         note(
@@ -169,8 +169,10 @@ async def serve(
     without: Sequence[str] = (),
     watched: Sequence[str] = (),
 ) -> None:
-    """`redra up`, `redra serve-replay`: store, histories, API, workers, recorders and a replay,
-    until a signal to stop. Histories that are `watched` are watched over.
+    """Run `redra up` or `redra serve-replay` until a signal to stop.
+
+    They consist of store, histories, API, workers, recorders and a replay. The `watched` histories
+    are watched over.
     """
     supervisor.check_names(without, option="--without")
     garbage_collection.expect_large_heap()
@@ -268,9 +270,9 @@ async def work(
     names: tuple[str, ...],
     ready: Callable[[str], None],
 ) -> None:
-    """`redra work`: the controllers of some or all histories, until a signal to stop.
+    """Run `redra work`: the controllers of the named histories, or all, until a signal to stop.
 
-    Without names also those that are made later, as long as they are in use.
+    Without names, histories made later are included, as long as they are in use.
     """
     garbage_collection.expect_large_heap()
     garbage_collection.look_once()
@@ -303,9 +305,9 @@ async def work(
 async def serve_in_memory(
     settings: Settings, *, task_status: TaskStatus[tuple[str, Histories]]
 ) -> None:
-    """Serve histories that live as long as this: API and controllers, for tests; until cancelled.
+    """Serve histories in memory with API and controllers, for tests; until cancelled.
 
-    Tells the address and the histories when it takes connections.
+    Reports the address and the histories when the server accepts connections.
     """
     store = memory_store()
     door = open_door(settings)
@@ -330,32 +332,32 @@ async def serve_in_memory(
 
 
 def tending_bounds(settings: Settings) -> TendingBounds:
-    """When histories are closed, and how often that is looked at."""
+    """The idle time after which histories are closed, and the interval of the checks."""
     return TendingBounds(
         idle_seconds=settings.history_idle_seconds, poll_seconds=settings.poll_seconds
     )
 
 
 _WATCHED_AT_ONCE = 10
-"""Events that are judged before requests get their turn."""
+"""Events that are judged before requests are served."""
 _KEEP_ALIVE_SECONDS = 120
 """Clients drop idle connections after 90 seconds; the server must not do so just before them."""
 _BACKLOG = 2048
-"""Connections that may wait to be taken; as many as uvicorn asks for."""
+"""Connections that may wait to be accepted; the same as uvicorn's default."""
 _FILES_WANTED = 65_536
 _FILES_OF_OURS = 200
-"""Files and sockets that are not clients': the database, the log, the program."""
+"""Files and sockets not used by clients: the database, the log, the program."""
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: the store must outlive the last request."""
+    """A server that leaves signals to this module: the store must outlive the last request."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     def stop(self) -> None:
-        """End when the requests that are being answered have been."""
+        """End after the requests in progress are answered."""
         self.should_exit = True
 
 
@@ -370,7 +372,7 @@ def _publish(
 
 
 def _noticed(url: str, kubeconfig: Path, settings: Settings) -> AbstractContextManager[None]:
-    """Lets commands on the data folder find this server, until it is left."""
+    """Let commands on the data folder find this server, until the context is left."""
     sign = notice.Notice(url=url, kubeconfig=kubeconfig)
     return notice.posted(settings.data, sign, database=settings.database_url)
 
@@ -414,7 +416,7 @@ def _server_config(application: Application, door: Door, settings: Settings) -> 
 
 
 def _url(door: Door, listener: socket.socket) -> str:
-    """The address as clients on this machine use it."""
+    """The URL of the server for clients on this machine."""
     host, port = listener.getsockname()[:2]
     if door.address.is_any:
         host = "127.0.0.1"
@@ -423,7 +425,7 @@ def _url(door: Door, listener: socket.socket) -> str:
 
 
 def _raise_files_max() -> int:
-    """Allow this process as many open files as the system lets it; returns how many."""
+    """Raise the limit of open files to what the system allows; returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     wanted = _FILES_WANTED if hard == unlimited else min(hard, _FILES_WANTED)
@@ -434,9 +436,9 @@ def _raise_files_max() -> int:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket at the address, which takes no connections yet. Raises InputError when it is taken.
+    """A socket bound to the address, not listening yet. Raises InputError when it is taken.
 
-    Another process that has bound the address without listening is only met by `take_connections`.
+    If another process has bound the address without listening, only `take_connections` notices.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -450,9 +452,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def take_connections(listener: socket.socket) -> None:
-    """Listen. Raises InputError when another process began to since the address was bound.
+    """Listen. Raises InputError when another process began to listen after the bind.
 
-    The event loop would not tell: it went on with a socket to which nobody is led.
+    The event loop would not report it: it would continue with a socket without connections.
     """
     try:
         listener.listen(_BACKLOG)

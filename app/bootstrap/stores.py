@@ -34,10 +34,10 @@ from projections.tables import OF_PROJECTIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """An open store: its ports, and where it is.
+    """An open store: its ports and its address.
 
-    `is_shared` tells that another process runs the embedded server that is used. `secrets` are the
-    keys of the data folder; a store that keeps nothing has none.
+    `is_shared` means that another process runs the embedded server. `secrets` are the keys of the
+    data folder; a store in memory has none.
     """
 
     url: str
@@ -54,7 +54,7 @@ class Store:
 
 
 def _keep_quiet(_text: str) -> None:
-    """Say nothing of the waiting."""
+    """Report no waiting."""
 
 
 @asynccontextmanager
@@ -66,15 +66,16 @@ async def open_store(
     stays: bool = False,
     note: Callable[[str], None] = _keep_quiet,
 ) -> AsyncIterator[Store]:
-    """The database of the settings: external, or the embedded server of the data folder.
+    """Open the database of the settings: external, or the data folder's embedded server.
 
-    When another process runs the embedded server on that folder already, it is shared; otherwise it
-    runs until leaving. One that is being started or stopped is waited for, for a bounded time. Who
-    `stays`, as a server does, does not share that of a command, which ends soon. An embedded
-    database is always brought to this program's schema, an external one only with `migrate`. A data
-    folder without a database gets one only with `make` or `migrate`: who only reads has mistyped
-    the folder. An external server that is just starting up is waited for, for a bounded time.
-    `note` hears of waiting. Raises InputError, LogUnavailable or WrongDatabase, in words.
+    When another process already runs the embedded server on that folder, it is shared; otherwise
+    the server runs until the context is left. A server that is being started or stopped is waited
+    for, for a bounded time. A process that `stays`, such as a server, does not share the embedded
+    server of a command, which ends soon. An embedded database is always migrated to this program's
+    schema, an external one only with `migrate`. A data folder without a database gets one only with
+    `make` or `migrate`: a command that only reads was given the wrong folder. An external server
+    that is starting up is waited for, for a bounded time. `note` is called about waiting. Raises
+    InputError, LogUnavailable or WrongDatabase, with a message.
     """
     async with AsyncExitStack() as stack:
         url, is_shared = await _database_url(
@@ -109,7 +110,7 @@ async def open_store(
 
 
 def secret_keys(settings: Settings) -> SecretKeys:
-    """The keys of the settings' data folder, or of the file that they name."""
+    """The Secret keys of the settings' data folder, or of the configured file."""
     return SecretKeys(
         settings.secrets_key_file or settings.data / MAIN_FILE,
         settings.data / IMPORTED_FILE,
@@ -142,7 +143,7 @@ def memory_store() -> Store:
 
 
 async def find_history(store: Store, name: str) -> HistoryInfo:
-    """What the store knows of a history. Raises InputError, naming those there are."""
+    """The stored facts about a history. Raises InputError, naming existing histories."""
     known = await store.log.find_history(name)
     if known is None:
         raise no_history(name, [info.name for info in await store.log.histories()])
@@ -150,7 +151,7 @@ async def find_history(store: Store, name: str) -> HistoryInfo:
 
 
 async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option: str) -> Revision:
-    """The revision that a moment means (empty: the last). Raises InputError naming the option."""
+    """The revision of a moment (empty: the last). Raises InputError naming the option."""
     if not moment:
         return (await store.log.head(info.id)).revision
     try:
@@ -160,7 +161,7 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
 
 
 async def find_inside(store: Store, info: HistoryInfo, moment: str, *, option: str) -> Revision:
-    """`find_revision`, but of a recording no instant after its end. Raises InputError."""
+    """Like `find_revision`, but refuses an instant after a recording's end. Raises InputError."""
     revision = await find_revision(store, info, moment, option=option)
     try:
         if moment:
@@ -171,14 +172,14 @@ async def find_inside(store: Store, info: HistoryInfo, moment: str, *, option: s
 
 
 async def find_position(store: Store, info: HistoryInfo, moment: str) -> Revision:
-    """The revision after which to go on; one that is still to come is a position, too."""
+    """The revision after which to continue; it may be in the future."""
     if moments.is_revision(moment):
         return Revision(int(moment))
     return await moments.find_revision(store.log, info, moment)
 
 
 async def with_lost_secrets(store: Store) -> list[str]:
-    """The histories with a Secret at their end of which a key is not here."""
+    """The histories that now hold a Secret whose key this store does not have."""
     infos = await store.log.histories()
     return [info.name for info in infos if await _has_lost_secrets(store, info)]
 
@@ -207,9 +208,10 @@ async def migrate(
     note: Callable[[str], None],
     allow: Callable[[list[str]], None],
 ) -> str:
-    """Bring the database to a schema revision; returns where it is then.
+    """Migrate the database to a schema revision; returns the revision afterwards.
 
-    `allow` is asked with their names before histories are deleted; it raises InputError for a no.
+    `allow` is called with the names of histories before they are deleted; it raises InputError to
+    refuse.
     """
     async with AsyncExitStack() as stack:
         url, _ = await _database_url(settings, stack, note, make=True)
@@ -233,7 +235,7 @@ def view_tables() -> dict[str, Sequence[Table]]:
 
 
 def address(settings: Settings) -> str:
-    """Where other SQL clients may ask, as the reader. Raises InputError when no server runs."""
+    """The address for other SQL clients, as the reader. Raises InputError without a server."""
     url = settings.database_url or running_url(settings.data / "postgres")
     if not url:
         raise InputError(
@@ -245,7 +247,7 @@ def address(settings: Settings) -> str:
 
 
 def reader_address(settings: Settings, url: str) -> str:
-    """The address at which questions are asked to the database at `url`."""
+    """The reader's address of the database at `url`."""
     return settings.reader_url or reader.reader_url(url)
 
 
@@ -293,7 +295,7 @@ async def _embedded_url(
         url = _shared(folder, stack, stays=stays, is_last=is_last)
         if url is not None:
             return url, True
-        # Whoever finds a server running needs nothing of what starts one.
+        # A process that finds a running server does not need the code that starts one.
         from app.adapters.postgres.server import EmbeddedServer, ServerBounds
 
         programs = Path(settings.postgres_bin) if settings.postgres_bin else None
@@ -316,7 +318,7 @@ async def _embedded_url(
 def _shared(folder: Path, stack: AsyncExitStack, *, stays: bool, is_last: bool) -> str | None:
     """The address of the server that another process runs, held until the stack is left.
 
-    None for one that this process would outlive: it waits until that is stopped, if it can.
+    None for a server that this process would outlive, as long as it can wait for its end.
     """
     url = running_url(folder)
     if url is None or (stays and not is_last and not server_folder.owner_stays(folder)):

@@ -1,4 +1,4 @@
-"""The workers that verify parts of a history beside this process, on Dask."""
+"""The workers on Dask that verify parts of a history beside this process."""
 
 import hashlib
 import os
@@ -24,23 +24,23 @@ from app.domain.log import Event, HistoryInfo, Revision
 OPTION = "--processes"
 
 WORKERS_MAX = 64
-"""In how many parts a history is divided at most."""
+"""The most parts into which a history is divided."""
 
 _Data: TypeAlias = tuple[int, HistoryInfo, Part]
 """The place of a part, its history, and the part."""
 
 
 def usable() -> int:
-    """How many processors this process may run on."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def count_of(wanted: int) -> int:
-    """In how many parts a history may be divided on this machine; 0 leaves it open.
+    """The number of parts for a history on this machine; `wanted` of 0 leaves the choice open.
 
-    Raises InputError when more than one is wanted and Dask is not there.
+    Raises InputError when more than one is wanted and Dask is not installed.
     """
     if wanted > 1:
         executors.check_installed(OPTION)
@@ -48,7 +48,7 @@ def count_of(wanted: int) -> int:
 
 
 def verify_part(content: bytes, data: _Data) -> PartFound:
-    """What is found in a part of the history whose events are packed in `content`."""
+    """Verify a part of the history whose events are packed in `content`."""
     _, history, part = data
     garbage_collection.expect_large_heap()
     verifier = PartVerifier(part, deciders_of(history))
@@ -63,12 +63,12 @@ def verify_part(content: bytes, data: _Data) -> PartFound:
 
 
 class PartWorkers:
-    """Verifies parts on workers. A context manager: leaving ends those that it has started.
+    """Verifies parts on workers. A context manager: leaving ends the workers it has started.
 
-    With a `scheduler` they are those of its cluster, and `count` is not read; else `count` - 1 are
-    started here once there is anything to do. At most `bytes_max` of packed events are kept for
-    them; beyond it this process verifies the history alone. Raises InputError on entering when no
-    scheduler answers.
+    With a `scheduler`, the workers of its cluster are used and `count` is ignored. Otherwise
+    `count` - 1 workers are started here when there is work. At most `bytes_max` of packed events
+    are kept for them; beyond that this process verifies the history alone. Raises InputError on
+    entering when no scheduler answers.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class PartWorkers:
 
     @property
     def count(self) -> int:
-        """In how many parts the history may be divided."""
+        """The number of parts into which the history may be divided."""
         return self._count
 
     def keep(self, events: Sequence[Event]) -> None:
@@ -108,13 +108,13 @@ class PartWorkers:
     async def verify(
         self, parts: Sequence[Part], reached: Callable[[int, Revision], None]
     ) -> list[PartFound]:
-        """Verify parts, each by one worker.
+        """Verify parts, each on one worker.
 
-        Raises InputError when all workers that tried it have died.
+        Raises InputError when all workers that tried a part have died.
         """
         if self._executor is None:
             opening = partial(self._open.enter_context, executors.opened(len(parts), ""))
-            # Not to be interrupted in between: what is half started would be left behind.
+            # Not interrupted in between: a half-started executor would be left behind.
             self._executor = await to_thread.run_sync(opening)
         async with BlockingPortal() as portal:
 

@@ -1,1 +1,1 @@
-"""Questions about histories, answered for the command line: why, blast radius, differences."""
+"""Answers about histories for the command line: explanations, blast radius, differences."""

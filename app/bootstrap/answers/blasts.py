@@ -1,4 +1,4 @@
-"""Proposed changes in files, for the command line."""
+"""Proposed changes, read from files, for the command line."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -28,7 +28,7 @@ async def diff(
 ) -> DiffReport | EndReport:
     """The differences of two histories, each given as HISTORY or HISTORY@MOMENT.
 
-    `at` is the moment of those that name none. Raises InputError.
+    `at` is the moment of histories given without one. Raises InputError.
     """
     left, right = await _ending(store, a, at), await _ending(store, b, at)
     comparison = _comparison(settings, left.history, by, within_seconds)
@@ -46,9 +46,10 @@ async def diff_again(
     pace: str = Pacing.RECORDED,
     progress: Progress = silent,
 ) -> DiffReport | EndReport:
-    """A history against itself decided again, with the settings' gates and quirks, up to `at`.
+    """The differences of a history from itself when it is decided again, up to `at`.
 
-    `profile` is the release to decide as, None for that of the history. Raises InputError.
+    It is decided with the settings' gates and quirks. `profile` is the release to decide as, None
+    for that of the history. Raises InputError.
     """
     history = await find_history(store, name)
     decided_as = await replays.as_asked(store, settings, history, profile)
@@ -71,13 +72,13 @@ async def diff_again(
 async def report_of_fork(
     store: Store, settings: Settings, parent: HistoryInfo, made: MadeFork
 ) -> ForkReport | None:
-    """What became of recorded inputs in a fork; None where none went on in it."""
+    """The results of recorded inputs in a fork; None when no inputs continue in it."""
     comparison = _comparison(settings, parent, By.DECISIONS, 1.0)
     return await diffing.report_of_fork(store.log, parent, made, comparison)
 
 
 def shown(report: DiffReport | EndReport, *, as_page: bool) -> JsonObject:
-    """A report as JSON: the whole, or what its page is made of."""
+    """A report as JSON: the whole, or the parts for its page."""
     return text.page_json(report) if as_page else report.to_json()
 
 

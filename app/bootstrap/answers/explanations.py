@@ -9,7 +9,7 @@ from app.settings import Settings
 
 
 def explain_bounds(settings: Settings) -> ExplainBounds:
-    """How much is looked at for one question."""
+    """The bounds of an answer to one question."""
     return ExplainBounds(
         steps_max=settings.explain_steps_max,
         followed_nodes_max=settings.explain_followed_nodes_max,
@@ -35,7 +35,7 @@ def blast_bounds(settings: Settings) -> BlastBounds:
 
 
 async def views_at(store: Store, settings: Settings, name: str, moment: str) -> LiveViews:
-    """The views of a history as of `moment` (empty: now)."""
+    """The views of a history at `moment` (empty: now)."""
     info = await find_history(store, name)
     async with open_histories(store, settings) as histories:
         revision = await find_revision(store, info, moment, option="--at")

@@ -1,4 +1,4 @@
-"""The bounds of answers over HTTP, as the settings say."""
+"""The bounds of answers over HTTP, from the settings."""
 
 from app.analysis.capacity.fitting import FitBounds
 from app.analysis.capacity.moments import CapacityBounds
@@ -15,7 +15,7 @@ from app.web.pages.report import ReportBounds
 
 
 def api_limits(settings: Settings) -> ApiLimits:
-    """The bounds of the HTTP edge, as the settings say."""
+    """The bounds of the HTTP edge, from the settings."""
     return ApiLimits(
         body_bytes_max=settings.body_bytes_max,
         body_seconds_max=settings.body_seconds_max,

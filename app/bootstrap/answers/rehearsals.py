@@ -20,7 +20,7 @@ async def rehearse(
     moment: str = "",
     progress: Progress = silent,
 ) -> Rehearsal:
-    """A history under another release, with the gates and quirks of the settings. InputError."""
+    """Rehearse a history under another release, with the settings' switches. Raises InputError."""
     history = await find_history(store, name)
     wanted = Wanted(
         release=release,

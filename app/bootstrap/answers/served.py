@@ -1,6 +1,6 @@
-"""Answers of redra's own API, asked for in this process: what a page or a client gets, no less.
+"""Answers of redra's own API, made in this process, the same as a page or a client gets.
 
-The application runs without a socket over the histories of the store; whoever may open the data
+The application runs without a socket over the histories of the store. A user who can open the data
 folder may see everything in it.
 """
 
@@ -34,7 +34,7 @@ async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
 async def ask_both(
     store: Store, settings: Settings, queries: Sequence[ServedQuery]
 ) -> tuple[bytes, bytes]:
-    """The answers to two queries about one moment; the second is empty where it is refused."""
+    """The answers to two queries about one moment; the second is empty when it is refused."""
     first, second = await _answers(store, settings, queries)
     body = _body(first, queries[0])
     try:
@@ -48,7 +48,7 @@ _Answer = tuple[int, bytes]
 
 
 def _body(answer: _Answer, query: ServedQuery) -> bytes:
-    """The body of what is no refusal. Raises Rejected, InputError."""
+    """The body of an answer that is not a refusal. Raises Rejected, InputError."""
     status, body = answer
     if status < 400:
         return body
@@ -61,11 +61,11 @@ def _body(answer: _Answer, query: ServedQuery) -> bytes:
 async def _answers(
     store: Store, settings: Settings, queries: Sequence[ServedQuery]
 ) -> list[_Answer]:
-    """What is answered to queries about the history and the moment of the first."""
+    """The answers to queries about the history and the moment of the first one."""
     info = await find_history(store, queries[0].history)
     at = str(await find_revision(store, info, queries[0].at, option="--at"))
     async with open_histories(store, settings) as histories:
-        # Nobody else waits for this process, so what is taken away may be of any length.
+        # No other request waits for this process, so answers may take any amount of work.
         usual = api_limits(settings)
         limits = replace(
             usual,
@@ -106,7 +106,7 @@ async def _call(application: Application, query: ServedQuery, at: str) -> tuple[
 
 
 def _problem(status: int, body: bytes) -> Exception:
-    """The refusal that an answer tells of, in its words."""
+    """The error for a refused request, with the message of the answer."""
     kind = ""
     try:
         tree = msgspec.json.decode(body)

@@ -1,1 +1,1 @@
-"""Questions of commands on their way: what is asked, and which server is."""
+"""Requests of commands to servers: the queries, and the server that answers them."""

@@ -1,4 +1,4 @@
-"""Queries about a history: what is asked of redra's own API, wherever that is."""
+"""Queries about a history to redra's own API, in this process or on a server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from urllib.parse import quote
 from app.domain.errors import InputError, NotFound, Rejected
 
 NAMED_MAX = 3
-"""Histories that are all named to who has named one that is like none of them."""
+"""Up to so many histories are all named when a given name resembles none of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedQuery:
-    """A part of the answers about a history as of a moment (empty: the present).
+    """A query for one part of the answers about a history at a moment (empty: the present).
 
-    With a `body` it is posted. A page is one of those for browsers.
+    A query with a `body` is a POST. `is_page` asks for a page for browsers.
     """
 
     history: str
@@ -25,19 +25,19 @@ class ServedQuery:
     is_page: bool = False
 
     def path(self, at: str) -> str:
-        """The path; of a page with the moment in it."""
+        """The URL path; for a page it contains the moment."""
         if self.is_page:
             moment = f"@{at}" if at else ""
             return f"/ui/h/{quote(f'{self.history}{moment}', safe='@:+')}/{self.part}"
         return f"/redra/v1/histories/{quote(self.history)}/{self.part}"
 
     def query(self, at: str) -> dict[str, str]:
-        """The parameters in the address."""
+        """The query parameters."""
         return {**self.parameters} if self.is_page else {**self.parameters, "at": at}
 
 
 def no_history(name: str, names: list[str]) -> InputError:
-    """The refusal of a history that is not there, naming the nearest."""
+    """The error for a history that does not exist, naming the nearest ones."""
     history, mark, moment = name.partition("@")
     if mark and history in names:
         return InputError(
@@ -57,7 +57,7 @@ def no_history(name: str, names: list[str]) -> InputError:
 
 
 def refusal(problem: Rejected, at: str) -> Exception:
-    """What a refusal means at a command line: of a moment beyond the end, a wrong option."""
+    """The error that a refusal means at a command line: for a late moment, a wrong option."""
     if isinstance(problem, NotFound) and problem.resource == "revisions" and at:
         return InputError(problem.message, place="--at")
     return problem

@@ -1,6 +1,6 @@
-"""Servers that answer the questions of commands: the one of the data folder, or one that is named.
+"""Servers that answer the requests of commands: the data folder's server, or a named one.
 
-A command that has a server need not load, open or fold anything itself.
+A command with a server need not load, open or fold anything itself.
 """
 
 import json
@@ -16,7 +16,7 @@ from app.adapters.running import notice
 from app.bootstrap.asking.queries import ServedQuery, no_history, refusal
 from app.domain.errors import InputError, NotFound, Rejected, ServerUnreachable
 
-if TYPE_CHECKING:  # a command that asks no server loads nothing that asks
+if TYPE_CHECKING:  # a command without a server loads no client
     from app.adapters.running.connection import ServerConnection
     from app.adapters.running.credentials import ServerLogin
     from app.settings import Settings
@@ -27,9 +27,9 @@ DEFAULT_HISTORY = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """What a command line says of the server: an address, `auto`, `none`; a kubeconfig's context.
+    """The server options of a command: an address, `auto`, `none`; a kubeconfig's context.
 
-    Empty is what the settings say, and kubectl's own kubeconfig.
+    An empty `server` means the server of the settings, an empty `kubeconfig` that of kubectl.
     """
 
     server: str = ""
@@ -39,7 +39,10 @@ class Aim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server, and the history and moment that its context names; `is_named` by somebody."""
+    """A server, with the history and moment that its context names.
+
+    `is_named` is false when the data folder's server was found without being named.
+    """
 
     connection: "ServerConnection"
     is_named: bool
@@ -47,7 +50,7 @@ class Server:
     moment: str = ""
 
     def ask(self, query: ServedQuery) -> bytes:
-        """The answer. Raises Rejected, InputError, ServerUnreachable."""
+        """The answer to a query. Raises Rejected, InputError, ServerUnreachable."""
         at = query.at
         if query.is_page and not at:
             at = str(self._history(query.history)["revision"])
@@ -62,7 +65,7 @@ class Server:
         return answer if query.is_page else self._checked(answer)
 
     def lines(self, query: ServedQuery) -> Iterator[bytes]:
-        """The lines of the answer, as they come."""
+        """The lines of the answer, as they arrive."""
         try:
             for line in self.connection.lines(query.path(query.at), query.query(query.at)):
                 yield self._checked(line)
@@ -70,7 +73,7 @@ class Server:
             raise self._meaning(problem, query) from problem
 
     def histories(self) -> list[dict[str, Any]]:
-        """What the server says of each history."""
+        """The server's list of histories."""
         items: list[dict[str, Any]] = self._tree("/redra/v1/histories")["items"]
         return items
 
@@ -86,7 +89,7 @@ class Server:
         return tree
 
     def _checked(self, text: bytes) -> bytes:
-        """The text of a JSON object: other servers answer with pages and lists, say."""
+        """The text if it is a JSON object: a server other than redra's may send pages or lists."""
         try:
             msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         except (msgspec.DecodeError, ValueError) as problem:
@@ -107,9 +110,9 @@ class Server:
 def find(
     settings: "Settings", aim: Aim = Aim(), *, note: Callable[[str], None] = lambda _: None
 ) -> Server | None:
-    """The server that a command asks; None when it opens the data itself. Raises InputError.
+    """The server for a command; None when the command opens the data itself. Raises InputError.
 
-    `note` hears of a server of the data folder that is not believed, and of a token that is kept.
+    `note` is called when the data folder's server is not trusted, and when a token is not sent.
     """
     if aim.context or aim.kubeconfig:
         return _of_context(settings, aim)
@@ -141,7 +144,7 @@ def find(
 
 
 def _of_folder(settings: "Settings") -> "ServerLogin | None":
-    """The login at the server that runs on the data folder. Raises InputError."""
+    """The login for the server that runs on the data folder. Raises InputError."""
     known = notice.read(settings.data, database=settings.database_url)
     if known is None:
         return None
@@ -151,7 +154,7 @@ def _of_folder(settings: "Settings") -> "ServerLogin | None":
 
 
 def _has_token(settings: "Settings", wanted: str) -> bool:
-    """Whether the token of the settings is for an address, and unreadable on its way there."""
+    """Whether the settings' token is meant for an address, and is encrypted on the way there."""
     from app.adapters.running import credentials
 
     of_settings = settings.server

@@ -1,3 +1,5 @@
-"""The gallery of incidents: its files (`exhibits`), their clusters (`playing`), where they show
+"""The gallery of incidents.
+
+Its files (`exhibits`), the runs of incidents (`playing`), and the scan of histories for them
 (`scanning`).
 """

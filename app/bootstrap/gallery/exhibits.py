@@ -16,19 +16,19 @@ STORY = "README.md"
 
 
 def folder() -> Path:
-    """Where the incidents lie."""
+    """The folder of the incidents."""
     package = Path(str(resources.files("app")))
     installed = package / INSTALLED
     return installed if installed.is_dir() else package.parent / "examples" / "incidents"
 
 
 def names() -> list[str]:
-    """All incidents by name."""
+    """The names of all incidents, sorted."""
     return sorted(path.parent.name for path in folder().glob(f"*/{DATA}"))
 
 
 def read(name: str) -> Exhibit:
-    """One incident with its story. Raises InputError for a name that there is not."""
+    """An incident with its story. Raises InputError for an unknown name."""
     if name not in names():
         raise InputError(
             f"there is no incident {name!r}", cure="`redra incidents list` has all names"

@@ -1,4 +1,4 @@
-"""An incident on a cluster of its own: rules and controllers as its settings choose them."""
+"""Runs of incidents, each on its own cluster with the rules and controllers of its settings."""
 
 from app.adapters.uids import DerivedUids
 from app.analysis.incidents import facts
@@ -22,7 +22,7 @@ def play(incident: Incident, variant: Variant) -> Played:
 
 
 def judge(incident: Incident, variant: Variant) -> list[FactCheck]:
-    """The facts of a variant after it was played."""
+    """Run a variant and check its facts."""
     return facts.judge(incident.facts_of(variant), play(incident, variant))
 
 

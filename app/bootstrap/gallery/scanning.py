@@ -1,4 +1,4 @@
-"""A stored history looked at for the incidents of the gallery."""
+"""The scan of a stored history for the incidents of the gallery."""
 
 from app.analysis.scan.sightings import ScanReport
 from app.bootstrap.stores import Store, find_history, find_revision
@@ -7,7 +7,7 @@ from app.settings import Settings
 
 
 async def scan(store: Store, settings: Settings, name: str, moment: str) -> ScanReport:
-    """What the history shows, up to `moment` (empty: its end)."""
+    """Scan a history for incidents, up to `moment` (empty: its end)."""
     info = await find_history(store, name)
     until = await find_revision(store, info, moment, option="--at")
     return await scanning.scan(store.log, info, until, attempts_max=settings.scan_attempts_max)

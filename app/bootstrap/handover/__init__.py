@@ -1,1 +1,1 @@
-"""Histories handed on in other forms (`exporting`), and run as a test carries them (`stories`)."""
+"""Histories in other forms (`exporting`), and histories that tests carry (`stories`)."""

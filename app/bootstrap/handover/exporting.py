@@ -1,4 +1,4 @@
-"""A history exported as a test, as manifests or as a case of the allocator."""
+"""Exports of a history as a test, as manifests or as a case for the allocator."""
 
 import re
 from collections import Counter
@@ -34,11 +34,11 @@ from app.service import exporting
 from app.service.replays.trials import Ran, Runner
 
 WITHOUT_NAME = "redacted"
-"""What a history is called whose names are replaced."""
+"""The name of a history whose names are replaced."""
 
 
 class Form(StrEnum):
-    """What a history can be exported as, besides a bundle."""
+    """The forms of an exported history, besides a bundle."""
 
     PYTEST = "pytest"
     MANIFESTS = "manifests"
@@ -46,11 +46,11 @@ class Form(StrEnum):
 
 
 _TOLD_SETTINGS = frozenset(("profile", "gates", "quirks", "controllers", "rules"))
-"""The settings of a history that say how it is decided; all others stay here."""
+"""The settings that determine how a history is decided; all others are not exported."""
 
 
 class Expectation(StrEnum):
-    """What a test asserts: what the history's release decides, or the one that repairs it."""
+    """The decisions that a test asserts: those of the history's release, or of a repaired one."""
 
     RECORDED = "recorded"
     REPAIRED = "repaired"
@@ -58,8 +58,11 @@ class Expectation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to export. `never` are predicates that a test asserts not to be shown; `pod` is the pod
-    whose allocation is the case."""
+    """The request for an export.
+
+    `never` are predicates that the test asserts not to be shown. `pod` is the pod whose allocation
+    is the case.
+    """
 
     form: Form = Form.PYTEST
     redact: bool = False
@@ -70,9 +73,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What was written: how many inputs and decisions it has, and how many names were replaced.
+    """The result of an export: numbers of inputs, decisions and replaced names.
 
-    `left_out` counts the writes of each resource that was left out, because no decision reads it.
+    `left_out` counts the writes that were left out, by resource, because no decision reads them.
     """
 
     inputs: int
@@ -83,7 +86,7 @@ class Exported:
 
 
 def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
-    """Write the history in another form, whole or not at all. Raises InputError."""
+    """Write the history in another form, as a whole or not at all. Raises InputError."""
     ran, material, names, left_out = _ran(source, wanted)
     if wanted.redact:
         name = WITHOUT_NAME
@@ -113,10 +116,10 @@ def export(source: Source, wanted: Wanted, path: Path, name: str) -> Exported:
 async def export_redacted(
     source: Source, path: Path, form: ToolForm | None
 ) -> tuple[Exported, JsonObject]:
-    """Write the history without its names as a bundle, or for another tool. Raises InputError.
+    """Write the history without its names, as a bundle or for another tool. Raises InputError.
 
-    It holds what came from outside, and what the controllers here make of that. With the counts of
-    what was written.
+    It contains the outside inputs, and the decisions of the controllers here about them. Returns
+    the counts of what was written.
     """
     ran, material, names, left_out = _ran(source, Wanted(redact=True))
     store = await ran_histories.stored(ran, WITHOUT_NAME)
@@ -136,9 +139,9 @@ async def export_redacted(
 
 
 def _ran(source: Source, wanted: Wanted) -> tuple[Ran, Material, int, Mapping[str, int]]:
-    """The history decided again, redacted if that is wanted, with the same decisions.
+    """Decide the history again, redacted on request, with the same decisions.
 
-    With how many names were replaced, and how many writes of which resources left out.
+    Returns also the number of replaced names, and the writes left out, by resource.
     """
     ran = _run(source, source.decided)
     if not wanted.redact:
@@ -172,7 +175,7 @@ def _run(source: Source, material: Material) -> Ran:
 
 
 def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
-    """Raise InputError unless every decision came out as before, but for the names."""
+    """Raise InputError unless every decision is as before, except for the names."""
     expected = [redacted.decision(event) for event in _decided(before.events)]
     actual = [redacted.decided(event) for event in _decided(after.events)]
     if expected == actual:
@@ -188,7 +191,7 @@ def _check_same(before: Ran, after: Ran, redacted: redaction.Redaction) -> None:
 
 
 def _said(decided: redaction.Decided | None) -> str:
-    """What is decided, in the words of the history without names."""
+    """A decision as text, with the names of the redacted history."""
     if decided is None:
         return "nothing"
     key, outcome, (node, devices) = decided
@@ -199,9 +202,9 @@ def _said(decided: redaction.Decided | None) -> str:
 
 
 def _decided(events: Iterable[Event]) -> Iterator[Event]:
-    """Decisions, and what they gave or took: nodes of pods, devices of claims, and their ends.
+    """The decisions, and the writes that place pods, allocate claims, or end either.
 
-    Other changes of pods and claims may be gone with what was left out: an annotation was written.
+    Other changes of pods and claims may be missing after redaction, such as annotations.
     """
     places: dict[str, object] = {}
     for event in events:
@@ -305,7 +308,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_folder(path: Path, files: Sequence[manifests.File]) -> None:
-    """Write a folder that is not there yet."""
+    """Write a folder that must not exist yet."""
     if path.exists():
         raise InputError("it is there already", place=str(path), cure="name a new folder")
     try:

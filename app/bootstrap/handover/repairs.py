@@ -1,6 +1,6 @@
-"""What repairs a known defect of a history, and what comes out of it there.
+"""Repairs of a history's known defects, and the outcome under a repair.
 
-It is a later release; where none repairs it yet, the switch of the defect.
+A repair is a later release; when no release repairs the defect, it is the defect's switch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _QUIRK = "quirk "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is compared: pods, claims and rules by name, and the rules that are violated."""
+    """The outcome of a run: pods, claims and rules by name, and the violated invariants."""
 
     pods: Mapping[str, str]
     claims: Mapping[str, str]
@@ -31,7 +31,7 @@ class Outcome:
     violations: Sequence[str]
 
     def differing(self, other: "Outcome") -> Mapping[str, Mapping[str, str]]:
-        """The parts that the other has otherwise, as the other has them."""
+        """The parts that differ in the other outcome, with the other's values."""
         parts = {
             "pods": (self.pods, other.pods),
             "claims": (self.claims, other.claims),
@@ -40,19 +40,18 @@ class Outcome:
         return {name: theirs for name, (mine, theirs) in parts.items() if mine != theirs}
 
     def gone(self, other: "Outcome") -> list[str]:
-        """The violations that the other has not."""
+        """The violations that the other outcome does not have."""
         return [each for each in self.violations if each not in other.violations]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What decides the history otherwise because known defects are repaired there.
+    """Settings under which known defects are repaired, so that the history is decided otherwise.
 
-    `release` is what the history was decided as, `numbers` are those of the defects in the pages of
-    behaviours: those that matter alone, or all if only several together do. `fixed` says what
-    decides it otherwise, `marker` is that as arguments of the marker of a test. `parts` are what
-    becomes of pods, claims and rules there, as far as it is another; `gone` the violations that are
-    not there any more.
+    `release` is the release the history was decided as. `numbers` are those of the defects in the
+    pages of behaviours: those that matter alone, or all if only several together do. `fixed` names
+    the repairing settings, `marker` gives them as arguments of a test's marker. `parts` holds the
+    changed outcomes of pods, claims and rules, `gone` the violations that no longer occur.
     """
 
     release: str
@@ -66,8 +65,8 @@ class Repair:
 def repair_of(ran: Ran, material: Material) -> Repair:
     """The first later release whose repairs change an outcome, or a switch. Raises InputError.
 
-    A release counts only where its repairs alone do so too: new defaults of gates are no repair.
-    Where no outcome is another, a switch by which pods are told something else.
+    A release counts only if its repairs alone change the outcome too: new defaults of gates are no
+    repair. When no outcome changes, a switch that changes what pods are told.
     """
     recorded = _outcome(ran)
     later = _later(profile_name(ran))
@@ -123,7 +122,7 @@ def _outcome(ran: Ran) -> Outcome:
 
 
 def _defects(ran: Ran) -> list[str]:
-    """The known defects that the control plane has, by their switches."""
+    """The known defects of the control plane that are present, by their switches."""
     on = {
         name.removeprefix(_QUIRK)
         for name, value in sides.switches_of(ran.side).items()
@@ -141,13 +140,13 @@ def _defects(ran: Ran) -> list[str]:
 
 
 def profile_name(ran: Ran) -> str:
-    """The release that a history was decided as."""
+    """The release as which a history was decided."""
     profile = profiles.from_settings(ran.info.settings)
     return profile.patch or profile.version
 
 
 def _later(release: str) -> list[str]:
-    """The releases that can be imitated after another one, oldest first."""
+    """The later releases that can be imitated, oldest first."""
     ordered: list[str] = []
     for version in profiles.VERSIONS:
         ordered += [patch for patch, minor in profiles.PATCHES.items() if minor == version]
@@ -161,7 +160,7 @@ def _run(ran: Ran, material: Material, changes: JsonObject) -> Ran:
 
 
 def _without(ran: Ran, material: Material, numbers: Sequence[str]) -> Outcome:
-    """What comes out where these defects alone are repaired."""
+    """The outcome when only these defects are repaired."""
     return _outcome(_run(ran, material, _off(ran, numbers)))
 
 
@@ -170,7 +169,7 @@ def _off(ran: Ran, numbers: Sequence[str]) -> JsonObject:
 
 
 def _repaired(before: Ran, after: Ran) -> tuple[str, ...]:
-    """The defects that the one has and the other has not."""
+    """The defects that the first run has and the second has not."""
     old, new = sides.switches_of(before.side), sides.switches_of(after.side)
     return tuple(
         name.removeprefix(_QUIRK)

@@ -1,4 +1,4 @@
-"""A story run: what a test asks of it."""
+"""Runs of stories: the answers that a test asks for."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,17 +15,16 @@ from app.service.replays.trials import Ran, Runner
 
 
 class StoryRun:
-    """A history that was decided again by the controllers of this program."""
+    """A history decided again by the controllers of this program."""
 
     def __init__(self, ran: Ran) -> None:
         self._ran = ran
 
     def shows(self, predicate: str, place: str = "") -> str:
-        """Where the history shows it, in words; empty when it does not. Raises InputError.
+        """The first place that shows the predicate, as text; empty without one.
 
-        `place` is where the predicate was written.
-
-        Predicates are those of `redra minimise`, but for commands and decide replays.
+        Raises InputError. `place` is where the predicate was written. Predicates are those of
+        `redra minimise`, except commands and decide replays.
         """
         parsed = predicates.parse(predicate, place)
         if isinstance(parsed, Unlike | Command):
@@ -34,39 +33,39 @@ class StoryRun:
 
     @property
     def pods(self) -> Mapping[str, str]:
-        """What became of each pod by namespace and name: its node and devices, or that it waits."""
+        """The outcome of each pod by namespace and name: its node and devices, or that it waits."""
         courses = Courses(self._ran.side).all()
         return {course.name: _fate(course) for course in courses}
 
     @property
     def claims(self) -> Mapping[str, str]:
-        """What became of each claim: its devices, what is said of them, and for whom they are.
+        """The outcome of each claim: its devices, their status, and its consumers.
 
-        A claim that a controller made is named by its pod and the entry there, with its number
-        where there are several.
+        A claim that a controller made is named by its pod and the pod's entry, with a number when
+        there are several.
         """
         return outcomes.claims(self._ran.events)
 
     @property
     def rules(self) -> Mapping[str, str]:
-        """What the status of each DeviceTaintRule says at the end, and the patches of slices."""
+        """The final conditions of each DeviceTaintRule and of each patch of slices."""
         return outcomes.conditions(self._ran.events)
 
     @property
     def messages(self) -> Mapping[str, str]:
-        """What each pod that waits at the end is told by the scheduler."""
+        """The scheduler's message for each pod that waits at the end."""
         return outcomes.messages(self._ran.events)
 
     @property
     def violations(self) -> Sequence[str]:
-        """The invariants that do not hold, whatever is known of the release."""
+        """The invariants that do not hold, including known defects of the release."""
         watch = InvariantWatch(self._ran.switches)
         watch.follow(self._ran.events)
         return sorted({each.rule for each in watch.violations()})
 
     @property
     def decisions(self) -> list[str]:
-        """What controllers decided, in order."""
+        """The decisions of controllers, in order."""
         return [
             f"{event.object['controller']} {event.key.namespace}/{event.key.name}: "
             f"{event.object['outcome']}"
@@ -76,7 +75,7 @@ class StoryRun:
 
 
 def run(tree: object, changes: Mapping[str, object] | None = None) -> StoryRun:
-    """Run a story, with `changes` of its settings. Raises InputError for what is none."""
+    """Run a story, with `changes` of its settings. Raises InputError for an invalid one."""
     story = stories.read(tree)
     settings = {**story.settings, **(changes or {})}
     info = HistoryInfo(id=HistoryId(0), name="story", seed=story.seed, settings=settings)

@@ -1,1 +1,1 @@
-"""`redra lint`: its sources as subjects of rules (`sources`), and changes over time (`changes`)."""
+"""`redra lint`: the objects that rules judge (`sources`), and changes over time (`changes`)."""

@@ -1,4 +1,4 @@
-"""Changes of objects as recordings, bundles and stored histories tell of them."""
+"""Changes of objects in recordings, bundles and stored histories."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -23,10 +23,10 @@ from app.domain.values.timestamps import Instant
 
 YAML = (".yaml", ".yml")
 MANIFESTS = (*YAML, ".json")
-"""Endings of files with objects as people write them."""
+"""Suffixes of files with objects that users write."""
 
 MARKS_OF_LOGS = (b"audit.k8s.io/", b"kwok.x-k8s.io/")
-"""What stands in the beginning of a log that is written as YAML."""
+"""Marks in the first bytes of a log that is written as YAML."""
 
 HEAD_BYTES = 8_192
 
@@ -45,9 +45,9 @@ class Change:
 
 
 def is_recording(path: Path, options: ReadOptions) -> bool:
-    """Whether a file, or some file of a folder, is more than manifests: a log or an archive."""
+    """Whether a file, or a file in a folder, is a log or an archive instead of manifests."""
     if path.suffix in YAML and path.is_file():
-        # A large file is not parsed just to find out: its first lines tell a log.
+        # A large file is not parsed for this check: its first bytes show whether it is a log.
         with path.open("rb") as opened:
             head = opened.read(HEAD_BYTES)
         if not any(mark in head for mark in MARKS_OF_LOGS):
@@ -61,7 +61,7 @@ def is_recording(path: Path, options: ReadOptions) -> bool:
 
 
 def of_recording(path: Path, options: ReadOptions) -> Iterator[Change]:
-    """The changes that a recording tells of. Raises InputError."""
+    """The changes in a recording. Raises InputError."""
     with opening.open_history([path], options) as history:
         for record in history.records():
             if record.op not in CHANGES or record.object is None or record.kind not in TOLD:
@@ -121,7 +121,7 @@ def _of_events(events: Iterable[Event], name: str) -> Iterator[Change]:
 
 
 def converted(subject: Subject) -> Subject:
-    """The subject in its storage version; as it is where that cannot be."""
+    """The subject in its storage version, or unchanged when it cannot be converted."""
     kind = next(
         (each for each in registry.find_name(subject.kind) if each.kind == subject.kind), None
     )

@@ -1,4 +1,4 @@
-"""Sources of `redra lint`: manifests with their lines, recordings and histories with revisions."""
+"""The sources of `redra lint`: manifests with lines, recordings and histories with revisions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ PAGE = 5_000
 
 @dataclass(kw_only=True, eq=False)
 class _Sources:
-    """What is read: manifests one after the other, histories as their last state."""
+    """The objects that were read: those of manifests in order, those of histories as last seen."""
 
     rules: Rules
     now: Instant
@@ -49,11 +49,11 @@ class _Sources:
 
     @property
     def options(self) -> ReadOptions:
-        """How recordings are read."""
+        """The options for reading recordings."""
         return ReadOptions(now=self.now, rules=self.rules, limits=self.limits)
 
     def read_manifests(self, path: Path) -> None:
-        """The objects of a file; `-` is standard input. Raises InputError."""
+        """Read the objects of a file; `-` is standard input. Raises InputError."""
         for place, document in manifests.read_documents(path, self.limits):
             source, _, line = place.rpartition(":")
             for prefix, tree in _objects(document):
@@ -65,7 +65,7 @@ class _Sources:
                 self.written.append(subject)
 
     def read_changes(self, told: Iterable[Change]) -> None:
-        """The last state of each object, and what was broken on the way."""
+        """Read the last state of each object, and the findings on the way."""
         states: dict[ObjectKey, Subject] = {}
         over_time = PoolsOverTime()
         for change in told:
@@ -83,7 +83,7 @@ class _Sources:
         self.findings += over_time.findings()
 
     def report(self, ignored: Sequence[str]) -> LintReport:
-        """What the rules say of all that was read; fields of files get their lines."""
+        """The findings of the rules in all objects read; fields of files get their lines."""
         names = linting.check_rules(ignored)
         admitted, refusals = linting.admit(self.written, self.rules, self.now)
         subjects = Subjects.of((*admitted, *self.subjects))
@@ -97,19 +97,19 @@ class _Sources:
             )
             for finding in report.findings
         )
-        # What is refused counts too: it was looked at.
+        # Refused objects are counted too: they were checked.
         return replace(report, findings=findings, objects=len(self.written) + len(self.subjects))
 
 
 class _Lines:
-    """Lines of fields in the files that have findings; each file is read once more."""
+    """The lines of fields in files with findings; each such file is read again once."""
 
     def __init__(self, prefixes: dict[tuple[str, int, str], str]) -> None:
         self._prefixes = prefixes
         self._files: dict[str, FieldLines | None] = {}
 
     def of(self, place: Place) -> Place:
-        """The place with the line of its field, where its source is a file of manifests."""
+        """The place, with the line of its field if its source is a file of manifests."""
         prefix = self._prefixes.get((place.source, place.line, place.object))
         if prefix is None:
             return place
@@ -124,7 +124,7 @@ class _Lines:
 
 
 def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]) -> LintReport:
-    """What the rules say of files, folders, recordings and bundles. Raises InputError."""
+    """Lint files, folders, recordings and bundles. Raises InputError."""
     sources = _sources(settings)
     linting.check_rules(ignored)
     for path in paths:
@@ -148,7 +148,7 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
 async def lint_history(
     store: Store, settings: Settings, name: str, moment: str, ignored: Sequence[str]
 ) -> LintReport:
-    """What the rules say of a history, up to `moment` (empty: its end)."""
+    """Lint a history, up to `moment` (empty: its end)."""
     sources = _sources(settings)
     sources.read_changes(await changes.of_history(store, name, moment))
     return sources.report(ignored)
@@ -172,7 +172,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _objects(document: object) -> Iterator[tuple[str, JsonObject]]:
-    """The objects of a document with the path at which they stand in it."""
+    """The objects of a document, each with its path in the document."""
     if not isinstance(document, dict):
         return
     items = kinds.list_items(document)
@@ -184,7 +184,7 @@ def _objects(document: object) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _placed(tree: JsonObject) -> JsonObject:
-    """The object in the namespace into which it would be applied."""
+    """The object with the namespace to which it would be applied."""
     metadata, kind = tree.get("metadata"), str(tree.get("kind"))
     if (
         not isinstance(metadata, dict)

@@ -1,3 +1,4 @@
-"""Making a history small: its parts (`sources`), one candidate judged (`judging`), the search over
-all of them (`searching`).
+"""Minimising of histories: their parts (`sources`), the judgement of one candidate (`judging`).
+
+The search over all candidates is in `searching`.
 """

@@ -1,4 +1,4 @@
-"""One candidate judged: it is run, and looked at for what must stay."""
+"""The judgement of one candidate: it is run and checked for the predicate that must stay."""
 
 import subprocess
 from collections.abc import Sequence
@@ -28,20 +28,21 @@ from app.service.replays.trials import Ran, Runner
 from app.settings import Settings
 
 COMMAND_SECONDS = 600.0
-"""How long a command may look at one bundle."""
+"""The longest time for a command to check one bundle."""
 
 SIGHTINGS_MAX = 12
-"""How many of the places at which the whole shows it are looked at."""
+"""The most sightings in the whole history that are examined."""
 
 CANDIDATE = "candidate"
-"""The name of a history that is tried."""
+"""The name of a candidate history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Whether a candidate shows what must stay, and where.
+    """Whether a candidate shows the predicate, and where.
 
-    The whole is also told in `sightings`: all that may be made small instead of the first.
+    For the whole history, `sightings` has all the places from which the search may start, not only
+    the first.
     """
 
     shows: bool
@@ -50,7 +51,7 @@ class Judged:
 
 
 class Judge:
-    """Judges candidates of one material. Judging is a function of the candidate alone."""
+    """Judges candidates of one material. A judgement depends on the candidate alone."""
 
     def __init__(
         self, material: Material, info: HistoryInfo, settings: Settings, predicate: Predicate
@@ -62,11 +63,11 @@ class Judge:
         self._runner = Runner(material, _as(info, is_recorded=material.is_recorded), Engines())
 
     def of(self, material: Material) -> "Judge":
-        """The judge of another material of the same history."""
+        """A judge for another material of the same history."""
         return Judge(material, self.info, self.settings, self.predicate)
 
     def judge(self, candidate: Candidate) -> Judged:
-        """Run the candidate and look at it."""
+        """Run the candidate and check whether it shows the predicate."""
         if self.is_out(candidate):
             return Judged(shows=False)
         ran = self._runner.run(candidate)
@@ -74,13 +75,13 @@ class Judge:
         return Judged(shows=sighting is not None, sighting=sighting)
 
     def is_out(self, candidate: Candidate) -> bool:
-        """Whether a candidate is no history that the API would take, which costs nothing to see."""
+        """Whether the candidate is empty or the API would refuse its writes; needs no run."""
         return not candidate.kept or not self._runner.is_valid(candidate)
 
     def begin(self, candidate: Candidate) -> Judged:
-        """Judge the whole, and keep to what it shows of the predicate from then on.
+        """Judge the whole history, and narrow the predicate to what the history shows.
 
-        The objects of the sighting come with those that they had to do with.
+        The objects of a sighting are joined by the objects that they had to do with.
         """
         ran = self._runner.run(candidate)
         sightings: Sequence[Sighting]
@@ -112,7 +113,7 @@ class Judge:
         return Judged(shows=True, sighting=placed[0], sightings=placed)
 
     def write(self, candidate: Candidate, path: Path, name: str) -> int:
-        """Write the history of a candidate as a bundle; returns the number of its events."""
+        """Write the history of a candidate as a bundle; returns the number of events."""
         ran = self._runner.run(candidate)
         _write(ran, path, name)
         return len(ran.events)
@@ -135,7 +136,7 @@ async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) ->
 
 
 def _of_differences(differences: Sequence[DecideDifference], ran: Ran) -> list[Sighting]:
-    """Where a report sees its differences, and when the last was done about each subject."""
+    """The sightings of a report's differences, until shortly after each subject's last event."""
     keys: dict[str, ObjectKey] = {}
     ends: dict[str, Instant] = {}
     for event in ran.events:
@@ -153,7 +154,7 @@ def _of_differences(differences: Sequence[DecideDifference], ran: Ran) -> list[S
 
 
 def _as(info: HistoryInfo, *, is_recorded: bool) -> HistoryInfo:
-    """The settings of what is tried: only a history that is taken as it is remains a recording."""
+    """The settings of a candidate: it remains a recording only if it is taken as recorded."""
     settings = {name: value for name, value in info.settings.items() if name != "recorded"}
     if is_recorded:
         settings["recorded"] = True

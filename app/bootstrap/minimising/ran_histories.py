@@ -1,4 +1,4 @@
-"""Histories that were run in this process, as histories in a store of their own."""
+"""Stores for histories that were run in this process, one for each."""
 
 from app.bootstrap.stores import Store, memory_store
 from app.domain.errors import LogError
@@ -7,7 +7,7 @@ from app.service.replays.trials import Ran
 
 
 async def stored(ran: Ran, name: str) -> Store:
-    """The history of a run in a store that holds nothing else."""
+    """Store the history of a run in a store that holds nothing else."""
     store = memory_store()
     beginning = chain.genesis_of(ran.info)
     info = await store.log.create_history(

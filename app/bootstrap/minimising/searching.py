@@ -1,8 +1,8 @@
-"""The search for the smallest history: what was tried is remembered, so that it can be resumed.
+"""The search for the smallest history; its results are kept, so that it can be resumed.
 
-Results stand in a file beside the bundle until that is written, one a line, under the digest of
-what was tried. The same search tries the same candidates, so a search that goes on takes no time
-until it comes to a candidate that nobody has judged.
+Until the bundle is written, results are kept in a file beside it, one a line, under the digest of
+the candidate. The same search tries the same candidates, so a resumed search takes no time until it
+comes to a candidate that was not judged yet.
 """
 
 import hashlib
@@ -27,28 +27,30 @@ from app.domain.values.timestamps import Instant
 from app.settings import Settings
 
 SUFFIX = ".trials"
-"""What the file of results adds to the name of the bundle."""
+"""The suffix that makes the bundle's name the name of the file of results."""
 
 VERSION = 2
-"""Version of what the file of results holds."""
+"""The version of the format of the file of results."""
 
 STORY_MAX = 30
-"""A recording from which so many writes are left may begin later; shorter ones tell from the
-beginning how it came about."""
+"""A recording with more remaining writes than this may begin later.
+
+A shorter one is kept from its beginning, to show how its state came about.
+"""
 
 
 class Judges(Protocol):
-    """Whoever judges several candidates at once."""
+    """Judges several candidates at once."""
 
     width: int
 
     def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
-        """The judgements in order; those behind the first that shows it may be missing."""
+        """The judgements in order; those after the first that shows it may be missing."""
         ...
 
 
 class InlineJudges:
-    """One candidate after the other, here; those behind the first that shows it are not judged."""
+    """Judges candidates one after the other here, up to the first that shows the predicate."""
 
     width = 1
 
@@ -56,7 +58,7 @@ class InlineJudges:
         self._judge = judge
 
     def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
-        """The judgements in order, up to the first that shows it."""
+        """The judgements in order, up to the first that shows the predicate."""
         judgements: list[Judged] = []
         for each in candidates:
             judgements.append(self._judge.judge(each))
@@ -67,7 +69,7 @@ class InlineJudges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How large the smallest candidate is, and how many were tried; for progress."""
+    """The size of the smallest candidate, and the number of trials; for progress."""
 
     doing: str
     steps: int
@@ -79,11 +81,11 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimised:
-    """A finished search.
+    """The result of a search.
 
-    `is_minimal` tells that no single part of the last level can be left out; without, the time was
-    over before. `is_recorded` tells that the history is taken as it was recorded, because it does
-    not show the predicate when the controllers here decide it.
+    `is_minimal` means that no single part of the last level can be left out; if false, the time
+    ended before that was known. `is_recorded` means that the history is taken as recorded, because
+    it does not show the predicate when the controllers here decide it.
     """
 
     predicate: str
@@ -100,7 +102,7 @@ class Minimised:
     seconds: float
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """The JSON form for programs."""
         return {
             "predicate": self.predicate,
             "sighting": self.sighting,
@@ -119,7 +121,7 @@ class Minimised:
 
 @dataclass(slots=True)
 class _Memory:
-    """Results by content, in a file that a later search goes on with."""
+    """The results by content, in a file from which a later search resumes."""
 
     path: Path
     place: str
@@ -128,7 +130,7 @@ class _Memory:
     remembered: int = 0
 
     def open(self) -> None:
-        """Read what an earlier search of the same place left. Raises InputError."""
+        """Read the results of an earlier search of the same kind. Raises InputError."""
         try:
             lines = self.path.read_bytes().splitlines() if self.path.exists() else []
             if lines and msgspec.json.decode(lines[0]) == self._head():
@@ -138,7 +140,7 @@ class _Memory:
                 return
             self.path.write_bytes(canonical_json(self._head()) + b"\n")
         except msgspec.DecodeError:
-            # The last line of a search that was killed; those before it are whole.
+            # The last line of a killed search may be cut; those before it are whole.
             lines = [canonical_json(each) for each in self.results.items()]
             self.path.write_bytes(b"\n".join([canonical_json(self._head()), *lines, b""]))
         except OSError as problem:
@@ -169,8 +171,8 @@ def minimise(
 ) -> Minimised:
     """Write the smallest history that still shows the predicate. Raises InputError.
 
-    After `seconds` the smallest so far is written. Interrupted, nothing is written, and the next
-    search of the same history and predicate goes on where this one was.
+    After `seconds`, the smallest one so far is written. An interrupted search writes no history;
+    the next search of the same history and predicate resumes it.
     """
     began = time.monotonic()
     material, judge, first = _shown(source, settings, keep)
@@ -220,14 +222,14 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
 
 
 def _place(source: Source, material: Material, judge: Judge) -> str:
-    """What a search is of: another history, predicate or program has results of its own."""
+    """The digest of a search: another history, predicate or program has other results."""
     whole = material.digest(source.whole(material))
     parts = [whole, repr(judge.predicate), source.info.settings, material.is_recorded]
     return hashlib.sha256(canonical_json(parts)).hexdigest()
 
 
 class _Search:
-    """Drives the reduction, remembers results, and tells how far it is."""
+    """Drives the reduction, keeps results, and reports progress."""
 
     def __init__(
         self,
@@ -249,9 +251,9 @@ class _Search:
         self._doing = ""
 
     def run(self, first: Judged) -> bool:
-        """Search to the end, or until the time is over; True when no single part can be left out.
+        """Search to the end or until time is up; True when no single part can be left out.
 
-        A recording of which little is not enough may begin later.
+        A recording that cannot be reduced far enough may begin later.
         """
         reduction = self._reduction()
         if not self._material.is_recorded:
@@ -292,12 +294,12 @@ class _Search:
         )
 
     def _is_out(self, candidate: Candidate) -> bool:
-        """Whether it is known without a run that a candidate does not show it."""
+        """Whether it is known without a run that a candidate does not show the predicate."""
         shows = self._memory.results.get(self._material.digest(candidate))
         return self.judge.is_out(candidate) if shows is None else not shows
 
     def _drive(self, steps: Tries) -> bool:
-        """Try what a reduction yields; False when the time was over before its end."""
+        """Try the candidates of a reduction; False when time was up before its end."""
         try:
             batch = next(steps)
             while not self._is_over:
@@ -307,7 +309,7 @@ class _Search:
         return False
 
     def _begin_before(self, sightings: Sequence[Sighting]) -> bool:
-        """Begin shortly before one of the sightings; True when that shows it."""
+        """Begin shortly before one of the sightings; True when that shows the predicate."""
         return any(
             self._begin(material, until)
             for sighting in sightings
@@ -315,20 +317,20 @@ class _Search:
         )
 
     def _begin_later(self) -> bool:
-        """Begin what is left as late as can be; True when it may begin later."""
+        """Begin the remaining history as late as possible; True when it may begin later."""
         return any(
             self._begin(material, until)
             for material, until in beginnings.later(self._material, self.best)
         )
 
     def _may_begin_later(self) -> bool:
-        """Whether what is left begins with a state anyway, or is too long for a story."""
+        """Whether the rest begins with a state anyway, or is too long for a story."""
         if len(self.best.kept) > STORY_MAX:
             return True
         return any(beginnings.is_beginning(step) for step in self._material.inputs(self.best))
 
     def _begin(self, material: Material, until: Instant) -> bool:
-        """Go on with another material, if all of it shows what must stay."""
+        """Continue with another material, if all of it shows the predicate."""
         if self._is_over:
             return False
         judge = self.judge.of(material)
@@ -346,9 +348,9 @@ class _Search:
         return True
 
     def _judged(self, batch: Sequence[Candidate]) -> list[bool]:
-        """Whether each shows it, from memory where it was judged before.
+        """Whether each candidate shows the predicate, from kept results where possible.
 
-        Those behind the first that shows it do not matter to the search, and are not judged.
+        Candidates after the first that shows it do not matter to the search, and are not judged.
         """
         digests = [self._material.digest(each) for each in batch]
         results = self._memory.results

@@ -1,4 +1,4 @@
-"""Candidates judged by the workers of an executor. What travels is the material, once to each."""
+"""Judging of candidates on the workers of an executor. Each worker gets the material once."""
 
 import hashlib
 import pickle
@@ -25,9 +25,9 @@ _Data: TypeAlias = tuple[str, Candidate]
 
 
 class SharedJudges:
-    """Judges candidates that take long on workers, others here: the same judgements, sooner.
+    """Judges slow candidates on workers and others here, with the same judgements.
 
-    How long one takes is told by the last that was judged here, in proportion to its steps.
+    The expected time is that of the last candidate judged here, in proportion to its steps.
     """
 
     def __init__(self, judge: Judge, workers: OnDemand) -> None:
@@ -43,9 +43,9 @@ class SharedJudges:
         self._bundles = {self._digest: self._content}
 
     def judge(self, candidates: Sequence[Candidate]) -> Sequence[Judged]:
-        """The judgements in order; those behind the first that shows it may be missing.
+        """The judgements in order; those after the first that shows the predicate may be missing.
 
-        Raises InputError when workers die of one.
+        Raises InputError when workers die while they judge one.
         """
         steps = max(len(each.kept) for each in candidates)
         if len(candidates) == 1 or self._seconds_per_step * steps < WORTH_SECONDS:
@@ -75,13 +75,13 @@ class SharedJudges:
 
 
 def judge_candidate(content: bytes, data: _Data) -> Judged:
-    """The judgement of a candidate of the material in `content`."""
+    """Judge a candidate of the material in `content`."""
     digest, candidate = data
     return _judge_of(_Content(content, digest)).judge(candidate)
 
 
 class _Content:
-    """The bytes of a material, known by their digest."""
+    """The bytes of a material, compared by their digest."""
 
     def __init__(self, content: bytes, digest: str) -> None:
         self.content = content
@@ -97,6 +97,6 @@ class _Content:
 @lru_cache(maxsize=_MATERIALS_MAX)
 def _judge_of(packed: _Content) -> Judge:
     garbage_collection.expect_large_heap()
-    # What this program sent: whoever can reach a scheduler can run anything on its workers anyway.
+    # Sent by this program: a client of a scheduler can run any code on its workers anyway.
     material, info, settings, predicate = pickle.loads(packed.content)  # noqa: S301
     return Judge(material, info, settings, predicate)

@@ -1,4 +1,4 @@
-"""What a history is made of, read from a store: outside inputs, or all writes as recorded."""
+"""The parts of a history, read from a store: outside inputs, or all writes as recorded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A history as its parts; `name` is what its user calls it.
+    """A history in parts; `name` is the name its user gave.
 
-    `decided` holds what came from outside, which the controllers here decide anew; `recorded` all
-    writes, to be taken over as they are. `events` counts those of the history, `last` is the
+    `decided` holds the outside inputs, which the controllers here decide again. `recorded` holds
+    all writes, to be used as they are. `events` is the number of events of the history, `last` the
     instant of the last one. `running` are the controllers that decide.
     """
 
@@ -40,7 +40,7 @@ class Source:
     recorded: Material
 
     def whole(self, material: Material) -> Candidate:
-        """The candidate that has every part."""
+        """The candidate with every part."""
         return Candidate(kept=frozenset(range(len(material.steps))), until=self.last)
 
 
@@ -54,9 +54,8 @@ async def read(
 ) -> Source:
     """The parts of a history up to a moment (empty: its end). Raises InputError.
 
-    `shown` is what its user calls it, where that is not its name.
-
-    It is decided with the settings' gates and quirks and the profile, where they are given.
+    `shown` is the name its user gave, if that is not its name. The history is decided with the
+    settings' gates and quirks and the profile, where they are given.
     """
     stored = await find_history(store, name)
     chosen = await replays.as_asked(store, settings, stored, profile)
@@ -99,7 +98,7 @@ async def read(
 
 
 def _plain(info: HistoryInfo) -> HistoryInfo:
-    """The settings by which a smaller history begins on its own; the chosen profile in full."""
+    """The history with the settings for a separate, smaller one; the profile in full."""
     settings = {name: value for name, value in info.settings.items() if name != "ownTime"}
     settings["profile"] = profiles.from_settings(settings).settings()["profile"]
     return msgspec.structs.replace(
@@ -117,7 +116,7 @@ def _numbered(inputs: Sequence[Input]) -> list[Input]:
 
 
 def _as_recorded(events: Sequence[Event]) -> list[Input]:
-    """Every write with the object before it."""
+    """Every write, with the object before it."""
     objects: dict[ObjectKey, Event] = {}
     steps: list[Input] = []
     time = Instant(0)

@@ -1,1 +1,1 @@
-"""Histories as they go on: paced replays inside a server, and the judges of `redra watch-over`."""
+"""Live processing of histories: paced replays inside a server, the judges of `redra watch-over`."""

@@ -1,4 +1,4 @@
-"""What runs inside a server beside its API and controllers: recorders and a paced replay."""
+"""The companions of a server, beside its API and controllers: recorders and a paced replay."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -16,9 +16,10 @@ from app.settings import Settings
 
 
 class Companions:
-    """Those of one server: `open`, `begin` with its histories, `start`, in the end `stop`.
+    """The companions of one server.
 
-    `players` play paced replays, by the names of their histories.
+    `open` them, `begin` with the server's histories, `start`, and finally `stop`. `players` are the
+    players of paced replays, by the names of their histories.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Companions:
         return (*self._attachments.names, *self.players)
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Connect to what is recorded; the lease of the replay is given back when `stack` ends.
+        """Connect to the clusters to record; `stack` gives the lease of the replay back at its end.
 
         Raises InputError.
         """
@@ -48,22 +49,22 @@ class Companions:
         await self._attachments.open(stack)
 
     async def begin(self, histories: Histories) -> None:
-        """Make what is played ready to be played. Raises InputError."""
+        """Prepare the replay for playing. Raises InputError."""
         if self._replay is not None:
             player = await self._replay.begin(histories)
             self.players[player.info.name] = player
 
     def start(self, tasks: TaskGroup, end: Callable[[], None]) -> None:
-        """Record and play from now on; `end` ends the server."""
+        """Start recording and playing; `end` ends the server."""
         self._attachments.start(tasks)
         if self._replay is not None:
             tasks.start_soon(self._play, self._replay, end)
 
     async def _play(self, replay: PacedReplay, end: Callable[[], None]) -> None:
-        """Play until cancelled, or until the replay alone has ended: it has no pace then."""
+        """Play until cancelled, or until the replay alone has ended; then it has no player."""
         await replay.run(end)
         self.players.clear()
 
     async def stop(self) -> None:
-        """End the recorders well, in a bounded time."""
+        """End the recorders in order, in a bounded time."""
         await self._attachments.stop()

@@ -1,4 +1,4 @@
-"""The keys of a terminal change the pace of a replay."""
+"""The keyboard control of a replay's pace."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ _LEFT, _RIGHT = "\x1b[D", "\x1b[C"
 
 
 def state_line(player: Player) -> str:
-    """How a replay stands, on one line."""
+    """The state of a replay, on one line."""
     shown, conflicts = player.counts
     end = player.span.end.revision
     speed = "" if player.state is State.ENDED else f" {pace.speed_text(player.speed)},"
@@ -38,7 +38,7 @@ def state_line(player: Player) -> str:
 
 
 class Keyboard:
-    """Reads keys until cancelled; `end` ends the server."""
+    """Reads keys until cancelled; `end` is called to end the server."""
 
     def __init__(
         self, player: Player, note: Callable[[str], None], end: Callable[[], None]
@@ -48,10 +48,10 @@ class Keyboard:
         self._end = end
 
     async def run(self) -> None:
-        """Do what keys say; the terminal is as it was afterwards."""
+        """Handle keys; the terminal's settings are restored afterwards."""
         descriptor = sys.stdin.fileno()
         with _single_keys(descriptor):
-            # Not before: what was typed until then is let go.
+            # Only now: keys typed before the settings changed are dropped.
             self._note(HELP)
             while True:
                 await anyio.wait_readable(descriptor)
@@ -69,7 +69,7 @@ class Keyboard:
             self._note(str(problem))
 
     async def do(self, key: str) -> bool:
-        """Do what a key says; False when it says nothing or there is no more to tell."""
+        """Handle a key; False when it means nothing or the state need not be shown."""
         player = self._player
         match key:
             case " ":
@@ -111,7 +111,7 @@ def _next_speed(speed: float, *, is_faster: bool) -> float:
 
 
 def _keys_of(text: str) -> Iterator[str]:
-    """The keys in what was read; an arrow comes as three characters."""
+    """The keys in the text that was read; an arrow key is three characters."""
     while text:
         size = 3 if text.startswith((_LEFT, _RIGHT)) else 1
         yield text[:size]
@@ -120,7 +120,7 @@ def _keys_of(text: str) -> Iterator[str]:
 
 @contextmanager
 def _single_keys(descriptor: int) -> Iterator[None]:
-    """The terminal gives each key at once, without showing it; signals work as ever."""
+    """Deliver each key at once, without echo; signals work as usual."""
     before = termios.tcgetattr(descriptor)
     try:
         tty.setcbreak(descriptor)

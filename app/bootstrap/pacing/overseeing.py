@@ -23,7 +23,7 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What was judged: up to which revision, with how many failures and other observations."""
+    """The result of watching over a history: the last revision, and numbers of observations."""
 
     history: str
     revision: Revision
@@ -40,9 +40,9 @@ async def watch_over(
     tell: Callable[[Sequence[Observation]], None],
     ready: Callable[[str], None],
 ) -> Watched:
-    """Judge a history up to a moment; without one as it goes on, until SIGTERM or SIGINT.
+    """Judge a history up to a moment; without one, as it grows, until SIGTERM or SIGINT.
 
-    What was to be said up to `since` is neither told nor counted.
+    Observations up to `since` are neither reported nor counted.
     """
     failures = others = 0
 
@@ -93,7 +93,7 @@ async def watch_over(
 
 
 async def oversight_for(store: Store, settings: Settings, stored: HistoryInfo) -> Oversight:
-    """The judges of a stored history, as it was recorded so far."""
+    """The judges of a stored history, with the doubts recorded so far."""
     info = await replays.as_asked(store, settings, stored, None)
     return oversight_of(info, await recorded_doubts.doubts_of(store.log, info))
 
@@ -103,12 +103,12 @@ def oversight_of(info: HistoryInfo, doubts: Sequence[Doubt]) -> Oversight:
     deciders = deciders_of(info)
     switches = switches_of(deciders.rules.profile, deciders.quirks)
     if info.is_decided_elsewhere:
-        # There are no decisions to make again: the controllers need not follow.
+        # There are no decisions to make again, so the controllers need not follow.
         deciders = replace(deciders, controllers=())
     return Oversight(
         deciders,
         invariants=switches,
-        # What the release is known to do wrong is what is looked for.
+        # Known defects of the release are what the scan looks for, so they are not excused.
         scan=replace(switches, distinct_by_last=False, rules_unseen=False),
         lacking=uncertainty.lacking(doubts),
         kinds_lacking=tuple(doubt.kind for doubt in doubts if doubt.code == NEVER_SEEN),

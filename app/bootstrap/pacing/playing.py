@@ -1,6 +1,6 @@
-"""A paced replay inside a server: it is made or gone on with, and played by one process at a time.
+"""A paced replay inside a server: made or resumed, and played by one process at a time.
 
-What happens is noted: conflicts with what clients write, the end.
+Conflicts with client writes and the end of the replay are reported with `note`.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -48,7 +48,7 @@ class PacedReplay:
         self._token: LeaseToken | None = None
 
     async def begin(self, histories: Histories) -> Player:
-        """The player, whose history shows the first moment. Raises InputError."""
+        """Make or resume the replay; returns its player, at the first moment. Raises InputError."""
         store, wanted = self._store, self._wanted
         parent = await find_history(store, wanted.history)
         if parent.is_paced:
@@ -89,8 +89,8 @@ class PacedReplay:
     async def run(self, end: Callable[[], None]) -> None:
         """Play until cancelled; `end` ends the server.
 
-        What ends the replay alone, such as the deletion of its history, is noted: what else the
-        server does goes on, unless it is to end with the replay.
+        An error that ends only the replay, such as the deletion of its history, is reported. The
+        server continues, unless it is to end with the replay.
         """
         player = self._player
         assert player is not None, "a replay is run after it was begun"
@@ -107,7 +107,7 @@ class PacedReplay:
                 end()
 
     async def release(self) -> None:
-        """Give the lease back, so that whoever plays next need not wait for its end."""
+        """Give the lease back, so that the next player need not wait until it expires."""
         player, token, self._token = self._player, self._token, None
         if player is None or token is None:
             return
@@ -116,7 +116,7 @@ class PacedReplay:
 
     @asynccontextmanager
     async def _leading(self, player: Player) -> AsyncIterator[TaskGroup]:
-        """Keep the lease meanwhile; an error of one task ends all and comes out as itself."""
+        """Renew the lease in the block; an error of one task ends all and is raised as itself."""
         problem: RedraError | None = None
         try:
             async with anyio.create_task_group() as tasks:
@@ -129,7 +129,7 @@ class PacedReplay:
             raise problem
 
     async def _span(self, parent: HistoryInfo) -> Span:
-        """What is played. Raises InputError for moments that are not in the history."""
+        """The span to play. Raises InputError for moments that are not in the history."""
         wanted, log = self._wanted, self._store.log
         head = await log.head(parent.id)
         first = await stage.first_state(log, parent)
@@ -162,7 +162,7 @@ class PacedReplay:
         return Target(revision=Revision(revision), time=time)
 
     async def _acquire(self, info: HistoryInfo) -> LeaseToken:
-        """The lease of the replay; that of a process that died is waited for."""
+        """Acquire the lease of the replay; waits for the lease of a dead process to expire."""
         store, seconds = self._store, self._settings.lease_seconds
         with anyio.move_on_after(seconds + 1.0):
             while True:
@@ -186,12 +186,12 @@ class PacedReplay:
             try:
                 is_ours = await self._store.leases.renew(player.info.id, token, seconds=seconds)
             except LogUnavailable:
-                continue  # nothing is appended either while the store is away
+                continue  # no events are appended either while the store is away
             if not is_ours:
                 raise StaleLease(token.name, token.epoch)
 
     async def _tell(self, player: Player, end: Callable[[], None]) -> None:
-        """Note conflicts and the end, as they come."""
+        """Report conflicts and the end, as they occur."""
         last, was = 0, State.PAUSED
         while True:
             await anyio.sleep(_TELL_SECONDS)
@@ -208,6 +208,6 @@ class PacedReplay:
 
 
 def _first(group: BaseExceptionGroup[RedraError]) -> RedraError:
-    """One of the errors of a group; what follows from it ended with it."""
+    """One error of a group; errors that follow from it have ended with it."""
     problem = group.exceptions[0]
     return _first(problem) if isinstance(problem, BaseExceptionGroup) else problem

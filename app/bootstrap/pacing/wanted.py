@@ -1,14 +1,14 @@
-"""What of a history is to be played, and how."""
+"""The request for a paced replay."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayWanted:
-    """A replay as the command line names it; empty moments are the beginning and the end.
+    """A replay as given on the command line; empty moments mean the beginning and the end.
 
-    `speed` is 0 for one that goes step by step. `ends` tells that the server is to end with the
-    replay, `has_keys` that the terminal's keys change the pace.
+    `speed` is 0 for step by step. `ends` means that the server ends with the replay, `has_keys`
+    that the terminal's keys change the pace.
     """
 
     history: str

@@ -1,2 +1,1 @@
-"""Recorders of real clusters, made of their ports: `recorders` for any process, `process` for the
-one of `redra record`."""
+"""Recorders of real clusters: `recorders` for any process, `process` for `redra record`."""

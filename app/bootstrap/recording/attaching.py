@@ -1,8 +1,8 @@
 """Recorders inside `redra up`: each attached cluster is recorded and served at once.
 
-A cluster that does not answer when the server starts is an error. Later on nothing that happens to
-a recorder ends the server: it is noted, and where trying again may help the recorder begins anew. A
-server without attached clusters does not load what reads them.
+A cluster that does not answer when the server starts is an error. Later, no failure of a recorder
+ends the server: failures are reported, and the recorder starts again if that may help. A server
+without attached clusters does not load the modules that read them.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Attachments:
-    """The attached clusters of one server: `open`, then `start`, in the end `stop`."""
+    """The attached clusters of one server: `open`, then `start`, and finally `stop`."""
 
     def __init__(
         self,
@@ -61,13 +61,13 @@ class Attachments:
             self._opened.append((wanted, opened))
 
     def start(self, tasks: TaskGroup) -> None:
-        """Record from now on."""
+        """Start recording."""
         for wanted, opened in self._opened:
             self._running += 1
             tasks.start_soon(self._run, wanted, opened)
 
     async def stop(self) -> None:
-        """End the recorders well; in a bounded time."""
+        """End the recorders in order, in a bounded time."""
         self._stopped.set()
         with anyio.move_on_after(2 * self._settings.record_stop_seconds):
             while self._running:

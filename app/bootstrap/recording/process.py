@@ -20,7 +20,10 @@ async def record(
     say: Callable[[str], None],
     note: Callable[[str], None],
 ) -> None:
-    """Take what exists, then follow; just the former with `is_once`. Raises InputError."""
+    """Record the existing objects, then follow; only the former with `is_once`.
+
+    Raises InputError.
+    """
     async with (
         open_store(settings, make=True, stays=not is_once, note=note) as store,
         recorders.open_cluster(store, settings, wanted) as opened,
@@ -51,7 +54,7 @@ async def record(
 async def _stop_on_signal(
     stopped: anyio.Event, following: anyio.Event, tasks: anyio.abc.TaskGroup
 ) -> None:
-    """A signal ends the recording well; one before it began, or a second one, ends it at once."""
+    """End the recording in order on a signal; at once before it began, or on a second signal."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             if stopped.is_set() or not following.is_set():

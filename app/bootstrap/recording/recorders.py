@@ -1,4 +1,4 @@
-"""Recorders of real clusters: their source, their bounds, how they begin, go on and end."""
+"""Recorders of real clusters: their sources and bounds, their start and end."""
 
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +36,7 @@ _PROBLEMS_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A cluster that answered: what it is, what is recorded of it, and the history so far."""
+    """A cluster that answered: its identity, the kinds to record, and the history so far."""
 
     cluster: Cluster
     beginning: FirstLook
@@ -45,7 +45,7 @@ class Opened:
 
     @property
     def denied(self) -> dict[str, str]:
-        """The kinds that may not be read, and why."""
+        """The kinds that may not be read, with the reasons."""
         return self.beginning.probed.denied
 
     @property
@@ -55,13 +55,13 @@ class Opened:
 
     @property
     def what(self) -> str:
-        """For people: how much is read of what."""
+        """A text for users: the number of kinds, and the cluster's release."""
         return f"{len(self.kinds)} kinds of a cluster {self.beginning.identity.release}"
 
 
 @asynccontextmanager
 async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> AsyncIterator[Opened]:
-    """Connect and look; nothing is written. Raises InputError in words."""
+    """Connect to a cluster and probe it; nothing is written. Raises InputError."""
     check_name(wanted.history)
     choice = discovery.choose(wanted.include, wanted.without)
     info = await store.log.find_history(wanted.history)
@@ -101,7 +101,7 @@ async def open_cluster(store: Store, settings: Settings, wanted: Wanted) -> Asyn
 async def begin(
     store: Store, settings: Settings, wanted: Wanted, opened: Opened, *, is_once: bool = False
 ) -> HistoryInfo:
-    """The history to record into, made of what exists when there is none. Raises InputError."""
+    """The history to record into; made from the existing objects if missing. Raises InputError."""
     if is_once:
         await importing.check_name_is_free(store.log, wanted.history)
     elif (info := await store.log.find_history(wanted.history)) is not None:
@@ -131,7 +131,7 @@ async def follow(
     note: Callable[[str], None],
     stopped: anyio.Event,
 ) -> None:
-    """Record until `stopped`; problems that come are noted."""
+    """Record until `stopped`; new problems are reported with `note`."""
     following = Recorder(
         _ports(store),
         opened.cluster,
@@ -149,7 +149,7 @@ async def follow(
 
 
 def recording_text(info: HistoryInfo, opened: Opened) -> str:
-    """For people: what is recorded into which history."""
+    """A text for users: the cluster and the history of a recording."""
     return f"recording {opened.beginning.identity.server} into {info.name}, {opened.what}"
 
 
@@ -171,7 +171,7 @@ async def _tell_problems(following: Recorder, name: str, note: Callable[[str], N
 
 
 def _settings_of(beginning: FirstLook, settings: Settings) -> JsonObject:
-    """Settings of the new history: as the release of the cluster, unless a profile was given."""
+    """Settings of the new history, with the cluster's release unless a profile was given."""
     release = beginning.identity.release.removeprefix("v").partition("-")[0].partition("+")[0]
     if "profile" not in settings.given and release.count(".") == 2:
         nearest = profiles.nearest_to(release)
@@ -229,7 +229,7 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
 
 
 def cluster_role(wanted: Wanted) -> JsonObject:
-    """The ClusterRole that recording needs. Raises InputError for a name that means no kind."""
+    """The ClusterRole that recording needs. Raises InputError for an unknown kind."""
     choice = discovery.choose(wanted.include, wanted.without)
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""What to record and where to, as the command line says it."""
+"""The request for a recording, from the command line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from app.domain.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to record and where to: a context of a kubeconfig, in all namespaces or in one."""
+    """The cluster to record and the history: a kubeconfig's context, one namespace or all."""
 
     history: str
     kubeconfig: str = ""
@@ -19,7 +19,7 @@ class Wanted:
 
 
 def wanted_of(attached: Sequence[str], kubeconfig: str) -> tuple[Wanted, ...]:
-    """What `HISTORY` or `HISTORY=CONTEXT` mean. Raises InputError for a name that comes twice."""
+    """Parse `HISTORY` or `HISTORY=CONTEXT`. Raises InputError for a history given twice."""
     wanted: list[Wanted] = []
     for text in attached:
         history, _, context = text.partition("=")

@@ -1,3 +1,5 @@
-"""Sweeps: the histories of a plan as bundles (`histories`), one cell run (`cells`), all of them
-(`running`), and what is written of them (`tables`). `executors` runs tasks here or on Dask.
+"""Sweeps: the histories of a plan as bundles (`histories`), the run of one cell (`cells`).
+
+The run of all cells is in `running`, the output in `tables`. `executors` runs tasks here or on
+Dask.
 """

@@ -1,7 +1,7 @@
 """One cell of a sweep: a function of a bundle and of plain data.
 
-A recording whose pods arrive as they did is decided at the recorded pace, as in a rehearsal: by the
-control plane that it was found to have had. Anything else is decided as fast as can be.
+A recording whose pods arrive as recorded is decided at the recorded pace, as in a rehearsal, by the
+control plane that its recording indicates. Every other cell is decided as fast as possible.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ _SOURCES_MAX = 4
 
 
 class _Bundle:
-    """A bundle by its content, for the memory of a worker."""
+    """A bundle, compared by its content, as a key in a worker's cache."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -55,7 +55,7 @@ class _Bundle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
-    """A bundle that was read: its parts, and where it is a recording what agrees with it."""
+    """A bundle that was read: its parts, and for a recording the control plane that agrees."""
 
     source: Source
     info: HistoryInfo
@@ -63,7 +63,7 @@ class _History:
 
 
 def run(bundle: bytes, data: Any) -> JsonObject:
-    """The row of a cell. Raises InputError for switches that are not known."""
+    """The row of a cell. Raises InputError for unknown switches."""
     history = _history(_Bundle(bundle))
     change = None if data["change"] is None else msgspec.convert(data["change"], Change)
     switches = Switches(profile=data["profile"], gates=data["gates"], quirks=data["quirks"])
@@ -77,7 +77,7 @@ def run(bundle: bytes, data: Any) -> JsonObject:
 def _as_it_came(
     history: _History, control: Control, change: Change | None, switches: Switches
 ) -> tuple[Side, int]:
-    """The recorded inputs at their instants, decided at the recorded pace."""
+    """Decide the recorded inputs at their instants, at the recorded pace."""
     recording = copy(control.runs.recording)
     material = Material(steps=recording.inputs, made=recording.made)
     recording.inputs = list(variation.varied(material, change, 0, 0.0).steps)
@@ -93,7 +93,7 @@ def _as_it_came(
 def _at_once(
     history: _History, change: Change | None, switches: Switches, seed: int, jitter: float
 ) -> tuple[Side, int]:
-    """The inputs, decided as soon as they are there."""
+    """Decide the inputs as soon as they arrive."""
     source = history.source
     material = variation.varied(source.decided, change, seed, jitter)
     settings = {name: value for name, value in source.info.settings.items() if name != "recorded"}

@@ -27,13 +27,13 @@ from app.settings import Settings
 MANAGER = "redra-sweep"
 START = timestamps.parse("2026-01-01T00:00:00Z")
 APART = SECOND // 10
-"""Microseconds between objects of a fleet's manifests."""
+"""Microseconds between the objects of a fleet's manifests."""
 
 
 async def bundles(plan: Plan, settings: Settings, folder: Path) -> dict[str, bytes]:
-    """By name, the bundle of each history and fleet of a plan. Raises InputError.
+    """The bundles of a plan's histories and fleets, by name. Raises InputError.
 
-    Files are looked for from `folder`.
+    Files are relative to `folder`.
     """
     made: dict[str, bytes] = {}
     stored = [name for name in plan.histories if not (folder / name).exists()]
@@ -64,7 +64,7 @@ async def _bundle(store: Store, name: str, moment: str) -> bytes:
 
 
 async def _fleet(fleet: Fleet, settings: Settings, folder: Path) -> bytes:
-    """Nodes, devices and manifests written one after the other; nobody decides."""
+    """Write nodes, devices and manifests one after the other; no controller decides."""
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
     line = ReplayTimeline(rules=rules_for(profile), uids=DerivedUids(fleet.seed), start=START)

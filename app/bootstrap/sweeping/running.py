@@ -1,7 +1,8 @@
-"""A sweep: cells that are not done yet are run, each result is kept at once, then tables are made.
+"""The run of a sweep: runs the missing cells and keeps each result at once.
 
-Results stand in the folder of the sweep, one file for each cell under its digest: what it is made
-of, the history and the program. A cell that fails is told in the table and run again the next time.
+Results are kept in the folder of the sweep, one file for each cell. The file is named by the digest
+of the cell, the history and the program. A cell that fails is named in the table and is run again
+the next time.
 """
 
 import hashlib
@@ -24,14 +25,14 @@ from app.domain.values.json_tree import JsonObject
 CELLS = "cells"
 
 TABLES = "tables.json"
-"""In that folder, of which cells the tables are."""
+"""The file in that folder that names the cells in the tables."""
 
 Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """A finished sweep: its rows in the order of the plan, and how many of them ran now."""
+    """A finished sweep: its rows in the order of the plan, and how many ran now or failed."""
 
     rows: list[JsonObject]
     ran: int
@@ -39,7 +40,7 @@ class Swept:
 
 
 def check_tables(plan: Plan, bundles: dict[str, bytes], folder: Path) -> None:
-    """Raises InputError for tables in the folder with runs that are not of this plan."""
+    """Raise InputError when the folder has tables with runs that are not of this plan."""
     there = next((name for name in FILES if (folder / name).exists()), None)
     if there is None:
         return
@@ -101,12 +102,12 @@ def _digests(bundles: dict[str, bytes]) -> dict[str, str]:
 
 
 def _names(plan: Plan, digests: dict[str, str]) -> dict[int, str]:
-    """By number, the names under which the results of cells are kept."""
+    """The names under which results are kept, by the number of the cell."""
     return {cell.number: cell.digest(PROGRAM, digests[cell.history]) for cell in plans.cells(plan)}
 
 
 def _keep(path: Path, result: object) -> None:
-    """A file that is there is whole."""
+    """Write a result; an existing file is always complete."""
     whole_files.write(path, msgspec.json.encode(result, order="sorted"))
 
 

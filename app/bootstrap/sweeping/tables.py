@@ -1,4 +1,4 @@
-"""The table of a sweep as files: CSV, Parquet where pyarrow is installed, a page with plots."""
+"""The table of a sweep as files: CSV, a page with plots, and Parquet if pyarrow is installed."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ HEADINGS = (
 
 LARGEST = "largest"
 STRANDED = {"stranded": "amount", "strandedShare": "share"}
-"""Columns of each counter, and what of a run they show."""
+"""The columns of each counter, with the keys of their values in a run."""
 
 
 def columns_of(rows: Sequence[JsonObject]) -> list[str]:
@@ -51,7 +51,7 @@ def columns_of(rows: Sequence[JsonObject]) -> list[str]:
 
 
 def stranded_text(row: JsonObject) -> str:
-    """What is stranded of each counter in a few words, the largest share first."""
+    """The stranded share of each counter as a short text, the largest share first."""
     counters: JsonObject = row.get("stranded", {})
     ranked = sorted(counters.items(), key=lambda item: (-item[1]["share"], item[0]))
     names = [name.rpartition("/")[2] for name in counters]
@@ -99,7 +99,7 @@ def _flat(row: JsonObject, columns: Sequence[str]) -> JsonObject:
 
 
 def _value(row: JsonObject, column: str, about: str) -> object:
-    """What stands in a column, which may be about a class or a counter."""
+    """The value of a column, which may be about a class or a counter."""
     if column == LARGEST:
         return row.get("largest", {}).get(about)
     if column in STRANDED:
