@@ -1,10 +1,10 @@
 """The materialising projector: reads the log in pages, folds, writes rows and checkpoints.
 
-Every view has its own checkpoint, so one may be built anew while the others go on. A version of a
-view that was never written is folded from the start; when rows of another version stand there, they
-stay until the new version has reached the head, and are then replaced in one step. State and rows
-are never out of step: rows and checkpoint are one write, and a write that finds the checkpoint
-elsewhere (another projector was faster) makes this one read its state again.
+Every view has its own checkpoint, so one may be rebuilt while the others continue. A version of a
+view that was never written is folded from the start. If rows of another version exist, they stay
+until the new version has reached the head, and are then replaced in one step. State and rows are
+never out of step: rows and checkpoint are one write. When a write finds another checkpoint (another
+projector was faster), the projector reads its state again.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

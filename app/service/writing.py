@@ -1,6 +1,6 @@
 """The one write path: a group writer per process and history.
 
-Concurrent commands queue up. The writer takes what is there (bounded), decides each against the
+Concurrent commands queue up. The writer takes the queued ones (bounded), decides each against the
 head in order, seals the drafts and commits the batch once. A rejected command does not affect the
 others. When another process has moved the head, the missing events are folded and the batch is
 decided again. Every answer to a caller rests on stored events.

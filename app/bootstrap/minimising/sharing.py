@@ -15,8 +15,8 @@ from app.bootstrap.minimising.searching import InlineJudges
 from app.domain.errors import InputError
 
 WORTH_SECONDS = 1.0
-"""Candidates that take less, as it seems, are judged here: a second one that is judged beside the
-first is judged for nothing where the first shows it, and workers take seconds to start."""
+"""Candidates with a shorter expected time are judged here. Workers take seconds to start, and a
+second candidate beside the first is judged in vain if the first shows the predicate."""
 
 _MATERIALS_MAX = 2
 

@@ -1,9 +1,9 @@
 """Verification: are the log and the decisions of a history right?
 
-The log is read twice. The first pass checks the stored log (`integrity`) and learns what has to be
-known ahead, and follows the invariants from event to event. The second folds event by event and
-checks every decision of our controllers, made again from what it observed, with its effects, and
-every allocation that somebody else wrote. Nothing is written. Events after one that cannot be
+The log is read twice. The first pass checks the stored log (`integrity`), collects what the second
+pass needs, and follows the invariants from event to event. The second pass folds event by event. It
+makes every decision of our controllers again from what it observed, checks it with its effects, and
+checks every allocation that others wrote. Nothing is written. Events after one that cannot be
 understood are checked in the first pass alone.
 
 The second pass may be divided (`verify.parts`). The report is the same.
@@ -58,8 +58,8 @@ NOT_JUDGED = (
     "claims made from templates",
     "conditions and Events",
 )
-"""What controllers of a recorded cluster wrote and verification does not decide again: a recording
-holds no decisions. A decide replay does."""
+"""Writes of a recorded cluster's controllers that verification does not make again: a recording
+holds no decisions. A decide replay makes them again."""
 
 TURN_MAX = 100
 """Events that are checked before the loop runs other tasks: at most about as many milliseconds."""
@@ -98,14 +98,14 @@ class VerifyOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """What verification found.
+    """The report of a verification.
 
-    `chain` is what was found in the stored log. `violations` are broken invariants, counted by
-    kind. `decisions` are our controllers' own, `effects` the events that followed from them,
-    `allocations` all of the history: those that are no effects were decided again. `doubts` are
-    what the recording lacks. Of a recording (`is_recorded`) what `NOT_JUDGED` lists is left out. Of
-    a fork what came before its first own event, `judged_after`, is judged with its parent.
-    `opinion` is the second opinion about the selectors, None when none was asked for.
+    `chain` is the result for the stored log. `violations` are broken invariants, counted by kind.
+    `decisions` are those of our controllers, `effects` the events that followed from them.
+    `allocations` are all those of the history; those that are no effects were decided again.
+    `doubts` are what the recording lacks. For a recording (`is_recorded`), the writes in
+    `NOT_JUDGED` are left out. In a fork, events before its first own event, `judged_after`, are
+    judged with its parent. `opinion` is the second opinion about the selectors, or None.
     """
 
     history: str
@@ -319,13 +319,13 @@ _decider = msgspec.json.Decoder(_Decider)
 
 @dataclass(slots=True)
 class _Ahead:
-    """What the first pass has learned.
+    """The results of the first pass.
 
     `observers` are the decisions by the revision that they observed, `deciders` the controllers
     that made them. `cuts` are the places at which the history may be divided. `recorded` are the
-    doubts of the history. `begin` is the first own event of a fork: what came before was decided
-    with other settings, and is judged with the parent. `paced_until` is where the inputs of a
-    recording end that went on in the fork.
+    doubts of the history. `begin` is the first own event of a fork: earlier events were decided
+    with other settings, and are judged with the parent. `paced_until` is the end of the recorded
+    inputs that continue in the fork.
     """
 
     division: Division
