@@ -2,8 +2,8 @@
 
 A report is an event about the import. It holds the fidelity report at that time, from which the
 doubts of answers are read. For each kind it also holds the cluster's resource version up to which
-all changes are in the log. The append of every gap contains a report, so every gap comes with its
-doubt.
+all changes are in the log. Once the recording has begun, the append of every gap contains a report,
+so that no gap is ever without its doubt.
 """
 
 from collections.abc import Sequence
