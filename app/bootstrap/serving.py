@@ -171,8 +171,8 @@ async def serve(
 ) -> None:
     """Run `redra up` or `redra serve-replay` until a signal to stop.
 
-    They consist of store, histories, API, workers, recorders and a replay. The `watched` histories
-    are watched over.
+    The process has a store, histories, the API, workers, recorders and a replay. Histories in
+    `watched` are watched over.
     """
     supervisor.check_names(without, option="--without")
     garbage_collection.expect_large_heap()
