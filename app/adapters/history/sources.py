@@ -252,9 +252,19 @@ class Finder:
                 InputError(f"in a text: {damage.problem}", place=f"{source.name}:{part.line}")
                 for damage in inner.damaged
             ]
+            parts = inner.parts
+            if parts and texts.may_be_cut(text):
+                whole = texts.without_cut(parts[-1].value)
+                if whole is not parts[-1].value:
+                    problem = "in a text: it ends within a line, so its last object may be cut"
+                    place = f"{source.name}:{part.line}"
+                    mixture.damaged.append(InputError(problem, place=place))
+                    content = json_text.encode(whole)
+                    last = dataclasses.replace(parts[-1], value=whole, content=content)
+                    parts = parts[:-1] if whole is None else [*parts[:-1], last]
             enclosed += [
                 dataclasses.replace(each, line=part.line)
-                for each in inner.parts
+                for each in parts
                 if _format_of(each, source.name) is not Format.UNKNOWN
             ]
         return enclosed

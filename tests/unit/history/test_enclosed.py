@@ -4,6 +4,7 @@ import base64
 import bz2
 import gzip
 import json
+import random
 from email.message import EmailMessage
 
 import pytest
@@ -114,6 +115,36 @@ def test_damage_in_a_text_of_a_document_is_named_with_the_line_of_the_document(t
     _, lost = read(tmp_path, f"see\n{json.dumps(damaged)}\n")
     assert [place.split(": ")[0] for place in lost] == ["text:2"]
     assert "in a text: it is not YAML" in lost[0]
+
+
+STORED = CLAIM.replace("  name:", "  uid: 11111111-2222-4333-8444-555555555555\n  name:")
+
+
+def listed(*texts):
+    """The objects as `kubectl get -o yaml` prints them."""
+    items = [f"- {text.rstrip().replace(chr(10), chr(10) + '  ')}\n" for text in texts]
+    return f"apiVersion: v1\nitems:\n{''.join(items)}kind: List\nmetadata:\n  resourceVersion: ''\n"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_object_that_a_bounded_text_cuts_is_lost_and_said(tmp_path, seed):
+    """Wherever in the last object the text ends: it is not read, and what is before it is."""
+    whole = listed(STORED, STORED.replace("name: one", "name: two"))
+    first, last = whole.index("name: two") + 10, whole.index("kind: List")
+    end = random.Random(seed).choice([n for n in range(first, last) if whole[n - 1] not in "\n}]`"])
+    steps = [{"stdout": whole[:end]}, {"stdout": CLAIM.replace("name: one", "name: three")}]
+    records, lost = read(tmp_path, "".join(f"{json.dumps(step)}\n" for step in steps))
+    is_readable = not any("not YAML" in each for each in lost)
+    assert any("may be cut" in each for each in lost) or not is_readable
+    assert [each.name for each in records] == ["one"] * is_readable + ["three"], whole[:end]
+
+
+def test_lists_that_are_whole_are_read_whole(tmp_path):
+    whole = listed(STORED, STORED.replace("name: one", "name: two"))
+    for text in (whole, whole.rstrip()):
+        records, lost = read(tmp_path, f"{json.dumps({'stdout': text})}\n")
+        assert [record.name for record in records] == ["one", "two"]
+        assert lost == []
 
 
 def test_what_was_applied_to_a_logged_object_is_no_object(tmp_path):

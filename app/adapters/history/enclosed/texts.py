@@ -2,7 +2,8 @@
 
     {"title": "It hangs", "body": "See\\n```yaml\\napiVersion: v1\\nkind: Pod\\n…"}
 
-A text that a program cut into lines (`["apiVersion: v1\\n", "kind: Pod\\n"]`) is one text.
+A text that a program cut into lines (`["apiVersion: v1\\n", "kind: Pod\\n"]`) is one text. One that
+was bounded to so many characters ends anywhere: within a number, a name or a uid.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,12 @@ DEPTH_MAX = 16
 """Levels of a document below which no text is looked for."""
 
 _MARKS = ("apiVersion", "kind")
+
+_SERVED = ("creationTimestamp", "resourceVersion", "uid")
+"""What the metadata of an object has that a server has stored."""
+
+_CLOSERS = ("\n", "}", "]", "`")
+"""Ends of texts that are whole: programs end each line, and documents in JSON or fences close."""
 
 
 def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
@@ -35,3 +42,30 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
             # Annotations keep what was once applied, which is not what is there.
             if name != "annotations":
                 yield from within(part, depth - 1)
+
+
+def may_be_cut(text: str) -> bool:
+    """Whether a text may end in the middle of a document: it ends in the middle of a line."""
+    return not text.endswith(_CLOSERS)
+
+
+def without_cut(value: Any) -> Any:
+    """What is whole of the last document of such a text; None when nothing is.
+
+    An object that nobody has stored was written for a reader, and is taken as it is. Of an object
+    that a server has stored, without its last fields, nobody could tell what these were. kubectl
+    sorts fields: `kind` follows the items of a list.
+    """
+    if not isinstance(value, dict):
+        return value
+    names, items = list(value), value.get("items")
+    if not isinstance(items, list) or not items:
+        return None if _is_stored(value) else value
+    if names[-1] != "items" or not _is_stored(items[-1]):
+        return value
+    return {**value, "items": items[:-1]} if len(items) > 1 else None
+
+
+def _is_stored(value: Any) -> bool:
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    return isinstance(metadata, dict) and any(metadata.get(name) for name in _SERVED)
