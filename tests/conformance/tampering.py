@@ -337,6 +337,25 @@ def drop_bodies(lines: Lines, draw: random.Random) -> str:
     return f"the allocation of {chosen.claim} has no body"
 
 
+RESTED_ON = (
+    *("pods", "nodes", "deviceclasses", "devicetaintrules", "resourceslices", "events"),
+    *("resourceclaims", "resourceclaimtemplates", "namespaces"),
+)
+
+
+def drop_bodies_beside(lines: Lines, draw: random.Random) -> str:
+    """Kinds on which no allocation rests were recorded at level Metadata, as policies often say."""
+    kinds: set[str] = set()
+    for line in lines:
+        kind = line.get("objectRef", {}).get("resource", "")
+        if kind and kind not in RESTED_ON and line["verb"] not in READS:
+            line["level"] = "Metadata"
+            line.pop("requestObject", None)
+            line.pop("responseObject", None)
+            kinds.add(kind)
+    return f"{', '.join(sorted(kinds))} have no bodies"
+
+
 def drop_answers(lines: Lines, draw: random.Random) -> str:
     """All of the log is at level Request."""
     for line in lines:

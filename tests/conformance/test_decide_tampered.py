@@ -15,6 +15,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
 from app.domain.log.records import Loss
+from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import subtle_tampering as subtle
 from tests.conformance import tampering
@@ -78,6 +79,14 @@ ONCE_HIDDEN = (
     ("c-multihost-tpu", subtle.bind_before_allocation),
 )
 """Wrong decisions that decide left not comparable beside a wrong clock."""
+
+ONCE_EXCUSED = tuple(
+    (name, lack)
+    for name in ("a-quickstart", "c-multihost-tpu")
+    for lack in (tampering.drop_bodies, tampering.drop_bodies_beside)
+)
+"""An allocation without its node selector was excused by the lost body of another claim, which may
+say who has the devices and not what their allocation is like, or of a Deployment."""
 
 ONCE_A_GATE = (
     ("a-quickstart", subtle.shift_clock_of_a_server),
@@ -224,6 +233,17 @@ async def test_no_doubt_excuses_what_it_cannot_have_caused(name, alter, seed, do
 async def test_no_wrong_clock_hides_what_order_tells(name, alter, tmp_path):
     report, told = await decide(name, (alter, subtle.shift_clock_of_a_server), 0, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED, told
+
+
+@pytest.mark.parametrize(("name", "lack"), ONCE_EXCUSED)
+async def test_what_is_not_recorded_of_others_excuses_no_content(name, lack, tmp_path):
+    alterations = (subtle.forget_node_selector, lack)
+    report, told = await decide(name, alterations, 0, tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED, told
+    lines, told = altered(name, alterations, 0)
+    verified = await subtly.verified(name, lines, tmp_path)
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert [each.path for each in verified.allocations.differences] == ["nodeSelector"], told
 
 
 @pytest.mark.parametrize(("name", "doubt"), ONCE_A_GATE)

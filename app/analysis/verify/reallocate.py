@@ -11,7 +11,7 @@ may not have been seen yet. Where the plain answer differs, such allocations are
 force one by one, and agreement under such an assumption is counted apart.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
@@ -38,9 +38,6 @@ WINDOW = 15 * SECOND
 ASSUMED_MAX = 64
 """How many allocations are assumed to be in flight before an answer counts as different."""
 
-_WITHOUT_DEVICES = frozenset(("events", "pods", "namespaces"))
-"""Kinds whose unseen writes change no allocation."""
-
 _NEEDED = (
     api_resources.NODES,
     api_resources.DEVICE_CLASSES,
@@ -49,6 +46,15 @@ _NEEDED = (
     api_resources.RESOURCE_SLICES,
 )
 """Kinds that every recorder follows and on which an allocation rests."""
+
+_RESTED_ON = frozenset((*_NEEDED, api_resources.RESOURCE_SLICE_PATCHES))
+"""Kinds of which an unseen write may change an allocation."""
+
+_CHOICE_ALONE = frozenset(
+    (api_resources.NODES, api_resources.DEVICE_TAINT_RULES, api_resources.RESOURCE_CLAIMS)
+)
+"""Kinds that say which devices may be had; all else of an allocation comes from the claim itself,
+the classes and what publishes its devices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +210,7 @@ class AllocationChecker:
         if event.type is EventType.GAP_OBSERVED:
             if not event.key.resource:
                 self._unseen |= {ObjectKey(*kind, "", "") for kind in _NEEDED}
-            elif event.key.resource not in _WITHOUT_DEVICES and event.key != CLOCKS:
+            elif event.key[:2] in _RESTED_ON:
                 self._unseen.add(event.key)
         elif self._unseen and event.is_about_object:
             self._unseen.discard(event.key)
@@ -260,7 +266,7 @@ class AllocationChecker:
         assumed: list[Written] = []
         try:
             again = self._decide(node, wanted, place)
-            plain = again
+            answers = [again]
             while again != recorded and len(assumed) < ASSUMED_MAX:
                 other = self._another(event, recorded, again, assumed)
                 if other is None:
@@ -268,6 +274,7 @@ class AllocationChecker:
                 self._views.allocated.add_in_flight(other.claim, other.allocation)
                 assumed.append(other)
                 again = self._decide(node, wanted, place)
+                answers.append(again)
         finally:
             for other in assumed:
                 self._views.allocated.remove_in_flight(other.claim)
@@ -278,24 +285,39 @@ class AllocationChecker:
             else:
                 self._tally.same()
             return
-        if self._unseen:
+        alike = next((each for each in answers if _given(each) == _given(recorded)), None)
+        if self._is_unsure(has_same_devices=alike is not None):
             self._not_comparable(event, "what it depends on was recorded without its body")
             return
         if self._lacking:
             self._not_comparable(event, f"the recording has no {self._lacking}")
             return
+        self._note_different(event, name, recorded, answers[0] if alike is None else alike)
+
+    def _is_unsure(self, *, has_same_devices: bool) -> bool:
+        """Whether what was not recorded may be why an allocation differs.
+
+        Where the devices are the same it is not for what decides which of them may be had.
+        """
+        if not has_same_devices:
+            return bool(self._unseen)
+        return any(key[:2] not in _CHOICE_ALONE for key in self._unseen)
+
+    def _note_different(
+        self, event: Event, node: str, recorded: JsonObject, again: JsonObject
+    ) -> None:
         author = event.stamp.actor.user
         self._tally.authors[author] += 1
-        path, left, right = first_difference(recorded, plain) or ("", None, None)
+        path, left, right = first_difference(recorded, again) or ("", None, None)
         self._tally.different(
             Difference(
                 revision=event.revision,
-                subject=f"{event.key} on {name}, written by {author}",
+                subject=f"{event.key} on {node}, written by {author}",
                 path=path,
                 recorded=left,
                 again=right,
                 recorded_tree=recorded,
-                again_tree=plain,
+                again_tree=again,
             )
         )
 
@@ -417,3 +439,8 @@ def _allocation(event: Event) -> JsonObject | None:
 
 def _devices(allocation: JsonView) -> set[DeviceId]:
     return {result.id for result in dra.results_of(allocation)}
+
+
+def _given(allocation: JsonView) -> Counter[tuple[str, DeviceId]]:
+    """Which devices each request, or alternative of one, is given."""
+    return Counter((result.request, result.id) for result in dra.results_of(allocation))
