@@ -241,8 +241,8 @@ ROWS = {
                      "by tests/simulation/test_rehearsals.py", is_about_crowd=True),
 }  # fmt: skip
 
-WITHOUT_FACTS = {("booked", "scan"), ("crowded", "scan")}
-"""Questions to which the answer is that there is nothing."""
+WITHOUT_FACTS = {("crowded", "scan")}
+"""The question to which the answer is that there is nothing."""
 
 NO_QUESTIONS = {
     "events", "decisions", "controllers", "views", "views/{view}", "trace", "entries", "head",

@@ -251,7 +251,10 @@ ENTRIES = (
     CatalogueEntry(
         name="Documents with texts in them",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="texts with `apiVersion` and `kind` in the fields of documents without objects",
+        detected_by=(
+            "texts with `apiVersion` and `kind` in the fields of documents without objects, in a "
+            "file that is named itself"
+        ),
         gives="the documents in the texts, at the line of the document around them",
         lacks="the text; damaged documents, which are named",
         example="gh issue view 4711 --json body,comments > issue.json",

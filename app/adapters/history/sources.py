@@ -180,7 +180,7 @@ class Finder:
         if wrappings.utf16(content):
             content = mixtures.decoded(content).encode()
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
-        buckets = self._buckets(mixture, source, schemas)
+        buckets = self._buckets(mixture, source, schemas, is_named=is_named)
         has_attempts = scheduler_log.begins_in(content)
         if buckets:
             # Lines of other programs in klog's form are a text between documents.
@@ -214,11 +214,13 @@ class Finder:
             )
 
     def _buckets(
-        self, mixture: Mixture, source: ByteSource, schemas: Schemas | None
+        self, mixture: Mixture, source: ByteSource, schemas: Schemas | None, *, is_named: bool
     ) -> dict[Format, list[Part]]:
         """The documents by format; objects beside patches of kwok are part of its recording.
 
-        A document of no format may hold objects that were logged, and texts with documents.
+        A document of no format may hold objects that were logged, and texts with documents. The
+        texts are read where the file is named: in a folder with recordings a journal also quotes
+        what was only tried (`--dry-run`), or is older than what is recorded beside it.
         """
         buckets: dict[Format, list[Part]] = {}
         for part in mixture.parts:
@@ -232,7 +234,12 @@ class Finder:
             ]
             if logged:
                 buckets.setdefault(Format.DUMP, []).extend(logged)
-            enclosed = self._enclosed(part, mixture, source, schemas)
+            enclosed: list[Part] = []
+            if is_named:
+                enclosed = self._enclosed(part, mixture, source, schemas)
+            elif any(texts.within(part.value)):
+                reason = "documents in texts, which are read where the file itself is named"
+                self._notes.pass_over(source.name, reason)
             for inner in enclosed:
                 buckets.setdefault(_format_of(inner, source.name), []).append(inner)
             mixture.text_lines += not logged and not enclosed

@@ -122,22 +122,3 @@ def test_log_without_namespaces_or_with_all_does_not_tell_when_it_began(names, t
         for number, name in enumerate(names)
     ]
     assert not [each for each in audit_records(tmp_path, *begun, *BEGUN) if each.losses]
-
-
-def test_deletion_that_only_a_later_state_shows_is_a_gap_of_the_object(tmp_path):
-    records = audit_records(tmp_path, *BEGUN, ENDING_UNSEEN)
-    assert [(each.op, each.name) for each in records[-2:]] == [(Op.GAP, "p1"), (Op.MODIFIED, "p1")]
-
-
-def test_what_is_left_in_a_namespace_that_goes_has_ended_unseen(tmp_path):
-    made_in = audit("create", namespace("default", 9), type_=NAMESPACES, second=1)
-    gone = namespace("default", 50)
-    deletion = audit("delete", gone, type_=NAMESPACES, name="default", second=20)
-    told = [(each.op, each.name) for each in audit_records(tmp_path, made_in, *BEGUN, deletion)]
-    ends = [(op, name) for name in ("c1", "p1") for op in (Op.GAP, Op.DELETED)]
-    assert told[-5:] == [*ends, (Op.DELETED, "default")]
-    removed = audit("delete", claim("c1", 48), name="c1", second=19)
-    told = [
-        (each.op, each.name) for each in audit_records(tmp_path, made_in, *BEGUN, removed, deletion)
-    ]
-    assert (Op.GAP, "c1") not in told

@@ -78,8 +78,6 @@ class Resolver:
         self._schemas = schemas
         self._notes = notes
         self._known: dict[ObjectKey, _Known] = {}
-        self._judged_in: dict[str, dict[ObjectKey, None]] = {}
-        # By namespace what is there of the kinds that take part in the allocation of devices.
         self._gone: dict[str, str] = {}
         # The uids that were deleted, with the version of the deletion where it is known.
         self._with_status: set[str] = set()
@@ -137,24 +135,7 @@ class Resolver:
             case Op.MODIFIED:
                 yield from self._modified(row, known)
             case Op.DELETED:
-                if record.resource == "namespaces":
-                    yield from self._left_behind(record)
                 yield from self._deleted(row, known)
-
-    def _left_behind(self, record: Record) -> Iterator[Record]:
-        """The ends of what is still there when its namespace goes: they were not recorded."""
-        for key in list(self._judged_in.get(record.name, ())):
-            known = self._known[key]
-            gone = self._synthetic_delete(record, known)
-            yield _replace(
-                gone,
-                op=Op.GAP,
-                object=None,
-                object_quality=Quality.IDENTITY,
-                losses=(Loss.GAP,),
-                message="its end is not in the log: its namespace is gone",
-            )
-            yield gone
 
     def _appeared(self, row: Row, known: _Known | None) -> Iterator[Record]:
         record = row.record
@@ -209,7 +190,7 @@ class Resolver:
             record = _replace(record, object_quality=Quality.IDENTITY)
         elif self._was_missed(_replace(record, object=tree), known):
             yield self._missed_change(record)
-        self._forget(record.key)
+        self._known.pop(record.key, None)
         if record.uid:
             self._gone[record.uid] = row.own or (known.own if known is not None else "")
         yield _replace(record, object=tree)
@@ -254,16 +235,7 @@ class Resolver:
             row=None if derived else row.row,
             tree=record.object if derived else None,
         )
-        if record.namespace and _is_judged(record):
-            self._judged_in.setdefault(record.namespace, {})[record.key] = None
         return record
-
-    def _forget(self, key: ObjectKey) -> None:
-        """Nothing of that key is there any more."""
-        self._known.pop(key, None)
-        there = self._judged_in.get(key.namespace)
-        if there is not None and there.pop(key, key) is None and not there:
-            del self._judged_in[key.namespace]
 
     def _tree(self, known: _Known) -> JsonObject | None:
         """The last state; derived ones are copied, because records hand their objects on."""
@@ -275,7 +247,7 @@ class Resolver:
 
     def _synthetic_delete(self, record: Record, known: _Known) -> Record:
         """The deletion that nobody recorded, before a new object takes the name."""
-        self._forget(known.record.key)
+        self._known.pop(record.key, None)
         self._gone[known.uid] = known.own
         return _replace(
             known.record,
@@ -299,8 +271,7 @@ class Resolver:
     def _was_missed(self, record: Record, known: _Known) -> bool:
         """Whether somebody changed the object unseen between its last known state and a request.
 
-        A request that names the version which it changes says so, if that is a later one. So does
-        one that asks for no deletion and shows an object for which somebody did.
+        A request that names the version which it changes says so, if that is a later one.
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
         both. A spec that no write may change is no sign of a missed one, and a log that names no
         subresources, as exported ones, says nothing of the status. Kinds of other groups are left
@@ -308,8 +279,6 @@ class Resolver:
 
         Parity: history-formats.md 4.5.
         """
-        if _is_judged(record) and self._was_deleted_unseen(record, known):
-            return True
         if record.group != api_groups.RESOURCE:
             return False
         if known.is_own and comparable_version(record.upon) > known.own:
@@ -332,13 +301,6 @@ class Resolver:
             contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
             for part in kept
         )
-
-    def _was_deleted_unseen(self, record: Record, known: _Known) -> bool:
-        """Whether a request that asks for no deletion shows that somebody did."""
-        tree = record.object or {}
-        if record.verb not in ("update", "patch") or not meta.deletion_timestamp(tree):
-            return False
-        return not meta.deletion_timestamp(self._tree(known) or {})
 
     def _missed_change(self, record: Record) -> Record:
         self._notes.count("changes that the log does not have: a later write shows what they did")
@@ -365,13 +327,6 @@ class Resolver:
             losses=losses,
             message="a change of an object whose state before is not known",
         )
-
-
-def _is_judged(record: Record) -> bool:
-    """Whether a record is about a kind that takes part in the allocation of devices."""
-    return record.group == api_groups.RESOURCE or (
-        not record.group and record.resource in ("pods", "nodes")
-    )
 
 
 def _timed(record: Record, settled: Instant | None) -> Record:
