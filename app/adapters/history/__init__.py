@@ -1,4 +1,4 @@
-"""Readers and writers of history formats: everything that knows how a recording looks on disk.
+"""Readers and writers of history formats: all code that knows the layout of recordings on disk.
 
 Belongs here: detection, bounded unpacking, one reader per format that yields canonical records,
 joining of several sources into one ordered stream, writers, the native bundle. Does not belong

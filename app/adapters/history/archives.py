@@ -1,8 +1,8 @@
-"""Archives within archives: the files in tar and zip archives, however deep, within bounds.
+"""The files in tar and zip archives, including nested archives, within bounds.
 
-Entries are copied into a temporary folder under numbers of ours, so that no name of an archive ever
-names a file here. An entry with an unsafe name, a link, a device or a damaged entry is left out and
-said; an archive that ends in the middle gives what came before.
+Entries are copied into a temporary folder under sequential numbers, so that a name in an archive
+never becomes a path on disk. Entries with an unsafe name, links, devices and damaged entries are
+left out and noted. A truncated archive yields the entries before the cut.
 """
 
 import io
@@ -88,7 +88,10 @@ class Unpacked:
             self._notes.lose(InputError(f"the entry cannot be read: {problem}", place=name))
 
     def tar_entries(self, source: ByteSource) -> Iterator[ByteSource]:
-        """The files of a tar archive, in its order; those before the place where it is damaged."""
+        """The files of a tar archive, in its order.
+
+        A damaged archive yields the files before the damage.
+        """
         try:
             chunks = _Chunks(source.chunks())
             with tarfile.open(fileobj=chunks, mode="r|") as archive:
@@ -117,7 +120,7 @@ class Unpacked:
             )
 
     def path_of(self, source: ByteSource) -> Path:
-        """A file on disk with the bytes of a source, unpacked."""
+        """The path of a temporary copy that holds the unpacked bytes of a source."""
         with _Chunks(source.chunks()) as stream:
             return self._copy(stream, source.name)
 
@@ -161,13 +164,13 @@ class Unpacked:
 
 
 class _Chunks(io.RawIOBase):
-    """Chunks of bytes as a file that is read once."""
+    """A file object that reads an iterator of byte chunks once."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
         self.tail = b""
-        """The last block that was read; blocks of zeros end a tar archive."""
+        """The last block read. A tar archive ends with blocks of zeros."""
 
     def readable(self) -> bool:
         return True
@@ -193,5 +196,5 @@ def _inner(archive: str, entry: str) -> str:
 
 
 def is_tar(head: bytes) -> bool:
-    """True when unpacked bytes begin like a tar archive."""
+    """True when the unpacked bytes have the magic of a tar archive."""
     return head[TAR_MAGIC_AT : TAR_MAGIC_AT + len(TAR_MAGIC)] == TAR_MAGIC

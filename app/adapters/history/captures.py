@@ -1,6 +1,6 @@
-"""Histories leave as captures of k8shark: lists at the beginning and the end, and watched changes.
+"""The writer of k8shark captures: lists at the beginning and the end, and watched changes.
 
-Whoever has such a capture can serve it with k8shark, or read it back here. Parity:
+k8shark can serve such a capture, and redra can import it again. Parity:
 history-formats.md 14, 19.
 """
 
@@ -33,7 +33,7 @@ _ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(slots=True)
 class _Collection:
-    """What is answered at one path: its records. The objects are those of all its versions."""
+    """The records of one API path. `objects` is shared by all versions of the resource."""
 
     api_version: str
     kind: str
@@ -47,12 +47,11 @@ class _Collection:
 
 
 class CaptureWriter:
-    """Takes events in order, then writes one zip; equal content gives equal bytes.
+    """Collects events in order and writes one zip file; equal content gives equal bytes.
 
-    Objects that were there at the beginning are a list of their path, each later change is a
-    watched one, and each path is listed once more at the end. Deletions are told with the object as
-    it was last. Requests that changed nothing, decisions and gaps have no form in a capture, nor
-    has who made a change.
+    The objects of the baseline form a list for each path, each later change is a watch event, and
+    each path is listed again at the end. A deletion carries the last state of the object. A capture
+    cannot hold requests that changed nothing, decisions, gaps, or the actor of a change.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +68,7 @@ class CaptureWriter:
         self._last = Instant(0)
 
     def begin(self, hash: bytes) -> None:
-        """Be told what the first event follows: captures of different histories differ by it."""
+        """Set the hash that the first event follows; it is part of the identity of the capture."""
         self._digest = hash
 
     def write(self, events: Iterable[Event]) -> None:
@@ -119,7 +118,7 @@ class CaptureWriter:
         return path, collection
 
     def _list_all(self, time: Instant) -> None:
-        """A list of each path, with the objects that are there now."""
+        """Write a list for each path, with the objects that exist at this point."""
         moment = timestamps.micro_text(time)
         for path, collection in sorted(self._collections.items()):
             # An object is listed once, at the path of the version that it was last written with.
@@ -161,12 +160,12 @@ class CaptureWriter:
         self._archive.writestr(entry, content)
 
     def discard(self) -> None:
-        """Let go of what was taken; nothing is written."""
+        """Discard the collected events; no file is written."""
         self._archive.close()
         self._records.close()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the file; returns how many records it has, and how many events it has no form for.
+        """Write the file and return its number of records and the number of events left out.
 
         Raises InputError.
         """

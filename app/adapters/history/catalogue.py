@@ -1,4 +1,7 @@
-"""The formats that an import reads, for people: the reference page is made of this table."""
+"""The catalogue of formats that an import reads.
+
+The reference page is generated from this table.
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +10,7 @@ from app.adapters.history.detection import Format
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueEntry:
-    """One format: how it is detected, what it gives and lacks, and a command that makes a file."""
+    """One format: its detection, its contents and gaps, and a command that produces a file."""
 
     name: str
     formats: tuple[Format, ...]

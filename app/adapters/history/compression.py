@@ -1,7 +1,7 @@
-"""Packed streams, unpacked piece by piece within bounds: gzip, xz, bzip2, zstandard.
+"""Decompression of streams in pieces and within bounds: gzip, xz, bzip2, zstandard.
 
-The packing is found by its first bytes, whatever the file is called. Several members in a row are
-one stream, as the tools that write them mean it.
+The compression is detected by the first bytes, not by the file name. Consecutive members form one
+stream, as in the tools that write them.
 """
 
 import bz2
@@ -17,7 +17,7 @@ from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 
 CHUNK = 256 * 1024
-"""Bytes read or unpacked at once."""
+"""Bytes read or unpacked in one step."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
@@ -25,15 +25,15 @@ BZIP2_MAGIC = b"BZh"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 WINDOW_BYTES_MAX = 128 * 1024 * 1024
-"""Memory that one stream may ask for to be unpacked, whatever its header says."""
+"""Bytes of memory that the decompression of one stream may use, regardless of its header."""
 
 
 ZSTD_STEP = 1024
-"""Bytes of a zstandard stream that are unpacked at once: a block of few bytes may hold 128 KiB."""
+"""Packed bytes of a zstandard stream per step: a block of a few bytes may unpack to 128 KiB."""
 
 
 class _Member(Protocol):
-    """One packed member: the interface that `lzma` and `bz2` share."""
+    """The interface of one packed member, as `lzma` and `bz2` share it."""
 
     @property
     def eof(self) -> bool: ...
@@ -45,7 +45,7 @@ class _Member(Protocol):
 
 
 class _GzipMember:
-    """A gzip member with the interface of the others."""
+    """A gzip member with the interface of `_Member`."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
@@ -67,9 +67,9 @@ class _GzipMember:
 
 
 class _ZstdMember:
-    """A zstandard frame with the interface of the others.
+    """A zstandard frame with the interface of `_Member`.
 
-    The library bounds no output, so that it gets its input in small steps.
+    The library does not bound its output, so it receives the input in small steps.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ def expand(
 ) -> Iterator[bytes]:
     """The unpacked bytes of a stream that begins with `first`, which is the first of `chunks`.
 
-    What is packed several times is unpacked as often, what is not packed comes as it is. Raises
+    Nested compression is undone layer by layer; an uncompressed stream is returned as it is. Raises
     InputError for damage, BoundReached beyond `unpacked_bytes_max`, `ratio_max` and
     `archive_depth_max`.
     """

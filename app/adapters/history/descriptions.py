@@ -1,8 +1,8 @@
-"""Pages of `kubectl describe` for kinds that kubectl has no page of its own for.
+"""A reader of `kubectl describe` pages for kinds without a page of their own.
 
-Of those it prints every field: each name as words, maps in the order of their keys, lists without
-any mark between their items. So names and types are read back with the schema of the kind, and an
-item of a list begins where the order of names begins anew.
+For these kinds kubectl prints every field: each name as words, maps in the order of their keys,
+lists without a separator between items. The schema of the kind therefore gives the names and types,
+and a new item of a list begins where a name is not later in the order than the name before.
 
     Requests:
       Exactly:
@@ -12,8 +12,8 @@ item of a list begins where the order of names begins anew.
         Device Class Name:  gpu
       Name:                 second
 
-Two items next to each other of which the second has only later names come out as one; nothing in
-the page tells them apart.
+Two adjacent items are read as one when the second has only later names: the page does not
+distinguish them.
 """
 
 import re
@@ -25,34 +25,34 @@ from app.domain.values.json_tree import JsonObject
 
 _LINE = re.compile(r"(?P<blank> *)(?P<label>\S.*?):(?:[ \t]+(?P<value>.*))?")
 _OPEN = ("&&", "||", "(", ",", "?", "+", "[", " in")
-"""What a line of an expression ends with that goes on in the next one."""
+"""Endings of a line whose expression continues on the next line."""
 
 _WORDS = re.compile(r"[A-Za-z -]+")
 _ACRONYMS = frozenset({"API", "URL", "UID", "OSB", "GUID"})
 _STEP = 2
-"""Blanks by which a level is set in."""
+"""Spaces of indentation per level."""
 
 
 def is_open(line: str) -> bool:
-    """Whether the value of a line goes on in the next one, whatever that looks like."""
+    """True when the value of a line continues on the next line, whatever that line contains."""
     return line.rstrip().endswith(_OPEN)
 
 
 def read(lines: Sequence[str], node: SchemaNode) -> JsonObject:
-    """The fields of the page whose lines these are, from a kind's own fields on."""
+    """The fields of an object, read with the schema `node` from the lines of its page."""
     (tree,) = _Page(lines).items(node, 0, is_list=False)
     return tree
 
 
 class _Page:
-    """The lines of a page while they are read from the top."""
+    """A reader that walks through the lines of a page from the top."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._at = 0
 
     def items(self, node: SchemaNode | None, indent: int, *, is_list: bool) -> list[JsonObject]:
-        """The objects at a level: one, or the items of a list."""
+        """The objects at an indentation: one object, or the items of a list."""
         items: list[JsonObject] = [{}]
         before = ""
         while (match := self._line(indent)) is not None:
@@ -69,7 +69,7 @@ class _Page:
         return items
 
     def _line(self, indent: int) -> re.Match[str] | None:
-        """The present line when it has a name at the level."""
+        """The match of the current line when it has a label at this indentation, else None."""
         if self._at >= len(self._lines):
             return None
         match = _LINE.fullmatch(self._lines[self._at].rstrip(" \t"))
@@ -115,20 +115,23 @@ _EMPTY = {
 
 
 def _field(node: SchemaNode | None, label: str) -> tuple[str, SchemaNode | None]:
-    """The name that a label stands for, and what it holds where the schema knows."""
+    """The field name of a label, and its schema where it is known."""
     name = _name(label)
     if node is None or node.shape is SchemaShape.ANY:
         return name, None
     if node.shape is SchemaShape.MAP:
         return name, node.items
     if name not in node.fields:
-        # A word such as ID is one word in a label and capitals in a name.
+        # An acronym such as ID is one word in a label, but capitals in a name.
         name = next((each for each in node.fields if each.lower() == name.lower()), name)
     return name, node.fields.get(name)
 
 
 def _name(label: str) -> str:
-    """`Device Class Name` is `deviceClassName`; a label with other signs is the name itself."""
+    """The field name of a label: `Device Class Name` is `deviceClassName`.
+
+    A label that has other characters than letters, spaces and dashes is itself the name.
+    """
     if not _WORDS.fullmatch(label):
         return label
     return "-".join(_joined(part.split()) for part in label.split(" - "))

@@ -1,4 +1,7 @@
-"""Which format a source has: bytes first, names second. Parity: history-formats.md 2."""
+"""Detection of the format of a source, by its bytes first and by its name second.
+
+Parity: history-formats.md 2.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -31,16 +34,16 @@ _CLOSED = (
     (b"age-encryption.org/", "a file encrypted with age"),
     (b"-----BEGIN PGP MESSAGE-----", "a file encrypted with PGP"),
 )
-"""First bytes of files that may hold objects and that are not opened here."""
+"""First bytes and names of file types that may hold objects and that redra does not open."""
 
 LOG_LINES_SEEN_MAX = 50
-"""Lines of a log that are looked at before it is taken for one of one format."""
+"""Lines of a log that detection reads before it decides on a format."""
 DOCUMENTS_SEEN_MAX = 2000
-"""Documents that are looked at before a YAML file without a mark is called a dump."""
+"""Documents that detection reads before it decides on a format."""
 
 
 class Format(StrEnum):
-    """The formats that are told apart; `--format` accepts the values of `NAMED`."""
+    """The formats that detection distinguishes; `--format` accepts the values of `NAMED`."""
 
     AUDIT = "audit"
     WATCH = "watch"
@@ -67,19 +70,22 @@ NAMED = tuple(
     for each in Format
     if each not in (Format.PRINTED, Format.MIXTURE, Format.EMPTY, Format.UNKNOWN)
 )
-"""Formats that a file can be said to have."""
+"""The formats that `--format` accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The format of a file; `problem` is why a mixture is no plain document of one format."""
+    """The format of a file.
+
+    For a mixture, `problem` is the reason why it is not a document of one format.
+    """
 
     format: Format
     problem: InputError | None = None
 
 
 def detect(source: ByteSource, head: bytes) -> Detected:
-    """The format of one file that is no archive; `head` are its first unpacked bytes.
+    """The format of one file that is not an archive; `head` is its first unpacked bytes.
 
     Raises BoundReached for a document that is too deep or expands too far.
     """
@@ -96,12 +102,12 @@ def detect(source: ByteSource, head: bytes) -> Detected:
 
 
 def is_bundle(names: Collection[str]) -> bool:
-    """True for the entries of a native bundle."""
+    """True when the names are those of the entries of a native bundle."""
     return "manifest.json" in names and "events.jsonl" in names
 
 
 def closed(head: bytes) -> str:
-    """What a file is that may hold objects and is not opened here; empty for others."""
+    """The name of a file type that redra does not open, from its first bytes; else empty."""
     return next((name for magic, name in _CLOSED if head.startswith(magic)), "")
 
 
@@ -140,17 +146,17 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
     except BoundReached:
         raise
     except InputError as problem:
-        # Only a file that looks like YAML or JSON is worth the exact message of its reader.
+        # The exact message of the reader helps only for a file that looks like YAML or JSON.
         is_document = head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head or b"kind:" in head
         return Detected(Format.MIXTURE, problem if is_document else None)
 
 
 def _of_documents(source: ByteSource, head: bytes) -> Format:
-    """The format of a text that holds documents from end to end.
+    """The format of a text that consists of documents only.
 
-    A text of several formats is a mixture, and so is one in which no document is of a format: what
-    was printed for people may be YAML by chance. A recording of
-    kwok may begin with more objects than are looked at: the name of its group gives it away.
+    A text is a mixture when its documents have several formats or none: output that was printed for
+    people may be YAML by chance. A kwok recording may begin with more objects than detection reads;
+    the name of its API group in the head identifies it.
     """
     if documents.is_json_lines(source):
         return _one(_of_lines(source))
@@ -178,8 +184,8 @@ def _is_prose(value: Any) -> bool:
 def _of_lines(source: ByteSource) -> set[Format]:
     """The formats of the lines of a text that begins with a line of JSON.
 
-    A damaged line of a log is for its reader to refuse; a line that is no JSON at all is a text
-    between documents.
+    The reader of a log refuses a damaged line; here it only ends the detection. A line that does
+    not begin like JSON is text between documents and makes the file a mixture.
     """
     seen: set[Format] = set()
     for count, (number, line) in enumerate(source.lines(), start=1):
@@ -200,7 +206,7 @@ def _of_lines(source: ByteSource) -> set[Format]:
 
 
 def _one(seen: set[Format]) -> Format:
-    """The format of a file by those of its documents."""
+    """The format of a file, from the formats of its documents."""
     formats = seen - {Format.UNKNOWN}
     if formats == {Format.KWOK, Format.DUMP}:
         return Format.KWOK

@@ -1,7 +1,7 @@
-"""Documents of a text source, whatever mix of JSON and YAML it is.
+"""The documents of a text source in JSON or YAML.
 
 JSON lines are streamed. One JSON document, several in a row (as `kubectl --watch -o json` prints
-them) and YAML are read as a whole, within `document_bytes_max`. YAML in JSON's clothes (KYAML:
+them) and YAML are read as a whole, within `document_bytes_max`. YAML in the style of JSON (KYAML:
 unquoted keys, trailing commas) is read as YAML.
 """
 
@@ -48,7 +48,7 @@ def parse(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[st
 def is_json_lines(source: ByteSource) -> bool:
     """True when the first line (after a time stamp, if any) is one complete JSON object.
 
-    A first line beyond `line_bytes_max` is no line of a log; it may be one large document.
+    A first line longer than `line_bytes_max` gives False; it may be one large document.
     """
     try:
         first = next(source.lines(), None)
@@ -69,7 +69,10 @@ def is_json_lines(source: ByteSource) -> bool:
 
 
 def log_lines(source: ByteSource, notes: Notes) -> Iterator[tuple[int, bytes]]:
-    """The lines of a log that may still be written to: a last one that is cut off is left out."""
+    """The lines of a log that may still be written to.
+
+    A truncated last line is left out and noted.
+    """
     waiting: tuple[int, bytes] | None = None
     for line in source.lines():
         if waiting is not None:
@@ -95,7 +98,7 @@ def _is_cut_off(line: bytes) -> bool:
 
 
 def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:
-    """A line without the instant that a time-stamping program put before it, and that instant."""
+    """A line without its leading timestamp, and the instant of that timestamp or None."""
     if not line[:1].isdigit():
         return line.strip(), None
     match = _STAMPED.match(line)
@@ -108,7 +111,7 @@ def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:
 
 
 def _parse_json(content: bytes, place: str, limits: ImportLimits) -> list[tuple[str, Any]] | None:
-    """All JSON documents, or None when it is not JSON from end to end (it may be YAML then)."""
+    """All JSON documents, or None when the content is not JSON throughout (it may be YAML)."""
     try:
         return [("1", json_text.decode(content, place, limits))]
     except BoundReached:

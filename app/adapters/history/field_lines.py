@@ -1,4 +1,4 @@
-"""In which line of a YAML or JSON file a field of an object stands."""
+"""The line numbers of the fields of objects in a YAML or JSON file."""
 
 import re
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 WRAPPERS = ("exactly", "basic")
-"""Fields that only some versions have around what a path of the storage version names."""
+"""Fields that some API versions have around the fields of a path, and others do not."""
 
 
 _BORDER = b"---"
 
 
 class FieldLines:
-    """A file whose documents are parsed for the lines of their values, each when it is asked for.
+    """A file whose documents are parsed for line numbers, each document on first use.
 
-    A document that is not read alone, such as one of several JSON documents in a row, has the line
-    of its beginning for all fields.
+    For a document that cannot be parsed alone, such as one of several consecutive JSON documents,
+    the line of every field is the first line of the document.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -26,7 +26,10 @@ class FieldLines:
         self._documents: dict[int, Node | None] = {}
 
     def line(self, document: int, path: str) -> int:
-        """The line of the deepest part of the path that the document which begins there has."""
+        """The line of the deepest part of the path that exists in the document.
+
+        `document` is the number of its first line.
+        """
         if document not in self._documents:
             self._documents[document] = self._compose(document)
         node = self._documents[document]
@@ -41,7 +44,7 @@ class FieldLines:
         try:
             return yaml.compose(b"".join(self._lines[document - 1 : end]), yaml.CSafeLoader)
         except yaml.YAMLError:
-            return None  # who has read the file by another grammar knows where it begins
+            return None  # a reader with another grammar knows the first line
 
 
 def _steps(path: str) -> list[str]:
@@ -68,7 +71,7 @@ def _child(node: Node, step: str) -> Node | None:
     if isinstance(node, MappingNode):
         for key, value in node.value:
             if key.value == step:
-                # The line of the key, where the value begins below it.
+                # Report the line of the key: the value may begin below it.
                 value.start_mark = key.start_mark
                 return value  # type: ignore[no-any-return]
     elif isinstance(node, SequenceNode) and step.isdigit() and int(step) < len(node.value):

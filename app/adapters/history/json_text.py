@@ -1,6 +1,7 @@
-"""JSON decoding with a bound on nesting, and sizes that fit the log.
+"""JSON decoding with a bound on nesting, and integers that fit the log.
 
-Integers beyond 64 bits become text (history-formats.md 3.7): the log's encoder knows no others.
+Integers beyond 64 bits become text (history-formats.md 3.7): the encoder of the log does not
+support them.
 """
 
 import json
@@ -19,7 +20,10 @@ INTEGER_MAX = 2**64 - 1
 
 
 def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
-    """The value of one JSON text. Raises InputError for bad JSON and for nesting too deep."""
+    """The value of one JSON text.
+
+    Raises InputError for invalid JSON and for nesting that is too deep.
+    """
     try:
         value = _decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -60,7 +64,7 @@ def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterato
         except json.JSONDecodeError as problem:
             raise InputError(f"it is not JSON: {problem.msg}", place=f"{place}:{line}") from problem
         except ValueError as problem:
-            # A number of more digits than Python reads.
+            # A number with more digits than Python accepts.
             raise InputError(f"it is not JSON: {problem}", place=f"{place}:{line}") from problem
         except RecursionError as problem:
             raise _too_deep(f"{place}:{line}", limits) from problem
@@ -72,7 +76,10 @@ def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterato
 
 
 def encode(value: Any) -> bytes:
-    """A decoded value as JSON text on one line. Raises InputError for text that is no Unicode."""
+    """A decoded value as JSON text on one line.
+
+    Raises InputError for text that is not valid Unicode.
+    """
     try:
         return msgspec.json.encode(fit_integers(value))
     except (UnicodeEncodeError, ValueError, TypeError) as problem:
@@ -101,10 +108,10 @@ def _too_deep(place: str, limits: ImportLimits) -> BoundReached:
 
 
 def _may_be_deep(content: bytes, depth_max: int) -> bool:
-    """False when the text is surely within the bound; far cheaper than walking the value.
+    """False when the text is certainly within the bound; far cheaper than walking the value.
 
-    Only brackets and quotes are kept, then the innermost pairs are removed until nothing changes:
-    each round takes one level. What strings leave behind makes the answer True, never False.
+    Only brackets and quotes are kept. Then each round removes the innermost pairs, at most one
+    round per level. Remains of strings can only make the answer True, never False.
     """
     if content.count(b"{") + content.count(b"[") <= depth_max:
         return False

@@ -1,7 +1,7 @@
-"""From kind to resource and scope, for any kind; identities of recorded objects.
+"""The resource and scope of any kind, and the identities of recorded objects.
 
-The table names what the rule for plurals gets wrong and what is cluster-scoped. Kinds that are
-not in it are namespaced exactly when the object names a namespace.
+The tables hold the exceptions to the rule for plurals and the cluster-scoped kinds. An object of a
+kind that is in no table is namespaced exactly when it has a namespace.
 """
 
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ NOT_OBJECTS = frozenset(
         "Table",
     }
 )
-"""Kinds that a server answers with and that are no objects of a cluster."""
+"""Kinds in responses of an API server that are not objects of a cluster."""
 
 _CLUSTER_RESOURCES = frozenset(
     {
@@ -101,7 +101,7 @@ _CLUSTER_RESOURCES = frozenset(
 
 
 def resource_of(kind: str) -> str:
-    """The plural under which a kind is served. Example: `ResourceSlicePatch` → `…patches`."""
+    """The plural resource name of a kind. Example: `ResourceSlicePatch` → `…patches`."""
     if kind in _IRREGULAR:
         return _IRREGULAR[kind]
     name = kind.lower()
@@ -134,7 +134,10 @@ def split_version(api_version: str) -> tuple[str, str]:
 
 
 def key_of(tree: JsonView, place: str) -> ObjectKey:
-    """The key of an object by its own words. Raises InputError without kind, version or name."""
+    """The key of an object, from its own fields.
+
+    Raises InputError without kind, version or name.
+    """
     api_version = json_tree.text(tree, "apiVersion")
     kind = json_tree.text(tree, "kind")
     if not api_version or not kind:
@@ -156,7 +159,7 @@ def key_of(tree: JsonView, place: str) -> ObjectKey:
 
 
 def is_list(tree: JsonView) -> bool:
-    """True for a list of objects, also an empty one, whose items servers write as null."""
+    """True for a list of objects, including an empty list, whose `items` servers write as null."""
     kind, items = tree.get("kind"), tree.get("items")
     if kind is None:
         return isinstance(items, list)
@@ -166,13 +169,13 @@ def is_list(tree: JsonView) -> bool:
 
 
 WITHIN_MAX = 8
-"""Levels of a document below which no object is looked for."""
+"""Levels of a document that are searched for objects."""
 
 
 def table_items(tree: JsonObject) -> list[JsonObject] | None:
-    """The objects of a table that was asked for with `includeObject=Object`; None if it has none.
+    """The objects of a table that was requested with `includeObject=Object`; None otherwise.
 
-    Its rows hold nothing but metadata else, which is not enough of an object.
+    Without that parameter the rows hold only metadata, which is not a whole object.
     """
     if tree.get("kind") != "Table" or not isinstance(rows := tree.get("rows"), list):
         return None
@@ -188,7 +191,7 @@ def table_items(tree: JsonObject) -> list[JsonObject] | None:
 def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
     """The objects of a cluster below the fields of another document, such as a line of a log.
 
-    Only what has a uid was in a cluster.
+    Objects without a uid are left out: only an object that a server stored has one.
     """
     if depth == 0:
         return
@@ -206,7 +209,8 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
 
 
 def list_items(tree: JsonObject) -> list[JsonObject] | None:
-    """The items of a list with kind and apiVersion filled in from the list; None if it is none.
+    """The items of a list, with missing kind and apiVersion filled in from the list; None for other
+    documents.
 
     Parity: history-formats.md 3.8.
     """

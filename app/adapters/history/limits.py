@@ -10,22 +10,25 @@ GIB = 1024 * MIB
 
 
 class BoundReached(InputError):
-    """A source would take more than a bound allows. Unlike other problems it is never taken as a
-    hint that the source is in another format."""
+    """A source exceeds a bound.
+
+    Unlike other problems, this never leads to an attempt to read the source as another format.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportLimits:
-    """Every bound of an import, by name. At a bound the import ends with an InputError.
+    """The bounds of an import. At a bound the import ends with an InputError.
 
-    `unpacked_bytes_max` bounds one unpacked source; `ratio_max` how many bytes may come out of one
-    packed byte, asked once more than `ratio_free_bytes` came out. `line_bytes_max` bounds one line
+    `unpacked_bytes_max` bounds one unpacked source; `ratio_max` bounds the unpacked bytes per
+    packed byte and applies beyond `ratio_free_bytes` unpacked bytes. `line_bytes_max` bounds one
+    line
     of a log (an audit event holds an object twice), `object_bytes_max` one object as JSON,
     `document_bytes_max` one JSON document or YAML file that must be read as a whole.
     `depth_max` bounds nesting, `yaml_expanded_nodes_max` the nodes of one YAML document after its
     aliases are followed. `sources_max` bounds the files of one import, `path_depth_max` the
     folders above a file, `archive_entries_max` the entries of all archives, `archive_depth_max`
-    how deep archives stand within archives, `records_max` the records of one import,
+    the nesting of archives, `records_max` the records of one import,
     `refusals_max` the refusals that are listed (all are counted).
     """
 
@@ -46,4 +49,4 @@ class ImportLimits:
 
 
 DEFAULT_LIMITS = ImportLimits()
-"""The bounds that hold when settings name no others."""
+"""The bounds that apply unless settings override them."""

@@ -1,8 +1,8 @@
-"""Objects that no server has seen, or that people have edited: what a server would say of them.
+"""Checks of manifests and of captured objects against the rules of an API server.
 
 A manifest is admitted as by a server with strict field validation, defaulted and validated; what a
-server refuses is refused here in its words. A captured object is only surveyed: a field that the
-release does not know is reported, because whoever edited the text may have meant another version.
+server refuses is refused with the same causes. A captured object is only surveyed: a field that the
+release does not know is reported, because a person may have edited the text for another version.
 """
 
 import msgspec
@@ -27,7 +27,7 @@ _replace = msgspec.structs.replace
 
 
 OLDER_FORMS = ("only one of `sharedCounters` or `devices` is allowed",)
-"""Rules that releases before 1.35 did not have; a manifest of their time is taken as it is."""
+"""Rules that releases before 1.35 do not have; a manifest that breaks only these is accepted."""
 
 
 def admitted(
@@ -38,7 +38,8 @@ def admitted(
     now = record.observed_at or present
     try:
         if (group, version) not in kind.group_versions:
-            # Versions of old recordings are converted first: no release knows their fields.
+            # Versions that the release does not serve are converted first: it does not know their
+            # fields.
             tree = conversion.convert(tree, kind, f"{group}/{version}", kind.storage_api_version)
             group, version = kind.group, kind.storage_version
         stored, _ = admission.admit(
@@ -62,7 +63,7 @@ def admitted(
 
 
 def surveyed(record: Record, tree: JsonObject, kind: Kind, rules: Rules, notes: Notes) -> Record:
-    """The record, marked when its object holds fields that its version does not have."""
+    """The record, marked as partial if its object has fields unknown to its API version."""
     group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
     if kind.group != api_groups.RESOURCE or not registry.find_kind(group, version, kind.kind):
         return record

@@ -1,15 +1,15 @@
-"""Texts that hold documents among other things, taken apart.
+"""The documents in a text that also holds other content.
 
-Logs with JSON in them, several JSON documents with text between them, Markdown with fenced YAML,
-the stream of `kubectl cluster-info dump`, what a terminal showed. A document is found where it
-begins: JSON at a bracket, YAML at a line that names a field of an object, tables and descriptions
-of kubectl at their headings. Everything else is text, which is counted; a document that begins and
-cannot be read is damaged, which is named.
+Examples are logs with JSON in them, several JSON documents with text between them, Markdown with
+fenced YAML, the stream of `kubectl cluster-info dump`, and terminal output. A document is found by
+its beginning: JSON by a bracket, YAML by a line with a field of an object, tables and descriptions
+of kubectl by their headings. Everything else is text, and its lines are counted. A document that
+begins and cannot be read is damaged and reported.
 
     $ kubectl get pod a -o json          text
     {"apiVersion": "v1", …}              a document at line 2
     error: connection lost               text
-    ```yaml                              a fence: what is inside is a text of its own
+    ```yaml                              a fence: its content is a separate text
     apiVersion: v1                       a document at line 5
 """
 
@@ -26,11 +26,14 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 WASTED_MAX = 64 * 1024 * 1024
-"""Characters read behind brackets that begin no document, after which a stretch of a text is no
-longer searched for JSON: nested documents without their ends would be read again and again."""
+"""Characters read in vain per block, for brackets that do not begin a document.
+
+Beyond this bound the block is not searched for JSON: unclosed nested documents would be read again
+at each bracket.
+"""
 
 ITEMS_TAKEN_APART_MIN = 2
-"""Items from which on a damaged list is read item by item."""
+"""The least number of items for which a damaged list is read item by item."""
 
 _decoder = json.JSONDecoder()
 _ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
@@ -46,11 +49,11 @@ _YAML_INDENTED = re.compile(
 _HUNK = re.compile(r"^@@ -\d")
 _CUT = re.compile(r"^[^\w{]*(?:(?:output|rest|file|log) (?:was )?)?truncated\W*$", re.IGNORECASE)
 _YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
-"""Lines of a YAML document: no field of an object begins with a capital, as words of prose do."""
+"""Lines of a YAML document. Fields of objects do not begin with a capital; words of prose may."""
 
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
-"""What ends a YAML document; in what helm prints, titles do."""
+"""Lines that end a YAML document, including the titles in the output of helm."""
 _ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
 _FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
@@ -60,14 +63,17 @@ _SET_QUOTES = re.compile(
     r"((?:^|[{\[,:]|- )\s*)[\u201c\u201d]((?:[^\\\u201c\u201d]|\\.)*)[\u201c\u201d]"
     r"(?=\s*(?:[:,}\]]|$))"
 )
-"""A text between quotes that stand where JSON and YAML have them: around a field, a value."""
+"""A text in typographic quotes where JSON and YAML have quotes: around a name or value."""
 _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
-"""Words without one of which a line of text is not searched for JSON within."""
+"""A line of text is searched for embedded JSON only if it contains one of these words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document and its first line; `is_printed` when kubectl printed it for people."""
+    """A document and the number of its first line.
+
+    `is_printed` is true for a document from a table or description of kubectl.
+    """
 
     line: int
     value: JsonObject
@@ -77,7 +83,7 @@ class Part:
 
 @dataclass(slots=True)
 class Mixture:
-    """What a text holds: documents in their order, how much else, and what is damaged."""
+    """The content of a text: documents in order, counts of other lines, and damaged documents."""
 
     parts: list[Part] = field(default_factory=list)
     text_lines: int = 0
@@ -90,7 +96,7 @@ def take_apart(
 ) -> Mixture:
     """The documents of a text. Raises BoundReached for one that is too deep or expands too far.
 
-    With schemas, descriptions are read whole where they show every field.
+    With schemas, descriptions that show every field are read completely.
     """
     mixture = Mixture()
     text = decoded(content)
@@ -109,10 +115,10 @@ def take_apart(
 
 
 def plain(line: str) -> str:
-    """The line as it was before a program for prose set its quotes and spaces, a terminal colours.
+    """The line without terminal colours and without typographic quotes and spaces.
 
-    Chats and word processors write “ and ” where a field had a quote, and spaces that do not break
-    where it was indented. Quotes within a text stay as they are.
+    Chats and word processors replace the quotes of a field by “ and ”, and indentation by no-break
+    spaces. Typographic quotes within a text stay as they are.
     """
     line = wrappings.seen(wrappings.uncoloured(line))
     begin = _BLANK.match(line)
@@ -129,7 +135,10 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """The text: UTF-16 where its mark or its zeros say so, else UTF-8; the rest is marked."""
+    """The decoded text: UTF-16 when the byte order mark or the zeros indicate it, else UTF-8.
+
+    Bytes that cannot be decoded become replacement characters.
+    """
     if encoding := wrappings.utf16(content):
         return content.decode(encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
@@ -138,10 +147,10 @@ def decoded(content: bytes) -> str:
 def _blocks(
     lines: list[str], depths: list[int], mixture: Mixture
 ) -> Iterator[tuple[int, list[str]]]:
-    """Stretches of lines that belong together, with the number of their first line.
+    """Blocks of lines that belong together, each with the number of its first line.
 
-    Fences, the borders of YAML documents and another depth of quoting end a stretch; logs of
-    containers are passed over.
+    Fences, the borders of YAML documents and a change of the quoting depth end a block. Logs of
+    containers are skipped and counted.
     """
     block: list[str] = []
     first = 1
@@ -165,7 +174,7 @@ def _blocks(
             is_log = bool(_LOGS_BEGIN.match(line))
             continue
         bare = line.removeprefix(fences.indent or "")
-        # A mark that is set in within YAML is a part of a text in it, such as a README.
+        # An indented mark within YAML belongs to a text field, such as a README.
         pieces = [bare] if is_yaml and _IN_A_FIELD.match(bare) else fences.cut(line)
         for piece in pieces:
             if piece is None:
@@ -179,12 +188,12 @@ def _blocks(
 
 
 def _is_gap(lines: list[str], number: int) -> bool:
-    """True for three dots that stand for fields: an object goes on behind them."""
+    """True when a line of three dots replaces fields: the next line continues the object."""
     return number < len(lines) and _FIELD_OF_AN_OBJECT.match(lines[number]) is not None
 
 
 class _Block:
-    """One stretch of lines while it is read from its top."""
+    """A reader that walks through one block of lines from the top."""
 
     def __init__(
         self,
@@ -207,7 +216,7 @@ class _Block:
         self._wasted = 0
 
     def read(self) -> None:
-        """Take the documents of the stretch into the mixture."""
+        """Add the documents of the block to the mixture."""
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if not line.strip():
@@ -242,7 +251,7 @@ class _Block:
             value, end = _decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as problem:
             end = getattr(problem, "pos", start)
-            # The library counts all lines before the place to tell where it is.
+            # The library counts all lines before the error to report its position.
             self._wasted += end - start + end // 100
             if isinstance(problem, RecursionError):
                 raise BoundReached(
@@ -271,7 +280,7 @@ class _Block:
         return self._text, self._starts[line] + column
 
     def _pass(self, end: int) -> None:
-        """Go on behind the character at `end`; what is left of its line is looked at again."""
+        """Continue behind the character at `end`; the rest of its line is read again."""
         text, _ = self._whole(self._at, 0)
         while self._at < len(self._lines) and (
             self._starts[self._at] + len(self._lines[self._at]) <= end
@@ -296,10 +305,10 @@ class _Block:
         return True
 
     def _indented(self, line: str) -> bool:
-        """A YAML document that is set in, as code in Markdown is: a paragraph of its own.
+        """Reads an indented YAML document that forms its own paragraph, as code in Markdown does.
 
-        Parts of documents are set in as well, so that only whole objects are taken, and none out of
-        the changed places of a comparison.
+        Parts of documents are indented as well, so only whole objects are accepted, and none after
+        a hunk header of a diff.
         """
         begin = _YAML_INDENTED.match(line)
         if begin is None or (self._at and self._lines[self._at - 1].strip()):
@@ -325,8 +334,9 @@ class _Block:
     def _values(self, lines: list[str], number: int) -> list[tuple[int, Any]]:
         """The documents of these lines.
 
-        Where they cannot be read as they stand, they are read without the dots that somebody set
-        for what was left out, and a list item by item; what is missing is a damage.
+        Lines that cannot be read as they are, are read again without the dots that replace omitted
+        content, and a list is read item by item. The omitted or unreadable content is reported as
+        damaged.
         """
         try:
             return self._parsed(lines, number)
@@ -369,7 +379,7 @@ class _Block:
         return True
 
     def _take(self, line: int, value: Any, *, is_printed: bool = False) -> None:
-        """Keep a document; an array is the documents in it."""
+        """Keep a document; of an array, keep each item as a document."""
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, dict):
                 continue
@@ -386,7 +396,7 @@ class _Block:
 
 
 def _fields(lines: list[str]) -> set[str]:
-    """The names on the outermost level of a document, or of the items of a list."""
+    """The field names on the outermost level of a document, or of the items of a list."""
     level = "  " if lines[0].startswith("- ") else ""
     outer = [f"{level}{lines[0].removeprefix('- ')}", *lines[1:]]
     bare = [line.removeprefix(level) for line in outer if line.startswith(level)]
@@ -394,7 +404,7 @@ def _fields(lines: list[str]) -> set[str]:
 
 
 def _items(lines: list[str]) -> list[tuple[int, list[str]]]:
-    """The items of the list of objects in these lines, each with where it begins, set out."""
+    """The items of the list in these lines, dash removed, each with its first line's index."""
     begin = next((at for at, line in enumerate(lines) if _ITEM.match(line)), None)
     if begin is None:
         return []
@@ -419,7 +429,7 @@ def _items(lines: list[str]) -> list[tuple[int, list[str]]]:
 
 
 def as_lines(parts: list[Part]) -> bytes:
-    """The documents as JSON lines, each on the line where it begins, so that places stay true."""
+    """The documents as JSON lines, each at its original line number, to keep places correct."""
     out: list[bytes] = []
     for part in parts:
         out += [b""] * (part.line - 1 - len(out))

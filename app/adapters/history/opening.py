@@ -1,4 +1,4 @@
-"""From paths on the command line to one ordered, joined stream of records.
+"""Reading of recordings: from paths to one ordered, joined stream of records.
 
 paths → files (folders walked, archives opened) → format of each → readers
       → normalised records in a spool → places → resolved records
@@ -50,12 +50,12 @@ LOGS = frozenset(
         Format.KINE,
     }
 )
-"""Formats that tell of changes; beside one of them manifests are inputs, not history."""
+"""Formats that record changes. Next to one of them, manifests are inputs and not history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceInfo:
-    """What a report says of one file."""
+    """The name, format, digest and size of one source file, for the report."""
 
     name: str
     format: str
@@ -80,9 +80,9 @@ class RecordedHistory:
         releases: ReleaseEvidence,
     ) -> None:
         self.releases = releases
-        """What the recording says of the release of its cluster."""
+        """The evidence in the recording for the Kubernetes release of its cluster."""
         self.resources = resources
-        """Group and plural of what was there, not of what was only asked for."""
+        """Group and plural of resources with recorded changes, not of merely requested ones."""
         self._name = name
         self._rules = rules
         self.sources = sources
@@ -101,7 +101,7 @@ class RecordedHistory:
         self.close()
 
     def close(self) -> None:
-        """Remove what was kept while reading."""
+        """Remove the temporary store."""
         self._spool.close()
 
     @property
@@ -116,27 +116,30 @@ class RecordedHistory:
 
     @property
     def count(self) -> int:
-        """How many records were read; the resolved stream has a few more or less."""
+        """The number of records read; the resolved stream may have a few more or fewer."""
         return self._spool.count
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Guesses and assumptions, as sentences; complete once `records` has been read."""
+        """Guesses and assumptions, as sentences.
+
+        The list is complete once `records` has been read.
+        """
         return tuple(self._notes.sentences())
 
     @property
     def refusals(self) -> tuple[SkippedRecord, ...]:
-        """What was passed over, the first of it when it is much."""
+        """The refused records, up to a bound."""
         return tuple(self._notes.refusals)
 
     @property
     def refused(self) -> int:
-        """How much was passed over."""
+        """The number of refused records."""
         return self._notes.refused
 
     @property
     def refused_places(self) -> list[tuple[str, str]]:
-        """The kept refusals as place and problem."""
+        """The place and problem of each kept refusal."""
         return [(refusal.place, refusal.problem) for refusal in self._notes.refusals]
 
     @property
@@ -149,12 +152,15 @@ class RecordedHistory:
 
     @property
     def contradictions(self) -> Sequence[Contradiction]:
-        """What sources show differently, the first of it; complete once `records` has been read."""
+        """The first contradictions between sources.
+
+        The list is complete once `records` has been read.
+        """
         return tuple(self._notes.contradictions)
 
     @property
     def described(self) -> list[JsonObject]:
-        """The files with formats and digests, for the log."""
+        """The source files with formats and digests, for the log."""
         return [
             {
                 "name": source.name,
@@ -166,14 +172,14 @@ class RecordedHistory:
         ]
 
     def records(self) -> Iterator[Record]:
-        """The final records in order. May be called again for the same stream."""
+        """The resolved records in order. Each call yields the same stream."""
         settled = replace_times(self._spool.times())
         schemas = None if self._rules is None else self._rules.schemas
         yield from Resolver(self._spool, self._notes, schemas).records(settled)
 
 
 def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory:
-    """Read everything that the paths name. Raises InputError; nothing is left behind then."""
+    """Read the recordings at the paths. Raises InputError, and then removes all temporary data."""
     if options.format not in ("auto", *detection.NAMED):
         raise InputError(
             f"there is no format {options.format!r}",
@@ -236,14 +242,14 @@ def is_bundle(path: Path) -> bool:
 
 
 def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """The records of all files; those of watch streams together, for their seams."""
+    """The records of all files. Watch streams are read together, to join them at their seams."""
     has_log = any(file.format in LOGS for file in files)
     watches: list[watch.WatchFile] = []
     captures: list[tuple[ByteSource, int]] = []
     survey = dumps.Survey()
     late: list[SourceFile] = []
     for number, file in enumerate(files):
-        # A text is taken apart like a folder: one document says nothing against the others.
+        # A mixture is treated like a folder: one bad document does not discredit the others.
         with notes.reading(is_named=file.is_named and file.whole is None):
             try:
                 match file.format:
@@ -305,7 +311,10 @@ def _read_one(
 def _read_dump(
     file: SourceFile, number: int, options: ReadOptions, notes: Notes, *, has_log: bool
 ) -> Iterator[Record]:
-    """The objects of a dump. In a folder with a log, single objects are inputs and left out."""
+    """The objects of a dump.
+
+    In a folder with a log, single objects are inputs, and are left out.
+    """
     if file.is_named or not has_log:
         yield from dumps.read(file.source, number, options, notes)
         return

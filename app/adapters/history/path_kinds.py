@@ -1,7 +1,7 @@
-"""Kinds that stand in the name of a file: support bundles keep objects without their kind.
+"""Kinds from the names of files and folders: support bundles store objects without their kind.
 
-The folder counts before the file, because bundles name folders for kinds and files for namespaces
-(`cluster-resources/pods/default.json`), and the innermost first. A name may be a plural, a
+Folders take precedence over the file, innermost first, because bundles name folders after kinds and
+files after namespaces (`cluster-resources/pods/default.json`). A name may be a plural, a
 singular, a short name or the plural of one (`pvcs`), with dashes (`pod-disruption-budgets`), with a
 group (`deployments.apps`) or as group, version and plural (`core_v1_pods`, `apps_v1_deployments`).
 """
@@ -21,7 +21,7 @@ _SUFFIXES = (".gz", ".json", ".yaml", ".yml", ".jsonl", ".txt")
 
 
 def completed(tree: JsonObject, path: str) -> JsonObject:
-    """The object with the kind that the path of its file names, as it is where none is known."""
+    """The object with the kind from the path of its file; unchanged if there is none."""
     if tree.get("kind") or not isinstance(tree.get("metadata"), dict):
         return tree
     named = kind_of(path)
@@ -42,7 +42,7 @@ def kind_of(path: str) -> tuple[str, str] | None:
         return _named(stem)
     for name in reversed(parts[:-1]):
         named = _named(name)
-        # Below a folder of namespaces stand the objects in them.
+        # A folder of namespaces holds the objects in them.
         if named is not None and named[1] != "Namespace":
             return named
     return _named(stem)

@@ -1,7 +1,7 @@
-"""What kubectl printed for people: the tables of `get` and the pages of `describe`.
+"""Readers of kubectl output for people: the tables of `get` and the pages of `describe`.
 
-They show a few fields of an object, so that what is read from them is a part of it: the identity,
-the node, the phase, labels and taints where they are shown. The records say so.
+This output shows only a few fields, so an object read from it is partial: the identity, the node,
+the phase, and labels and taints where shown. The records carry this as a loss.
 
     NAMESPACE   NAME   READY   STATUS    RESTARTS   AGE   NODE
     default     a      1/1     Running   0          3d    n1
@@ -37,7 +37,7 @@ _PHASES = {
     "ContainerCreating": "Pending",
     "SchedulingGated": "Pending",
 }
-"""Phases by what a table shows; other words are reasons of containers and tell no phase."""
+"""Phases by the STATUS column. Other words are reasons of containers and do not give a phase."""
 
 _BY_TITLES = (
     ({"READY", "STATUS", "RESTARTS"}, "pods"),
@@ -51,7 +51,7 @@ _BY_TITLES = (
     ({"TYPE", "CLUSTER-IP", "PORT(S)"}, "services"),
     ({"PROVISIONER", "RECLAIMPOLICY"}, "storageclasses"),
 )
-"""Titles that only the table of one kind has, the longer sets before the shorter ones."""
+"""Column titles that identify the table of one kind; longer sets come before shorter ones."""
 
 _EVENT_TITLES = re.compile(r"^\s+Type\s+Reason\s+Age\s+From\s+Message$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
@@ -63,10 +63,10 @@ _TAINT = re.compile(
 def parse(
     lines: Sequence[str], at: int, schemas: Schemas | None = None
 ) -> tuple[list[JsonObject], int]:
-    """The objects of the table or description that begins at a line, and how many lines it has.
+    """The objects of the table or description that begins at a line, and its number of lines.
 
-    (nothing, 0) when none begins there. With schemas a description of which kubectl prints every
-    field is read whole.
+    An empty list and 0 when none begins there. With schemas, a description in which kubectl prints
+    every field is read completely.
     """
     if _TITLES.match(lines[at]):
         return _table(lines, at)
@@ -102,10 +102,10 @@ def _is_same(one: JsonObject, other: JsonObject) -> bool:
 
 
 def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
-    """The cells of a row by their titles.
+    """The cells of a row, by title.
 
-    They stand below their titles, but not where a row that came later is wider (`--watch`) or where
-    a tab was changed: then the blanks between them tell them apart. Nothing when neither does.
+    Cells are split at the positions of the titles. In a wider row of `--watch`, or where tabs were
+    changed, they are split at runs of spaces instead. The result is empty when neither works.
     """
     borders = [start for start, _ in titles[1:]] + [len(line) + 1]
     cells = [line[start:border].strip() for (start, _), border in zip(titles, borders, strict=True)]
@@ -118,7 +118,7 @@ def _cells(line: str, titles: list[tuple[int, str]]) -> dict[str, str]:
 
 
 def _asked(lines: Sequence[str], at: int) -> tuple[str, Kind | None]:
-    """The namespace and the kind that the command above a table names."""
+    """The namespace and the kind in the command above a table."""
     for line in reversed(lines[max(0, at - 2) : at]):
         program = _PROGRAM.search(line)
         command = None if program is None else _GET.search(line, program.end())
@@ -139,7 +139,7 @@ def _of_titles(titles: set[str]) -> Kind | None:
 
 
 def _object(row: dict[str, str], kind: Kind | None, namespace: str) -> JsonObject | None:
-    """The object of a row; None when it is no row of objects."""
+    """The object of a row; None when the row does not describe an object."""
     if "OBJECT" in row and "REASON" in row:
         return _event(row, namespace)
     name = row.get("NAME", "")
@@ -190,7 +190,7 @@ def _node(tree: JsonObject, row: dict[str, str]) -> None:
 
 
 def _event(row: dict[str, str], namespace: str) -> JsonObject | None:
-    """The Event of a row of `kubectl get events`."""
+    """The Event object of a row of `kubectl get events`."""
     prefix, slash, name = row["OBJECT"].partition("/")
     kinds = registry.find_name(prefix)
     if not slash or not kinds:
@@ -233,7 +233,7 @@ def _event_about(subject: JsonObject, type_: str, reason: str, message: str) -> 
 
 
 def _described_events(tree: JsonObject, lines: Sequence[str]) -> Iterator[JsonObject]:
-    """The Events at the end of a description: a table of its own."""
+    """The Event objects in the table at the end of a description."""
     if not lines or not _EVENT_TITLES.match(lines[0]):
         return
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
@@ -279,7 +279,7 @@ def _description(
 
 
 def _complete(tree: JsonObject, lines: Sequence[str], version: str, schemas: Schemas) -> None:
-    """Add what kubectl prints of a kind that it has no page for: every field."""
+    """Add all fields, as kubectl prints them for a kind without a page of its own."""
     group, _, name = version.rpartition("/")
     node = schemas.find(group, name, tree["kind"])
     begin = next((at for at, line in enumerate(lines) if line.startswith("Metadata:")), None)
@@ -332,7 +332,7 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
 
 
 def _conditions(lines: list[str]) -> list[JsonObject]:
-    """Type and status of each condition; nothing else is printed of those of a pod."""
+    """The type and status of each condition; kubectl prints no more of a pod's conditions."""
     words = (line.split() for line in lines)
     return [
         {"type": pair[0], "status": pair[1]}
@@ -364,7 +364,7 @@ def _taint(match: re.Match[str]) -> JsonObject:
 
 
 def _containers(lines: list[str]) -> list[JsonObject]:
-    """Names and images: the names stand two blanks in, their fields four."""
+    """The names and images of containers: names are indented by two spaces, fields by four."""
     containers: list[JsonObject] = []
     for line in lines:
         text = line.strip()

@@ -1,4 +1,4 @@
-"""What readers share: options, notes, and a record made from a recorded object."""
+"""The shared parts of readers: options, notes, and records made from recorded objects."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,26 +23,26 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 PLACES_MAX = 3
-"""Places that are named with a sentence that holds for many."""
+"""Places that are listed with a note that applies to several."""
 
 CONTRADICTIONS_MAX = 20
-"""Contradictions between sources that are named; all are counted."""
+"""Contradictions between sources that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How to read.
+    """The options of an import.
 
-    `format` overrides detection (`auto` detects). `at` is the moment of dumps, `now` what a server
-    would write as the present into manifests (times of taints), `unwrap` the path
+    `format` overrides detection (`auto` detects). `at` is the moment of dumps, `now` the current
+    time that a server would write into manifests (times of taints), `unwrap` the path
     of the field that holds the audit event in a cloud export. `one_counter` says that resource
     versions of different types come from one counter, as in an ordinary cluster; without it types
     are merged by time. `audit_list_baseline` takes lists in an audit log as baseline.
     `with_secrets` keeps Secrets and the data of ConfigMaps, which are left out otherwise.
-    `keep_going` passes over what cannot be read and lists it; without it a refusal says the
-    `way_on`, if there is one. With `rules`, manifests are admitted
-    as a server of that release would (unknown fields, defaults, validation), dumps are looked
-    through for fields that the release does not know, and patches can be applied.
+    `keep_going` skips records that cannot be read and lists them; without it the error of a refusal
+    also names the `way_on`, if there is one. With `rules`, manifests are admitted as a server of
+    that release would (unknown fields, defaults, validation), dumps are checked for fields that the
+    release does not know, and patches can be applied.
     """
 
     format: str = "auto"
@@ -61,7 +61,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRecord:
-    """Something that was passed over because of `keep_going`, and why."""
+    """The place and problem of something that was skipped because it cannot be read."""
 
     place: str
     problem: str
@@ -69,11 +69,10 @@ class SkippedRecord:
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """What reading showed that the report should say: guesses, things left out, refusals.
+    """The notes of an import for its report: guesses, content left out, refusals, contradictions.
 
-    Of the refusals and of what is left out `refusals_max` are kept, all are counted. Of the
-    contradictions between sources `CONTRADICTIONS_MAX` are kept; each is a loss of its record
-    besides.
+    Up to `refusals_max` refusals and places left out are kept; all are counted. Up to
+    `CONTRADICTIONS_MAX` contradictions between sources are kept; each is also a loss of its record.
     """
 
     keep_going: bool = False
@@ -90,10 +89,9 @@ class Notes:
 
     @contextmanager
     def reading(self, *, is_named: bool) -> Iterator[None]:
-        """Meanwhile, what is refused of a source that nobody named by itself is a loss.
+        """A context in which refusals are noted as losses, unless the user named the source itself.
 
-        A folder or an archive is taken apart: one document that no server takes says nothing
-        against the others.
+        In a folder or an archive, one unreadable document does not discredit the others.
         """
         keep_going = self.keep_going
         self.keep_going = keep_going or not is_named
@@ -103,23 +101,23 @@ class Notes:
             self.keep_going = keep_going
 
     def contradict(self, contradiction: Contradiction) -> None:
-        """Keep a contradiction and its sentence, once."""
+        """Keep a contradiction and its sentence, each once."""
         kept = self.contradictions
         if len(kept) < CONTRADICTIONS_MAX and contradiction not in kept:
             kept.append(contradiction)
             self.add(str(contradiction))
 
     def add(self, text: str) -> None:
-        """A sentence, once."""
+        """Add a sentence once."""
         if text not in self.texts:
             self.texts.append(text)
 
     def add_alike(self, text: str, place: str) -> None:
-        """A sentence that may hold for many places; it is told once, with the first of them."""
+        """Add a sentence that may apply to many places; it is shown once, with the first places."""
         self.alike.setdefault(text, []).append(place)
 
     def sentences(self) -> Iterator[str]:
-        """All sentences, then the counts of what is left out."""
+        """All sentences, then the counts of content left out."""
         yield from self.texts
         for text, places in self.alike.items():
             more = len(places) - PLACES_MAX
@@ -128,13 +126,14 @@ class Notes:
         yield from (f"{name}: {count}" for name, count in sorted(self.counts.items()))
 
     def count(self, name: str, amount: int = 1) -> None:
-        """Count something that is left out."""
+        """Count content that is left out."""
         self.counts[name] = self.counts.get(name, 0) + amount
 
     def pass_over(self, place: str, reason: str, amount: int = 1) -> None:
-        """Note something that is not of a cluster's state: a text, an answer that is no object.
+        """Note content that is not part of a cluster's state: a text, a response that is no object.
 
-        Nothing of the recording is missing for it. The same reason in one place counts up.
+        Leaving it out loses nothing of the recording. A repeated reason in one place adds to its
+        count.
         """
         key = (place, reason)
         if key in self.left_out:
@@ -145,7 +144,7 @@ class Notes:
                 self.left_out[key] = amount
 
     def refuse(self, problem: InputError) -> None:
-        """Raise the problem, or note it when reading goes on in spite of it."""
+        """Raise the problem, or note it when `keep_going` is set."""
         if self.keep_going:
             self.lose(problem)
             return
@@ -155,7 +154,7 @@ class Notes:
         raise type(problem)(problem.problem, place=problem.place, cure=cure) from problem
 
     def lose(self, problem: InputError) -> None:
-        """Note something that a cluster has and that cannot be read, beside what can be."""
+        """Note an unreadable part of a cluster's state; reading continues."""
         self.refused += 1
         if len(self.refusals) < self.refusals_max:
             text = f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem
@@ -174,10 +173,10 @@ def object_record(
     losses: tuple[Loss, ...] = (),
     quality: Quality = Quality.FULL,
 ) -> Record:
-    """A record of an object that is given in full by a source without actors.
+    """A record of a whole object from a source that does not record actors.
 
     `order` is the number of the source and the position in it. Raises InputError when the object
-    does not say what it is.
+    has no kind, apiVersion or name.
     """
     place = f"{source}:{position}"
     key = kinds.key_of(tree, place)

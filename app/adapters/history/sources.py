@@ -1,8 +1,7 @@
-"""From paths on the command line to files with formats: folders walked, archives opened, texts
-taken apart.
+"""Discovery of source files and their formats: walks folders, opens archives, splits mixed texts.
 
-What a person names is a source; what stands in a folder or an archive is not. A source in no format
-is refused, another file is left out with its reason.
+A path that the user names is refused when its format is unknown. A file in a folder or an archive
+is left out instead, with a reason.
 """
 
 import dataclasses
@@ -33,9 +32,9 @@ from app.domain.objects.schema.structural import Schemas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """One file of an import: where it is and what it is.
+    """One file of an import: its bytes and its format.
 
-    `whole` is the file that it was taken from, where it is a part of a mixture.
+    For a part of a mixture, `whole` is the file that contains it.
     """
 
     source: ByteSource
@@ -54,7 +53,10 @@ class Finder:
         self._seen = 0
 
     def find(self, paths: Sequence[Path]) -> list[SourceFile]:
-        """The files. Raises InputError for a named file that is in no format, and at a bound."""
+        """The files at the paths.
+
+        Raises InputError for a named file of unknown format, and at a bound.
+        """
         files: list[SourceFile] = []
         for path in paths:
             entries = self._in_folder(path) if path.is_dir() else self._in_path(path)
@@ -151,7 +153,7 @@ class Finder:
         yield SourceFile(source=source, format=detected.format, is_named=is_named)
 
     def _unknown(self, source: ByteSource, head: bytes, *, is_named: bool) -> None:
-        """Refuse a named source, lose what may hold objects, pass over another file."""
+        """Raise InputError for a closed file type and for a named source; pass over other files."""
         closed = detection.closed(head)
         if closed:
             raise InputError(
@@ -173,7 +175,7 @@ class Finder:
     def _in_mixture(
         self, source: ByteSource, problem: InputError | None, *, is_named: bool
     ) -> Iterator[SourceFile]:
-        """The parts of a text by their formats; what it holds besides is reported."""
+        """The parts of a text, by format; the other content is noted."""
         rules = self._options.rules
         schemas = None if rules is None else rules.schemas
         content = source.whole()
@@ -183,7 +185,7 @@ class Finder:
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
         has_attempts = scheduler_log.begins_in(content)
         if buckets:
-            # Lines of other programs in klog's form are a text between documents.
+            # klog lines of other programs count as text between documents.
             has_attempts = has_attempts and scheduler_log.tells_in(content)
         if not buckets and not has_attempts:
             if problem is not None:
@@ -216,7 +218,7 @@ class Finder:
     def _buckets(
         self, mixture: Mixture, source: ByteSource, schemas: Schemas | None, *, is_named: bool
     ) -> dict[Format, list[Part]]:
-        """The documents by format; objects beside patches of kwok are part of its recording.
+        """The documents by format; objects next to kwok patches belong to the kwok recording.
 
         A document of no format may hold objects that were logged, and texts with documents. The
         texts are read where the file is named: in a folder with recordings a journal also quotes
@@ -251,7 +253,7 @@ class Finder:
     def _enclosed(
         self, part: Part, mixture: Mixture, source: ByteSource, schemas: Schemas | None
     ) -> list[Part]:
-        """What stands in the texts of a document, at the line of the document."""
+        """The documents in the text fields of a document, at the line of that document."""
         enclosed: list[Part] = []
         for text in texts.within(part.value):
             inner = mixtures.take_apart(text.encode(), source.name, source.limits, schemas)

@@ -1,4 +1,4 @@
-"""The times that an object tells of itself, and how far clocks may differ."""
+"""The times in the fields of an object, and the tolerated clock skew."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
 CLOCK_SKEW = 1 * timestamps.SECOND
-"""How far the clocks of several API servers may differ, in microseconds."""
+"""The tolerated difference between the clocks of API servers, in microseconds."""
 
 
 def creation(tree: JsonView) -> Instant | None:
-    """When the object says that it was created, in whole seconds; None when it does not say."""
+    """The creation time of an object, in whole seconds; None without one."""
     return _parse(meta.metadata(tree).get("creationTimestamp"))
 
 
 def derive(tree: JsonView) -> Instant | None:
-    """The newest instant at which something in the object was written; None when it names none.
+    """The newest time in the fields of an object; None without one.
 
-    Creation, deletion (the moment of asking: deletionTimestamp less the grace period), managed
-    fields, conditions, allocation, taints. Parity: history-formats.md 5.
+    Considered are creation, deletion (the time of the request: deletionTimestamp minus the grace
+    period), managed fields, conditions, allocation, taints. Parity: history-formats.md 5.
     """
     texts: list[str] = []
     metadata = meta.metadata(tree)
@@ -53,8 +53,8 @@ def derive(tree: JsonView) -> Instant | None:
 
 
 def _newest(texts: list[str]) -> Instant | None:
-    """The newest of the times; one that no log can hold tells nothing about the change."""
-    # Texts of whole seconds in UTC sort like their instants; at worst a fraction is lost.
+    """The newest of the times; times outside the range of a log are ignored."""
+    # Texts of whole seconds in UTC sort like their instants; at worst, a fraction is ignored.
     for text in sorted(texts, reverse=True):
         instant = _parse(text)
         if instant is not None and _is_of_a_log(instant):

@@ -1,7 +1,7 @@
-"""Bytes of a source, unpacked within bounds: files, packed streams, entries of zip archives.
+"""The bytes of a source, unpacked within bounds: files, packed streams, entries of zip archives.
 
-No entry of an archive is trusted: names that are absolute, climb with `..` or are links are refused
-before a byte is read.
+Entries of archives are not trusted: absolute names, names with `..` and links are refused before a
+byte is read.
 """
 
 import gzip
@@ -21,12 +21,12 @@ from app.domain.errors import InputError
 ZIP_MAGIC = b"PK\x03\x04"
 
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
-"""What the standard library raises for damaged, encrypted or oddly packed entries and files;
+"""The exceptions of the standard library for damaged, encrypted or unusually packed files;
 `zipfile` raises a RuntimeError for an encrypted entry and for a compression it does not know."""
 
 
 class ByteSource:
-    """Something that can be read from its beginning any number of times.
+    """A source of bytes that can be read from the beginning any number of times.
 
     `name` is the path relative to the import root, used in messages and in records.
     """
@@ -39,7 +39,7 @@ class ByteSource:
         self.limits = limits
 
     def raw(self) -> IO[bytes]:
-        """The bytes as they are."""
+        """A stream of the bytes, not unpacked. Raises InputError."""
         try:
             return self._open()
         except UNREADABLE as problem:
@@ -58,7 +58,7 @@ class ByteSource:
             raise self._unreadable(problem) from problem
 
     def sha256(self) -> tuple[str, int]:
-        """Digest and length of the bytes as they are."""
+        """The digest and the length of the bytes, not unpacked."""
         digest = hashlib.sha256()
         size = 0
         with self.raw() as stream:
@@ -68,7 +68,7 @@ class ByteSource:
         return digest.hexdigest(), size
 
     def chunks(self) -> Iterator[bytes]:
-        """The unpacked bytes, piece by piece; packing is undone wherever it is found."""
+        """The unpacked bytes, in pieces; any compression is undone."""
         with self.raw() as stream:
             first = self._read(stream)
             packed = self._read_on(first, stream)
@@ -105,7 +105,7 @@ class ByteSource:
         return b"".join(parts)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Number and content of each line without its end; empty lines are passed over."""
+        """The number and content of each line, without line ends; blank lines are skipped."""
         limit = self.limits.line_bytes_max
         rest = b""
         number = 0
@@ -127,12 +127,12 @@ class ByteSource:
 
 
 def file_source(path: Path, name: str, limits: ImportLimits) -> ByteSource:
-    """A file on disk."""
+    """A source that reads a file on disk."""
     return ByteSource(name, lambda: path.open("rb"), limits)
 
 
 def bytes_source(content: bytes, name: str, limits: ImportLimits) -> ByteSource:
-    """Bytes in memory: entries of archives once read, and tests."""
+    """A source that reads bytes in memory."""
     from io import BytesIO
 
     return ByteSource(name, lambda: BytesIO(content), limits)
@@ -174,7 +174,7 @@ def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]
 
 
 def check_entry_name(entry: str, place: str, limits: ImportLimits) -> None:
-    """Raise InputError for a name in an archive that could lead outside of it."""
+    """Raise InputError for an entry name that points outside the archive or is too deep."""
     path = PurePosixPath(entry)
     if path.is_absolute() or ".." in path.parts or "\\" in entry or "\x00" in entry:
         raise InputError(
@@ -200,5 +200,5 @@ def _entry_opener(path: Path, entry: str) -> Callable[[], IO[bytes]]:
 
 
 def gzip_bytes(content: bytes) -> bytes:
-    """Gzip with a fixed time, so that equal content gives equal bytes."""
+    """The content packed with gzip and a fixed time, so that equal content gives equal bytes."""
     return gzip.compress(content, mtime=0)

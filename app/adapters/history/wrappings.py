@@ -1,8 +1,8 @@
-"""What programs wrap around the lines of a text, taken off again.
+"""Removal of what programs add to the lines of a text.
 
-Terminals colour words and link them, viewers number lines, letters quote them, pages of HTML hold
-what was pasted in `<pre>`, a comparison begins each line of a new file with a plus sign. No line
-goes away, so that places stay true.
+Terminals add colours and links, viewers add line numbers, emails quote lines, HTML pages hold
+pasted text in `<pre>`, and a diff puts a plus sign before each line of a new file. No line is
+removed, so that line numbers stay correct.
 """
 
 import re
@@ -18,16 +18,16 @@ _UNSEEN = "\u200b\u200c\u200d\u2060\ufeff"
 _QUOTED = re.compile(r"(?:> ?)+")
 _NUMBERED = re.compile(r"[ \t]*(?P<number>\d+)(?: *[\u2502|] ?|\t)")
 UTF16_SEEN = 64
-"""Bytes of a text without a mark that tell its encoding."""
+"""Bytes of a text without a byte order mark that are checked for its encoding."""
 
 UTF16_MIN = 8
-"""Letters from which on a text without a mark can be told to be UTF-16."""
+"""The least number of letters for which a text without a byte order mark is taken for UTF-16."""
 
 MARKS_MAX = 16
-"""Marks of fences in one line behind which no more is looked for."""
+"""Fence marks that are examined in one line."""
 
 NUMBERED_MIN = 3
-"""Lines in a row with numbers in a row from which on the numbers are those of a viewer."""
+"""The least number of consecutively numbered lines whose numbers are attributed to a viewer."""
 
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _NEW_OBJECT = re.compile(r"""\+(?:- )?(?:(?:apiVersion|kind|metadata|items):|\{\s*$|\{\s*")""")
@@ -36,7 +36,7 @@ _MARK = re.compile(
     r"(?P<fence>```+|~~~+)|\{(?P<jira>code|noformat)(?::[^}\n]{0,200})?\}|(?P<xml><!\[CDATA\[|\]\]>)"
 )
 _IN_A_TEXT = re.compile(r"""["']$|\\[nrt]$""")
-"""What stands before a mark within a text of JSON or YAML."""
+"""The text before a mark that lies within a string of JSON or YAML."""
 
 _BEFORE_A_MARK = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _DOCUMENT = re.compile(
@@ -46,7 +46,7 @@ _HEADINGS = ("@@", "+++", "---", "diff ", "index ", "new file ", "\\ ", "-- ")
 
 
 def utf16(head: bytes) -> str:
-    """The encoding of a text in UTF-16, by its mark or by the zeros of its letters; or nothing."""
+    """The encoding of a text in UTF-16, by its byte order mark or its zero bytes; else empty."""
     for mark, name in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if head.startswith(mark):
             return name
@@ -58,17 +58,17 @@ def utf16(head: bytes) -> str:
 
 
 def uncoloured(line: str) -> str:
-    """The line without what tells a terminal how to show it."""
+    """The line without terminal escape sequences."""
     return _COLOURS.sub("", line) if "\x1b" in line else line
 
 
 def seen(line: str) -> str:
-    """The line without signs at its ends that take no room, as programs for prose leave them."""
+    """The line without zero-width characters at its ends, as word processors leave them."""
     return line.strip(_UNSEEN) if line[:1] in _UNSEEN or line[-1:] in _UNSEEN else line
 
 
 def unquoted(lines: list[str]) -> tuple[list[str], list[int]]:
-    """The lines without the marks with which letters quote others, and how often each is quoted."""
+    """The lines without the quote marks of emails, and the quoting depth of each line."""
     out: list[str] = []
     depths: list[int] = []
     for line in lines:
@@ -79,7 +79,7 @@ def unquoted(lines: list[str]) -> tuple[list[str], list[int]]:
 
 
 def unnumbered(lines: list[str]) -> list[str]:
-    """The lines without the numbers that viewers put before them, where they count on."""
+    """The lines without the consecutive line numbers that viewers add."""
     out = list(lines)
     for at, end, begins in _counted(lines):
         if end - at >= NUMBERED_MIN:
@@ -88,7 +88,7 @@ def unnumbered(lines: list[str]) -> list[str]:
 
 
 def _counted(lines: list[str]) -> Iterator[tuple[int, int, list[int]]]:
-    """Runs of lines whose numbers go up by one, with where each line begins behind its number."""
+    """Runs of consecutively numbered lines, with the column after the number of each line."""
     begin, last, begins = 0, -1, list[int]()
     for at, line in enumerate(lines):
         match = _NUMBERED.match(line)
@@ -105,10 +105,10 @@ def _counted(lines: list[str]) -> Iterator[tuple[int, int, list[int]]]:
 
 
 def without_additions(lines: list[str]) -> list[str]:
-    """The lines, where a comparison shows whole new documents without its plus signs.
+    """The lines, without the plus signs of a diff where it adds whole documents.
 
-    Only a run of added lines that nothing else of the file surrounds is a document: between lines
-    of context it would be a part of one.
+    Only a run of added lines without context lines around it is a whole document; between context
+    lines it would be a part of one.
     """
     out = list(lines)
     at = 0
@@ -135,17 +135,17 @@ def _is_new_file(lines: list[str], at: int, end: int) -> bool:
 
 @dataclass(slots=True)
 class Fences:
-    """Where fences begin and end: those of Markdown, the macros of Jira, CDATA of Confluence.
+    """The state of fences: those of Markdown, the macros of Jira, CDATA of Confluence.
 
-    Chats set the marks directly before and behind what is pasted.
+    In chats the marks directly precede and follow the pasted text.
     """
 
     indent: str | None = None
-    """What stands before each line of the fence that is open; None when none is."""
+    """The indentation of the lines of the open fence; None when no fence is open."""
     _kind: str = ""
 
     def cut(self, line: str) -> Iterator[str | None]:
-        """The stretches of a line, None where a fence begins or ends."""
+        """The pieces of a line, with None where a fence begins or ends."""
         at = 0
         for match in islice(_MARK.finditer(line), MARKS_MAX):
             kind = "xml" if match["xml"] else match["jira"] or "fence"
@@ -178,7 +178,7 @@ class Fences:
     def _begins(self, before: str, after: str, match: re.Match[str]) -> bool:
         is_first = _BEFORE_A_MARK.fullmatch(before) is not None
         if is_first and match["fence"] and match["fence"] in after:
-            # Code within a line, not a fence, but for a document in it.
+            # Code within a line is not a fence, unless it holds a document.
             is_first = False
         if not is_first and _IN_A_TEXT.search(before[-2:]):
             return False
@@ -196,7 +196,7 @@ def is_html(text: str) -> bool:
 
 
 def pasted(text: str) -> tuple[list[tuple[int, list[str]]], int]:
-    """What stands in the `<pre>` of a page, each with its first line, and how many other texts."""
+    """The `<pre>` contents of a page, each with its first line, and the number of other texts."""
     page = _Page()
     page.feed(text)
     page.close()
@@ -204,7 +204,7 @@ def pasted(text: str) -> tuple[list[tuple[int, list[str]]], int]:
 
 
 class _Page(HTMLParser):
-    """A page while it is read; marks within a `<pre>`, such as those of colours, are passed."""
+    """A parser of an HTML page; elements within a `<pre>`, such as colours, are ignored."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -216,7 +216,7 @@ class _Page(HTMLParser):
         self._unseen = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a stretch at `<pre>`; a `<br>` in it ends a line."""
+        """Begin a block at `<pre>`; a `<br>` within it ends a line."""
         if tag == "pre":
             self._depth += 1
             self._line = self.getpos()[0]
@@ -226,7 +226,7 @@ class _Page(HTMLParser):
             self._unseen += 1
 
     def handle_endtag(self, tag: str) -> None:
-        """End the stretch at the last `</pre>`."""
+        """End the block at the outermost `</pre>`."""
         if tag in ("script", "style"):
             self._unseen = max(0, self._unseen - 1)
         if tag == "pre" and self._depth:
@@ -235,14 +235,14 @@ class _Page(HTMLParser):
                 self._end()
 
     def handle_data(self, data: str) -> None:
-        """Keep what is pasted, count what else a reader of the page sees."""
+        """Keep text within `<pre>`; count other visible texts."""
         if self._depth:
             self._text.append(data)
         elif data.strip() and not self._unseen:
             self.others += 1
 
     def close(self) -> None:
-        """End a stretch that the page leaves open."""
+        """End a block that the page leaves open."""
         super().close()
         if self._text:
             self._end()

@@ -1,8 +1,9 @@
-"""Histories leave in the forms that other tools read: audit lines, watch streams, object dumps.
+"""Writers of formats that other tools read: audit lines, watch streams, object dumps.
 
-Each writer takes events in order and writes at the end. What a form cannot say is left out, as in
-a recording of that form (history-formats.md 18, 19): the reader of the same form gives the same
-records up to those losses. The native bundle, which loses nothing, has a module of its own.
+Each writer collects events in order and writes the file at the end. Content that a format cannot
+represent is left out, as in a recording of that format (history-formats.md 18, 19): the reader of
+the same format gives the same records up to those losses. The lossless native bundle has its own
+module.
 """
 
 import tempfile
@@ -40,7 +41,7 @@ _REFUSED_FROM = 400
 _IN_MEMORY_BYTES_MAX = 64 * 1024
 
 LEFT_OUT = "leftOut"
-"""How many events a form has no place for, in what `finish` returns."""
+"""The key in the result of `finish` for the number of events that the format cannot represent."""
 
 
 class _Request(Record, frozen=True):
@@ -56,10 +57,11 @@ _request = records.of_tree(_Request)
 
 
 class AuditWriter:
-    """One `ResponseComplete` event per change, with both bodies, and per refused request.
+    """The writer of audit logs: one `ResponseComplete` event per change and per refused request.
 
-    First steps of removals (a grace period of 0 without finalizers) are left out, as the API server
-    leaves them out; gaps, decisions and requests that changed nothing have no form here.
+    The first step of a removal (a grace period of 0 without finalizers) is left out, as the API
+    server leaves it out. The format cannot represent gaps, decisions and successful requests that
+    changed nothing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,7 +70,7 @@ class AuditWriter:
         self._left_out = 0
 
     def begin(self, hash: bytes) -> None:
-        """Be told what the first event follows, for which this form has no place."""
+        """Accept the hash that the first event follows, which this format cannot represent."""
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
@@ -80,16 +82,16 @@ class AuditWriter:
                 self._file.write(canonical_json(line) + b"\n")
 
     def discard(self) -> None:
-        """Let go of what was taken; nothing is written."""
+        """Discard the collected events; no file is written."""
         self._file.discard()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the file; returns how many lines it has, and how many events it has no form for."""
+        """Write the file and return its number of lines and the number of events left out."""
         return {"lines": self._file.finish(self._path), LEFT_OUT: self._left_out}
 
 
 class WatchWriter:
-    """A folder with one stream per resource; a mark ends the list of what existed before."""
+    """The writer of watch streams, one per resource; a bookmark ends the initial list."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -99,7 +101,7 @@ class WatchWriter:
         self._left_out = 0
 
     def begin(self, hash: bytes) -> None:
-        """Be told what the first event follows, for which this form has no place."""
+        """Accept the hash that the first event follows, which this format cannot represent."""
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
@@ -121,13 +123,12 @@ class WatchWriter:
             self._last[place] = event
 
     def discard(self) -> None:
-        """Let go of what was taken; nothing is written."""
+        """Discard the collected events; no file is written."""
         for file in self._files.values():
             file.discard()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the files; returns how many there are, how many lines they have together, and how
-        many events they have no form for."""
+        """Write the files and return the numbers of files, of lines and of events left out."""
         lines = 0
         try:
             with whole_files.making(self._path) as folder:
@@ -137,7 +138,7 @@ class WatchWriter:
                     is_listing = self._is_listing[place]
                     file.write(_bookmark(last, last.revision, marks if is_listing else {}))
                     group, resource = place
-                    # Names of kinds come out of recordings, where they can be any text.
+                    # Names of resources come from recordings and can be any text.
                     name = quote(f"{resource}.{group}" if group else resource, safe="")
                     lines += file.finish(folder / f"{name}.jsonl")
         except OSError as problem:
@@ -148,14 +149,14 @@ class WatchWriter:
 
 
 class DumpWriter:
-    """The objects that exist after the last event: a List, sorted by key."""
+    """The writer of object dumps: a List of the final objects, sorted by key."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._objects: dict[ObjectKey, bytes] = {}
 
     def begin(self, hash: bytes) -> None:
-        """Be told what the first event follows, for which this form has no place."""
+        """Accept the hash that the first event follows, which this format cannot represent."""
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
@@ -166,11 +167,11 @@ class DumpWriter:
                 self._objects[event.key] = event.body
 
     def discard(self) -> None:
-        """Let go of what was taken; nothing is written."""
+        """Discard the collected events; no file is written."""
         self._objects.clear()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the file; returns how many objects it holds."""
+        """Write the file and return its number of objects."""
         file = _PendingFile()
         file.write(b'{"apiVersion":"v1","items":[')
         for index, key in enumerate(sorted(self._objects)):
@@ -181,7 +182,7 @@ class DumpWriter:
 
 
 class _PendingFile:
-    """Bytes that become a file at once or not at all."""
+    """A temporary file that becomes the final file completely or not at all."""
 
     def __init__(self) -> None:
         # In memory while it is small: a recording may have more kinds than a process has files.
@@ -196,7 +197,7 @@ class _PendingFile:
         self._file.close()
 
     def finish(self, path: Path) -> int:
-        """Write the file; returns how many lines it has. Raises InputError."""
+        """Write the file and return its number of lines. Raises InputError."""
         try:
             self._file.seek(0)
             with whole_files.replacing(path) as partial, partial.open("wb") as target:
@@ -210,7 +211,7 @@ class _PendingFile:
 
 
 def unwritable(path: Path, problem: OSError) -> InputError:
-    """What to tell whoever named a place where nothing can be written."""
+    """The error for a path that cannot be written."""
     return InputError(
         f"it cannot be written: {problem.strerror}", place=str(path), cure="choose another place"
     )
@@ -261,7 +262,7 @@ def _audit_line(event: Event) -> JsonObject | None:
 
 
 def _is_first_step(tree: JsonView) -> bool:
-    """A state that a reader would take for a removal: nothing holds the object any more."""
+    """True for the state before a removal, in which nothing holds the object any more."""
     metadata = meta.metadata(tree)
     return (
         bool(metadata.get("deletionTimestamp"))

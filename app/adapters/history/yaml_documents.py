@@ -1,9 +1,9 @@
 """YAML documents as JSON values: no tags, bounded depth and aliases, scalars as in YAML 1.2.
 
-The tree is built from the parser's events with a stack of our own, so that depth and the size
-after expanding aliases are known before memory is spent. Tags are never evaluated. Scalars that
+The tree is built from the parser's events with an explicit stack, so that the depth and the size
+after expanding aliases are checked before memory is used. Tags are never evaluated. Scalars that
 YAML 1.1 reads as booleans, dates or base-60 numbers (`on`, `no`, `2026-01-02`, `1:30`) stay text,
-and so does a number with an exponent and no point (`1e3`), which in these files is a quantity.
+as does a number with an exponent and no decimal point (`1e3`), which in these files is a quantity.
 """
 
 import re
@@ -43,7 +43,7 @@ _STANDARD = "tag:yaml.org,2002:"
 
 @dataclass(slots=True)
 class _Open:
-    """A collection that is being built: `size` counts its nodes with aliases followed."""
+    """A collection under construction; `size` counts its nodes with aliases expanded."""
 
     value: dict[str, Any] | list[Any]
     anchor: str | None
@@ -86,7 +86,7 @@ class _Builder:
             return
         top = self.stack[-1]
         top.size += size
-        # Sizes of closed collections are contained in their parents': the top is enough to check.
+        # The size of a parent includes its closed collections, so checking the top is enough.
         if top.size > self.limits.yaml_expanded_nodes_max:
             raise BoundReached(
                 f"aliases expand to more than {self.limits.yaml_expanded_nodes_max} nodes",
@@ -118,7 +118,7 @@ class _Builder:
 def parse_documents(
     content: bytes, place: str, limits: ImportLimits, *, first_line: int = 1
 ) -> Iterator[tuple[int, Any]]:
-    """Line of the beginning and value of each document. Raises InputError with place and line.
+    """The first line and the value of each document. Raises InputError with place and line.
 
     `first_line` is the number of the first line of `content` in its source.
     """

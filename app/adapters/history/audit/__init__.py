@@ -1,1 +1,1 @@
-"""Audit logs: lines, events, and what each did to which objects."""
+"""Readers of audit logs: lines, events, and the changes that each event made to objects."""

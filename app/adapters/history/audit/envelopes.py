@@ -1,9 +1,9 @@
-"""Audit events as log services deliver them: wrapped, renamed, flattened.
+"""Extraction of audit events from the output of log services, which wrap, rename or flatten them.
 
-An event is found by its own fields wherever it stands in a line: in a message of CloudWatch, in
+An event is found by its own fields at any position in a line: in a message of CloudWatch, in
 `properties.log` of Azure, in `_source` of Elasticsearch, in `_raw` of Splunk, as text or as an
-object. Azure's tables rename its fields, SIEMs flatten them, and Google's audit log says the same
-in words of its own. What such a service cut off is marked as cut.
+object. Azure's tables rename its fields, SIEMs flatten them, and Google's audit log has a format of
+its own. Bodies that a service cut off are marked as truncated.
 """
 
 import json
@@ -15,7 +15,7 @@ from app.domain.values.json_tree import JsonObject
 
 GROUP = "audit.k8s.io/"
 DEPTH_MAX = 8
-"""Levels of an envelope that are looked into."""
+"""Levels of an envelope that are searched."""
 
 TRUNCATED = "audit.k8s.io/truncated"
 _COLUMNS = {
@@ -40,12 +40,12 @@ _COLUMNS = {
 
 
 def events(value: Any) -> list[JsonObject]:
-    """The audit events in a decoded value, in their order; empty when it holds none."""
+    """The audit events in a decoded value, in order; empty without any."""
     return list(_found(value, 0))
 
 
 def is_event(tree: JsonObject) -> bool:
-    """True for an event itself, whether it says its kind or not."""
+    """True for an audit event, with or without its kind."""
     if isinstance(version := tree.get("apiVersion"), str) and version.startswith(GROUP):
         return tree.get("kind") == "Event"
     return "auditID" in tree and "verb" in tree and "stage" in tree
@@ -90,7 +90,7 @@ def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
 
 
 def _decoded(value: Any) -> Any:
-    """A column, which may be JSON in a text."""
+    """The value of a column; text that holds JSON is decoded."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
             return json.loads(value)
@@ -100,7 +100,10 @@ def _decoded(value: Any) -> Any:
 
 
 def _tidied(tree: JsonObject) -> JsonObject:
-    """The event with its kind; bodies that are no objects were cut by the service."""
+    """The event with its kind.
+
+    Bodies that are text were cut by the service and are marked as truncated.
+    """
     event = {**tree, "kind": "Event", "apiVersion": "audit.k8s.io/v1"}
     annotations = tree.get("annotations")
     kept = annotations if isinstance(annotations, dict) else {}
@@ -114,7 +117,10 @@ def _tidied(tree: JsonObject) -> JsonObject:
 
 
 def _unflattened(tree: JsonObject) -> JsonObject | None:
-    """The event of which every field stands under its path. Example: `kubernetes.audit.verb`."""
+    """The event whose fields are flattened to paths; None for other trees.
+
+    Example: `kubernetes.audit.verb`.
+    """
     place = next((name for name in tree if name.endswith(("auditID", "audit_id"))), None)
     if place is None or "." not in place:
         return None
@@ -127,7 +133,7 @@ def _unflattened(tree: JsonObject) -> JsonObject | None:
 
 
 def _set(tree: JsonObject, path: list[str], value: Any) -> None:
-    """Set a value below a path; a path through a text is passed over."""
+    """Set a value below a path; a path through a value that is no object is ignored."""
     for step in path[:-1]:
         below = tree.setdefault(step, {})
         if not isinstance(below, dict):

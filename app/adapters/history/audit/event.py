@@ -1,4 +1,4 @@
-"""The audit event as it stands in a log. Parity: history-formats.md 4.2."""
+"""The audit event as an API server logs it. Parity: history-formats.md 4.2."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,14 +16,14 @@ from app.domain.values.json_tree import JsonObject
 
 
 class User(msgspec.Struct, kw_only=True):
-    """Who asked."""
+    """The user of a request."""
 
     username: str = ""
     groups: tuple[str, ...] | None = None
 
 
 class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
-    """What the request was about, by its URL and partly by its body."""
+    """The object of a request, from its URL and partly from its body."""
 
     resource: str = ""
     namespace: str = ""
@@ -35,7 +35,7 @@ class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ResponseStatus(msgspec.Struct, kw_only=True):
-    """The status of the answer."""
+    """The status of the response."""
 
     code: int = 0
     reason: str = ""
@@ -43,9 +43,9 @@ class ResponseStatus(msgspec.Struct, kw_only=True):
 
 
 class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
-    """One event; bodies stay undecoded until they are needed.
+    """One audit event; bodies stay undecoded until they are needed.
 
-    `items` is set when it is no event but a list of events.
+    `items` is set for an EventList.
     """
 
     kind: str = ""
@@ -68,11 +68,11 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
 
     @property
     def code(self) -> int:
-        """The HTTP code of the answer; 0 when it is not known."""
+        """The HTTP code of the response; 0 when it is unknown."""
         return self.response_status.code if self.response_status else 0
 
     def actor(self) -> Actor:
-        """Whose rights counted: the impersonated user when there is one."""
+        """The effective user: the impersonated user if there is one."""
         user = self.user or User()
         effective = self.impersonated_user or user
         return Actor(
@@ -87,7 +87,7 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
         return _body(self.request_object)
 
     def response(self) -> Any:
-        """The decoded body of the answer; None when it was not recorded."""
+        """The decoded body of the response; None when it was not recorded."""
         return _body(self.response_object)
 
 
@@ -96,7 +96,7 @@ _body_decoder = msgspec.json.Decoder()
 
 
 def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple[str, AuditEvent]]:
-    """Position and event, from lines, from an EventList or from wrapped exports."""
+    """The position and event of each entry of lines, an EventList, or wrapped exports."""
     for position, content in _texts(source, notes):
         try:
             yield from _events(content, position, source, unwrap)
@@ -105,7 +105,7 @@ def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple
 
 
 def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
-    """Position and text of each JSON document."""
+    """The position and text of each JSON document."""
     if documents.is_json_lines(source):
         for number, line in documents.log_lines(source, notes):
             content, _ = documents.split_stamp(line)
@@ -148,7 +148,7 @@ def _events(
 
 
 def _enveloped(content: bytes) -> list[JsonObject]:
-    """The events that stand somewhere in a JSON text; none in a text that is no JSON."""
+    """The audit events anywhere in a JSON text; empty for a text that is not JSON."""
     try:
         return envelopes.events(_body_decoder.decode(content))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -158,7 +158,7 @@ def _enveloped(content: bytes) -> list[JsonObject]:
 def _wrapped(
     wrapped: list[JsonObject], position: str, place: str
 ) -> Iterator[tuple[str, AuditEvent]]:
-    """The events of an envelope, numbered when it holds several."""
+    """The events of an envelope; positions are numbered when there are several."""
     for index, tree in enumerate(wrapped):
         inner = f"{position}[{index}]" if len(wrapped) > 1 else position
         yield inner, _decode(json_text.encode(tree), place)
@@ -195,5 +195,5 @@ def _body(raw: msgspec.Raw) -> Any:
 
 
 def as_object(value: Any) -> JsonObject | None:
-    """The value when it is an object."""
+    """The value if it is an object, else None."""
     return value if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Google's audit log of a cluster, which says what an audit event says in words of its own.
+"""Conversion of Google's audit log of a cluster, which has its own format, to audit events.
 
 The name of a resource is `group/version/namespaces/NAMESPACE/plural/NAME/subresource`, the name of
 a method ends in the verb, and an object has a type instead of its kind and version.
@@ -36,7 +36,7 @@ _HTTP_CODES = {
 _PLAIN_GROUPS = frozenset(
     {api_groups.APPS, api_groups.AUTOSCALING, api_groups.BATCH, api_groups.POLICY}
 )
-"""Groups without a domain, to whose names the log adds one."""
+"""API groups without a domain, to whose names the log adds one."""
 
 
 class _Status(msgspec.Struct, kw_only=True):
@@ -77,7 +77,7 @@ class _Entry(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 def event(tree: JsonObject) -> JsonObject | None:
-    """The audit event that an entry says; None for what is no entry about a cluster's resource."""
+    """The audit event of a log entry; None unless it is about a resource of a cluster."""
     if "protoPayload" not in tree:
         return None
     try:
@@ -139,7 +139,7 @@ def _reference(name: str) -> JsonObject:
 
 
 def _object(body: JsonObject) -> JsonObject:
-    """The object without its type, which names its kind. Example: `core.k8s.io/v1.Pod`."""
+    """The object with its kind and apiVersion from its `@type`. Example: `core.k8s.io/v1.Pod`."""
     tree = {name: value for name, value in body.items() if name != "@type"}
     group, _, rest = str(body.get("@type", "")).partition("/")
     version, _, kind = rest.partition(".")

@@ -1,4 +1,4 @@
-"""Audit logs as records. Parity: history-formats.md 4."""
+"""The reader of audit logs: one record per change. Parity: history-formats.md 4."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -21,22 +21,22 @@ from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant, TimestampError
 
 SETTLE_AFTER = 5 * timestamps.SECOND
-"""Microseconds after which the answers in a log count as given before whatever comes next."""
+"""Microseconds after which the responses in a log count as older than all later lines."""
 
 _EARLIEST = Instant(0)
-"""When a line was answered that has no time, beside others in the order of lines."""
+"""The response time of a line without a time, for comparisons in the order of lines."""
 
 _ZERO_DAY = "0001-01-01T00:00:00"
-"""How a time that is not set is written by servers."""
+"""The zero time, as servers write a time that is not set."""
 
 
 @dataclass(slots=True)
 class _State:
-    """What the order of lines tells: the highest version so far per key, and overall.
+    """The state while reading the lines of a log: among others the highest version per key.
 
-    `changed_types` are the types of which a change was read, with the time of the earliest.
-    `answered` are recent (stage time, version) pairs, `settled` the highest version of older ones:
-    with them a store that was restored from a backup is noticed.
+    `changed_types` maps each type with a change to the time of its earliest change. `answered`
+    holds recent (stage time, version) pairs, `settled` the highest version of older ones: they
+    reveal a store that was restored from a backup.
     """
 
     highest: dict[ObjectKey, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class _State:
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
     """The records of one log, in the order of its lines. Raises InputError naming the line.
 
-    A log in which no write has a body gives gaps of the objects that were written.
+    A write without a recorded body becomes a gap of its object.
     """
     state = _State()
     index = seen = 0
@@ -92,7 +92,7 @@ def _readable(
     source: str,
     position: str,
 ) -> list[tuple[RequestOutcome, ObjectRef, str]]:
-    """What the event tells. Raises InputError for a body that cannot be read."""
+    """The outcomes of an event. Raises InputError for a body that cannot be read."""
     try:
         return list(_records(event, answered, state, options, notes, source))
     except (ValueError, RecursionError) as problem:
@@ -176,7 +176,7 @@ def _placed(
             state.highest[key] = comparable
         place = comparable
     else:
-        # What was answered before is found by the times; lines may stand in any order.
+        # Earlier responses are found by their times, because lines may be in any order.
         before = state.highest.get(key, "") if stage_time is None else ""
         place = max(before, comparable_version(outcome.floor))
     version = reference.api_version
@@ -214,7 +214,10 @@ def _placed(
 
 
 def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
-    """Remember answers of the last seconds; older ones settle into one highest version."""
+    """Record a response.
+
+    Responses older than `SETTLE_AFTER` are reduced to their highest version.
+    """
     state.newest_time = max(state.newest_time, stage_time)
     state.answered.append((stage_time, version))
     horizon = state.newest_time - SETTLE_AFTER
@@ -223,7 +226,7 @@ def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
 
 
 def _notice_restore(state: _State, version: str, received: Instant | None) -> None:
-    """A create gets a new version: one below what was answered long before means a new epoch."""
+    """Begin a new epoch when a create has a lower version than the responses long before it."""
     if version >= state.settled:
         return
     if received is None or state.newest_time - received > SETTLE_AFTER - times.CLOCK_SKEW:
@@ -236,7 +239,7 @@ def _notice_restore(state: _State, version: str, received: Instant | None) -> No
 
 
 def _times(event: AuditEvent, place: str) -> tuple[Instant | None, Instant | None]:
-    """When the request came and when it was answered. Raises InputError naming the field."""
+    """The times of the request and of its response. Raises InputError naming the field."""
     named = (
         ("requestReceivedTimestamp", event.request_received_timestamp),
         ("stageTimestamp", event.stage_timestamp),
@@ -246,11 +249,11 @@ def _times(event: AuditEvent, place: str) -> tuple[Instant | None, Instant | Non
 
 
 def _instant(text: str, name: str, place: str) -> Instant | None:
-    """The time of a field; None when it is empty or Go's zero time, which says as little."""
+    """The time of a field; None when it is empty or the zero time of Go."""
     if not text or text.startswith(_ZERO_DAY):
         return None
     try:
-        # The form that servers write; anything else takes the general way.
+        # A fast path for the format that servers write.
         if len(text) == 27 and text.endswith("Z"):
             instant = timestamps.from_datetime(datetime.fromisoformat(text))
         else:

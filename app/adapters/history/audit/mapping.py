@@ -1,8 +1,8 @@
-"""What one audited request did to which objects. Parity: history-formats.md 4.3, row by row.
+"""The changes that an audited request made to objects. Parity: history-formats.md 4.3, row by row.
 
-The mapping looks at nothing but the request and its answer. Where the object has to be derived
-from the state before (bindings, scales, deletions answered by a Status) the outcome carries an
-effect; the joining applies it. Writes that changed nothing are told by their version there too.
+The mapping uses only the request and its response. Where the object has to be derived from its
+state before (bindings, scales, evictions, patches) the outcome carries an effect, which the
+`joining` package applies. That package also detects, by their version, writes that changed nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -35,10 +35,10 @@ _STRATEGIC_MARKS = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOutcome:
-    """One thing that a request did.
+    """One outcome of a request.
 
     `is_after` places it after the last known version of its key, because it has no version of its
-    own; `floor` is a version that it certainly follows, `upon` the one that it changed.
+    own; `floor` is a version that it certainly follows, `upon` the version that it changed.
     """
 
     op: Op
@@ -57,7 +57,7 @@ class RequestOutcome:
 
 
 def outcomes(event: AuditEvent) -> list[RequestOutcome]:
-    """The outcomes of one event, in order; empty when it tells of no change."""
+    """The outcomes of one event, in order; empty for an event that is no write."""
     if event.stage == "Panic":
         return [_context(event, "the server panicked")]
     if event.stage != "ResponseComplete" or event.object_ref is None:
@@ -90,13 +90,13 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
 
 
 def _upon(event: AuditEvent) -> str:
-    """The version that an update or a patch names: a server takes it upon that one alone."""
+    """The resource version in the body of an update or a patch: the only one that it may change."""
     request = as_object(event.request()) if event.verb in ("update", "patch") else None
     return "" if request is None else meta.resource_version(request)
 
 
 def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:
-    """The items of an audited list and whether they are all of that type; None if it is no list."""
+    """The items of an audited list, and whether the list is unfiltered; None for other events."""
     if event.verb != "list" or event.stage != "ResponseComplete" or event.code != 200:
         return None
     response = as_object(event.response())
@@ -122,7 +122,7 @@ def _context(event: AuditEvent, message: str) -> RequestOutcome:
 
 
 def _unseen(event: AuditEvent) -> RequestOutcome:
-    """A change of which only the key is known."""
+    """The gap of a change of which only the key is known."""
     reference = event.object_ref or ObjectRef()
     is_truncated = event.level != "Metadata"
     loss = Loss.TRUNCATED_BODY if is_truncated else Loss.METADATA_ONLY
@@ -143,7 +143,7 @@ def _unseen(event: AuditEvent) -> RequestOutcome:
 
 
 def _written(event: AuditEvent, tree: JsonObject) -> RequestOutcome:
-    """An update, a patch or a create that was answered with the object."""
+    """The outcome of an update, a patch or a create whose response holds the object."""
     op = Op.ADDED if event.verb == "create" or event.code == 201 else Op.MODIFIED
     if op is Op.MODIFIED and _was_removed_by_write(tree):
         return _about(
@@ -157,7 +157,7 @@ def _written(event: AuditEvent, tree: JsonObject) -> RequestOutcome:
 
 
 def _was_removed_by_write(tree: JsonView) -> bool:
-    """The row marked ‡: the write took away the last thing that held a terminating object."""
+    """True for the row marked ‡: the write removed the last hold on a terminating object."""
     metadata = meta.metadata(tree)
     return bool(
         metadata.get("deletionTimestamp")
@@ -185,7 +185,7 @@ def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> Reque
     holds = metadata.get("finalizers") or json_tree.get(tree, "spec", "finalizers")
     if holds or grace > 0:
         return _about(Op.MODIFIED, tree)
-    # The server wrote one revision with grace 0 before the removal, which is not in the log.
+    # Before the removal, the server wrote one revision with grace 0 that is not in the log.
     losses = (Loss.COLLAPSED,) if reference.resource == "pods" else ()
     return _about(Op.DELETED, tree, losses=losses)
 
@@ -208,7 +208,7 @@ def _collection(event: AuditEvent, reference: ObjectRef) -> list[RequestOutcome]
 
 
 def _collected(tree: JsonObject, reference: ObjectRef) -> RequestOutcome | None:
-    """What deletecollection did to one object, shown as it was before."""
+    """The outcome of a deletecollection for one object, which is recorded in its state before."""
     metadata = meta.metadata(tree)
     if metadata.get("deletionTimestamp"):
         return None
@@ -280,7 +280,7 @@ def _bound(event: AuditEvent, reference: ObjectRef) -> RequestOutcome:
 
 
 def _scaled(response: JsonObject) -> RequestOutcome:
-    """The Scale's version is that of the parent, whose replicas and generation changed."""
+    """The outcome of a write to a scale, with the version of the parent, whose replicas changed."""
     return RequestOutcome(
         op=Op.MODIFIED,
         namespace=meta.namespace(response),
@@ -293,7 +293,7 @@ def _scaled(response: JsonObject) -> RequestOutcome:
 
 
 def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome:
-    """Level `Request`: what was asked for is all that is known."""
+    """The outcome at level `Request`, where only the request body is known."""
     request = event.request()
     common: dict[str, Any] = {
         "namespace": reference.namespace,
@@ -342,7 +342,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
 
 
 def infer_patch_type(event: AuditEvent, body: Any) -> tuple[str, bool]:
-    """The media type of a patch whose type was not recorded, and whether the last rule decided."""
+    """The media type of a patch whose type was not recorded, and whether it is a guess."""
     if isinstance(body, list):
         return _JSON_PATCH, False
     query = parse_qs(urlsplit(event.request_uri).query)
@@ -374,7 +374,7 @@ def _about(
     is_after: bool = False,
     floor: str = "",
 ) -> RequestOutcome:
-    """An outcome whose object is given."""
+    """An outcome whose identity comes from its object."""
     return RequestOutcome(
         op=op,
         namespace=meta.namespace(tree),

@@ -1,8 +1,8 @@
-"""Audit events in tables of comma-separated values, as consoles of clouds export them.
+"""Audit events in CSV tables, as the consoles of cloud providers export them.
 
-A row is an envelope: its cells are the fields, decoded where they hold JSON. Azure's portal marks
-its times with the zone in the title and writes them as in the United States; Google's console
-writes the path of a field as its title.
+A row is an envelope: its cells are the fields, decoded where they hold JSON. Azure's portal puts
+the time zone into the title of a column and writes times in the format of the United States; the
+titles of Google's console are paths of fields.
 
     TimeGenerated [UTC],log_s                 → {"TimeGenerated": …, "log_s": {…}}
     protoPayload.methodName,timestamp         → {"protoPayload": {"methodName": …}, "timestamp": …}
@@ -30,7 +30,7 @@ _PATHS = ("protoPayload.", "resource.")
 
 
 def is_table(source: ByteSource) -> bool:
-    """True for a table in whose first rows an audit event stands."""
+    """True for a table with an audit event in its first rows."""
     first = next(source.lines(), None)
     if first is None or not _TITLE.fullmatch(_text(first[1]).strip()):
         return False
@@ -42,9 +42,7 @@ def is_table(source: ByteSource) -> bool:
 
 
 def rows(source: ByteSource) -> Iterator[tuple[str, bytes]]:
-    """The last line of each row, and the row as JSON. Raises InputError for a table that is
-    damaged.
-    """
+    """The last line number of each row, and the row as JSON. Raises InputError for a bad table."""
     try:
         for number, tree in _rows(source):
             yield str(number), msgspec.json.encode(tree)
@@ -66,7 +64,7 @@ def _rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
 
 
 def _lines(source: ByteSource) -> Iterator[str]:
-    # A row may stretch over several lines, of which the bound holds as well.
+    # A row may span several lines; the bound on a line applies to the whole row.
     size = 0
     for _, line in source.lines():
         text = _text(line)
@@ -101,7 +99,10 @@ def _put(tree: JsonObject, title: str, cell: str) -> None:
 
 
 def _instant(cell: str) -> str:
-    """A time as Azure's portal writes it, as the API does; what is written otherwise stays."""
+    """A time in the format of Azure's portal, converted to that of the API.
+
+    Other text is unchanged.
+    """
     try:
         return datetime.strptime(cell, _PORTAL_TIME).isoformat() + "Z"  # noqa: DTZ007 - it is UTC
     except ValueError:

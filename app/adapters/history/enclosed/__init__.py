@@ -1,1 +1,1 @@
-"""Files and texts that stand in others: parts of letters, texts in the fields of documents."""
+"""Readers of embedded content: parts of emails, texts in the fields of documents."""

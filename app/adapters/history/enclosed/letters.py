@@ -1,11 +1,11 @@
-"""Letters with their attachments: one message, or several in a row as mailboxes keep them.
+"""Emails with their attachments: one message, or several in the mbox format.
 
     From: somebody
     MIME-Version: 1.0
     Content-Type: multipart/mixed; boundary=x
 
-Each text and each attachment is a file of its own, unpacked from base64 or quoted-printable. A
-letter without MIME is a text like others and is left to them. Parity: history-formats.md 2.
+Each text and each attachment becomes a separate file, decoded from base64 or quoted-printable. An
+email without MIME is read as plain text by other readers. Parity: history-formats.md 2.
 """
 
 import email
@@ -28,11 +28,11 @@ _ENCODED = re.compile(
 _BORDER = re.compile(rb"(?:\A|\r?\n\r?\n)From [^\s:]+ [^\n]*\d{4}\r?\n")
 _SUBJECT = re.compile(rb"^(?:From|Subject|Received|Date|Message-ID):", re.IGNORECASE | re.MULTILINE)
 _READ_FIRST = ("plain", "html")
-"""Of two forms of one text the plain one is read."""
+"""The preferred forms of a body: plain text before HTML."""
 
 
 def is_letter(head: bytes) -> bool:
-    """True for the head of a letter whose parts are encoded, or of a mailbox with such a letter."""
+    """True for the head of an email with encoded parts, or of a mailbox with such an email."""
     header = _HEADER.match(head.replace(b"\r\n", b"\n"))
     if header is None or _SUBJECT.search(header.group()) is None:
         return False
@@ -40,7 +40,10 @@ def is_letter(head: bytes) -> bool:
 
 
 def parts(source: ByteSource) -> Iterator[ByteSource]:
-    """The texts and attachments of a file of letters. Raises InputError for one without any."""
+    """The texts and attachments of a file of emails.
+
+    Raises InputError for an email that cannot be parsed.
+    """
     letters = _apart(source.whole())
     for number, content in enumerate(letters, start=1):
         prefix = f"{source.name}/{number}" if len(letters) > 1 else source.name
@@ -57,7 +60,7 @@ def parts(source: ByteSource) -> Iterator[ByteSource]:
 
 
 def _apart(content: bytes) -> list[bytes]:
-    """The messages of a mailbox; one that is none is a message itself."""
+    """The messages of a mailbox; content that is not a mailbox is one message."""
     begins = [match.end() for match in _BORDER.finditer(content)]
     if not content.startswith(b"From ") or not begins:
         return [content]
@@ -66,7 +69,7 @@ def _apart(content: bytes) -> list[bytes]:
 
 
 def _parts(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each part; letters within the letter are taken apart as well."""
+    """The name and content of each part, including the parts of enclosed emails."""
     body = message.get_body(preferencelist=_READ_FIRST)
     if body is not None:
         yield "text", _content(body)
@@ -91,6 +94,9 @@ def _content(part: MIMEPart) -> bytes:
 
 
 def _name(filename: str, number: int) -> str:
-    """The last step of the name that an attachment gives itself; it names no file here."""
+    """The last step of an attachment's file name, or a numbered name.
+
+    It is never used as a path on disk.
+    """
     last = PurePosixPath(filename.replace("\\", "/")).name
     return last if last not in ("", "..") else f"attachment-{number}"

@@ -1,4 +1,4 @@
-"""Texts in the fields of documents that are no objects: bodies of issues, outputs of notebooks.
+"""Texts in the fields of documents other than objects: bodies of issues, outputs of notebooks.
 
     {"title": "It hangs", "body": "See\\n```yaml\\napiVersion: v1\\nkind: Pod\\n…"}
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 DEPTH_MAX = 16
-"""Levels of a document below which no text is looked for."""
+"""Levels of a document that are searched for texts."""
 
 _MARKS = ("apiVersion", "kind")
 
@@ -22,7 +22,10 @@ _CLOSERS = ("\n", "}", "]", "`")
 
 
 def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
-    """The texts that may hold objects. What stands within an object is a part of it."""
+    """The texts in a value that may hold objects.
+
+    Texts within an object belong to it and are skipped.
+    """
     if depth == 0:
         return
     if isinstance(value, str):
@@ -39,7 +42,7 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
         if "metadata" in value and ("apiVersion" in value or "kind" in value):
             return
         for name, part in value.items():
-            # Annotations keep what was once applied, which is not what is there.
+            # Annotations hold previously applied states, not the current one.
             if name != "annotations":
                 yield from within(part, depth - 1)
 

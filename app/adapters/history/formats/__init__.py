@@ -1,1 +1,1 @@
-"""Formats in which tools write histories and states, one module for each."""
+"""Readers and writers of the formats of tools, one module per format."""

@@ -1,7 +1,7 @@
 """The native bundle: one deterministic zip with the events of a history and their hashes.
 
 Equal content gives equal bytes: entries in a fixed order with fixed times, canonical JSON, a fixed
-level of compression. Reading verifies the chain and the digests before anything is given out.
+level of compression. `BundleReader.check` verifies the chain, the digests and the state hash.
 Parity: history-formats.md 16.
 """
 
@@ -37,7 +37,7 @@ README = "README.md"
 SECRET_KEYS = "secrets.keys"  # noqa: S105 - the name of an entry
 ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
 PAGE = 5_000
-"""Events that are read from a bundle at once."""
+"""Events per batch that is read from a bundle."""
 
 HASH_PREFIX = "sha256:"
 
@@ -65,7 +65,7 @@ _line_decoder = msgspec.json.Decoder(_Line)
 
 
 def event_line(event: Event, previous: bytes) -> bytes:
-    """One event as a line, without its end: the bytes that are hashed, with both hashes."""
+    """One event as a line without its line end: the hashed bytes, with both hashes added."""
     body = chain.canonical_bytes(event)
     # Keys are sorted: hash, payload, prev, revision, stamp, type. The revision is found from the
     # end, because an object may hold the same text.
@@ -82,7 +82,7 @@ def event_line(event: Event, previous: bytes) -> bytes:
 
 
 def parse_line(line: bytes, place: str) -> tuple[Event, bytes]:
-    """The event of a line and the hash it says it follows. Raises InputError."""
+    """The event of a line, and the hash that it names as its predecessor's. Raises InputError."""
     try:
         decoded = _line_decoder.decode(line)
         time = timestamps.parse(str(decoded.stamp.get("time", "")))
@@ -135,14 +135,14 @@ class StateHash:
         self._objects: dict[ObjectKey, bytes] = {}
 
     def fold(self, event: Event) -> None:
-        """Follow one event."""
+        """Fold one event into the state."""
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
         elif event.is_about_object:
             self._objects[event.key] = hashlib.sha256(event.body).digest()
 
     def text(self) -> str:
-        """The hash of the state so far. Each object takes part by its own digest."""
+        """The hash of the current state. Each object contributes its own digest."""
         digest = hashlib.sha256()
         for key in sorted(self._objects):
             digest.update(chain.canonical_json(list(key)))
@@ -151,7 +151,7 @@ class StateHash:
 
 
 class _Begun(msgspec.Struct, frozen=True):
-    """What the manifest of a fork says of its beginning."""
+    """The beginning of a fork's chain, in the manifest."""
 
     seed: int
     settings: JsonObject
@@ -159,7 +159,7 @@ class _Begun(msgspec.Struct, frozen=True):
 
 
 class BundleWriter:
-    """Takes events in order, then writes the file at once; nothing is left when it fails."""
+    """Collects events in order and writes one file; a failure leaves no file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -172,7 +172,7 @@ class BundleWriter:
         self._count = 0
 
     def begin(self, hash: bytes) -> None:
-        """Be told what the first event follows."""
+        """Set the hash that the first event follows."""
         self._previous = hash
 
     def write(self, events: Iterable[Event]) -> None:
@@ -188,11 +188,11 @@ class BundleWriter:
             self._count += 1
 
     def discard(self) -> None:
-        """Let go of what was taken; nothing is written."""
+        """Discard the collected events; no file is written."""
         self._lines.close()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the bundle; returns its manifest. `details` come from the service."""
+        """Write the bundle and return its manifest. `details` come from the service."""
         reports = details.pop("reports", [])
         readme = details.pop("readme", "")
         heads = details.pop("heads", [])
@@ -240,7 +240,10 @@ class BundleWriter:
 
 
 class BundleReader:
-    """A bundle on disk. `check` first: it raises InputError or ChainBroken for a damaged one."""
+    """A bundle on disk.
+
+    Call `check` first: it raises InputError or ChainBroken for a damaged bundle.
+    """
 
     def __init__(self, path: Path, limits: ImportLimits) -> None:
         self.name = path.name
@@ -255,9 +258,9 @@ class BundleReader:
         self.manifest = self._read_manifest()
 
     def check(self, schemas: Schemas | None = None) -> None:
-        """Verify digests, the chain from end to end, and the state hash.
+        """Verify the digests, the whole chain, and the state hash.
 
-        With the `schemas` of the release every event must be such that all views can fold it.
+        With the `schemas` of the release, also verify that all views can fold every event.
         """
         self._schemas = schemas
         digest = hashlib.sha256()
@@ -265,7 +268,7 @@ class BundleReader:
             digest.update(chunk)
         named = json_tree.text(self.manifest, "checks", "files", EVENTS)
         if named != HASH_PREFIX + digest.hexdigest():
-            # The chain tells which event is wrong, which is worth more than the digest.
+            # The chain identifies the wrong event; the digest does not.
             self._check_events()
             raise InputError(f"{EVENTS} does not have the digest of the manifest", place=self.name)
         self._check_events()
@@ -278,7 +281,7 @@ class BundleReader:
 
     @property
     def created(self) -> Instant | None:
-        """When the history was begun; None in bundles that do not say it."""
+        """The creation time of the history; None in bundles without it."""
         text = self.manifest.get("created")
         if not isinstance(text, str):
             return None
@@ -294,7 +297,7 @@ class BundleReader:
     def beginning(self) -> bytes:
         """The hash that the first event follows: that of the manifest's settings, or `GENESIS`.
 
-        Raises ChainBroken when it is another.
+        Raises ChainBroken for any other hash.
         """
         for number, line in self._entries[EVENTS].lines():
             event, previous = parse_line(line, f"{self.name}/{EVENTS}:{number}")
@@ -306,7 +309,7 @@ class BundleReader:
 
     @property
     def begun(self) -> Beginning | None:
-        """What the chain of a fork begins with; None for others. Raises InputError."""
+        """The beginning of a fork's chain; None for other histories. Raises InputError."""
         if "beginning" not in self.manifest:
             return None
         place = f"{self.name}/{MANIFEST}"
@@ -319,7 +322,7 @@ class BundleReader:
         return Beginning(seed=seed, settings=settings, created=created)
 
     def _anchored(self) -> bytes:
-        """What the first event follows when the settings are in the chain."""
+        """The hash that the first event follows when the settings are in the chain."""
         begun = self.begun
         if begun is not None:
             return chain.genesis(seed=begun.seed, settings=begun.settings, created=begun.created)
@@ -329,7 +332,7 @@ class BundleReader:
         return chain.genesis(seed=seed, settings=settings, created=self.created)
 
     def batches(self) -> Iterator[list[Event]]:
-        """The events in order, verified as they pass."""
+        """The events in order, in batches; each event is verified."""
         batch: list[Event] = []
         previous = self.beginning
         for revision, (number, line) in enumerate(self._entries[EVENTS].lines(), start=1):
@@ -348,7 +351,7 @@ class BundleReader:
             previous = event.hash
             if self._schemas is not None:
                 intake.check_event(event, self._schemas, place)
-                # The tree would live as long as the event, which nobody may need again.
+                # The tree would live as long as the event, but may not be needed again.
                 event.forget_tree()
             batch.append(event)
             if len(batch) >= PAGE:
@@ -358,7 +361,7 @@ class BundleReader:
             yield batch
 
     def secret_keys(self) -> dict[str, bytes]:
-        """The keys of the Secrets that the bundle brings along, by id. Raises InputError."""
+        """The keys of the Secrets in the bundle, by id. Raises InputError."""
         if SECRET_KEYS not in self._entries:
             return {}
         try:

@@ -1,7 +1,7 @@
 """Object dumps, support directories and plain manifests. Parity: history-formats.md 6, 7, 10.2, 15.
 
-An object with a uid or a resource version was captured: it is baseline. One with neither is a
-manifest: it is added, with a uid derived from where it stands.
+An object with a uid or a resource version was captured and becomes baseline. An object with neither
+is a manifest: it is added, with a uid derived from its position.
 """
 
 import uuid
@@ -31,7 +31,7 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 DERIVED_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
-"""Name space of the uids that manifests get."""
+"""UUID namespace of the derived uids of manifests."""
 
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated name suffixes, as the API server chooses them."""
@@ -39,11 +39,11 @@ NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(slots=True)
 class Survey:
-    """Which objects each dump listed, to conclude what went away between two dumps.
+    """The objects that each dump lists, to derive deletions between two dumps.
 
-    Per file, type and namespace the keys with uid; files are compared in the order of their
-    newest versions. An absent object is taken as deleted only where the later dump lists some of
-    the same objects of that type and namespace: then it shows the same part of the cluster.
+    `listed` holds the keys with uids per file, type and namespace; files are compared in the order
+    of their newest versions. An absent object counts as deleted only if the later dump lists some
+    of the same objects of that type and namespace, and so covers the same part of the cluster.
     """
 
     listed: dict[int, dict[tuple[str, str, str], dict[ObjectKey, str]]] = field(
@@ -53,7 +53,10 @@ class Survey:
     names: dict[int, str] = field(default_factory=dict)
 
     def note(self, record: Record, number: int) -> None:
-        """Remember an item of a list; single objects say nothing about others."""
+        """Record an item of a list.
+
+        Single objects are ignored: they do not show which others exist.
+        """
         if record.op is not Op.BASELINE or "[" not in record.position or not record.order_key[1]:
             return
         place = (record.group, record.resource, record.namespace)
@@ -63,7 +66,7 @@ class Survey:
         self.names[number] = record.source
 
     def deletions(self) -> Iterator[Record]:
-        """What one dump lists and the next one of the same type does not."""
+        """The deletions of objects that one dump lists and the next one of their type does not."""
         earlier: dict[tuple[str, str, str], dict[ObjectKey, str]] = {}
         for number in sorted(self.listed, key=lambda found: (self.newest[found], found)):
             for place, keys in self.listed[number].items():
@@ -93,9 +96,10 @@ def read(
     *,
     losses: tuple[Loss, ...] = (),
 ) -> Iterator[Record]:
-    """The objects of one file. Raises InputError naming the object that cannot be taken.
+    """The records of the objects of one file. Raises InputError naming an object that is refused.
 
-    What is no object is left out and said. `losses` are those of every object of the file.
+    Documents that are not objects are left out and noted. `losses` apply to every object of the
+    file.
     """
     versions: dict[ObjectKey, str] = {}
     index = 0
@@ -125,7 +129,7 @@ def read(
 
 
 def _no_object(tree: JsonObject, path: str) -> str:
-    """Why a document is no object of a cluster; empty when it is one, or a part of one."""
+    """The reason why a document is no object of a cluster; empty for an object or a part of one."""
     kind = tree.get("kind")
     if kind in kinds.NOT_OBJECTS and kind != "Table":
         return f"answers of kind {kind}, which are no objects"
@@ -180,7 +184,7 @@ def _record(
         )
     known = versions.get(record.key)
     if known is not None and known != record.resource_version:
-        # The same object again: the file is a watch whose event types were not written.
+        # A repeated object: the file is a watch without event types.
         record = msgspec.structs.replace(
             record, op=Op.MODIFIED, losses=tuple(sorted({*record.losses, Loss.NO_DELETES}))
         )
@@ -196,7 +200,7 @@ def _printed(
     options: ReadOptions,
     losses: tuple[Loss, ...],
 ) -> Record:
-    """An object of which a few fields were printed: it was there, and is no manifest."""
+    """The record of an object with a few printed fields, which existed and is no manifest."""
     missing = (*losses, Loss.NO_MANAGED_FIELDS, *(() if tree.get("status") else (Loss.NO_STATUS,)))
     return object_record(
         tree,
@@ -211,7 +215,10 @@ def _printed(
 
 
 def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
-    """A manifest with a generateName gets a name as a server makes it, but the same every time."""
+    """The manifest with a name.
+
+    A generateName gets a suffix like a server's, but the same in each import.
+    """
     metadata = meta.metadata(tree)
     prefix = json_tree.text(metadata, "generateName")
     if not prefix or metadata.get("name"):
@@ -222,7 +229,7 @@ def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
 
 
 def _manifest(record: Record) -> Record:
-    """A manifest with its derived uid; what the server would add is missing."""
+    """The record of a manifest with its derived uid. Fields that a server would add are missing."""
     name = f"{record.source}\0{record.position}\0{record.key}"
     uid = str(uuid.uuid5(DERIVED_UIDS, name))
     tree = record.object or {}
@@ -242,7 +249,7 @@ def _manifest(record: Record) -> Record:
 
 
 def _objects(source: ByteSource) -> Iterator[tuple[str, str, JsonObject]]:
-    """Position, list version and tree of each object, lists opened, arrays too."""
+    """The position, list version and tree of each object and each item of a list or array."""
     for position, value in documents.read_documents(source):
         yield from _open(position, "", value, source.name)
 

@@ -1,6 +1,7 @@
-"""Documents whose fields are arrays of objects by the name of their resource.
+"""Documents whose fields are arrays of objects, named after their resource.
 
-Exports of the scheduler simulator, snapshots of schedulers (`rawObjects`) and debugging snapshots
+Examples are exports of the scheduler simulator, snapshots of schedulers (`rawObjects`) and
+debugging snapshots
 of the cluster autoscaler (`NodeList`, each with its `Pods`). Their items have no kind. Parity:
 history-formats.md 3.8, 10.2, 15.
 """
@@ -27,13 +28,13 @@ KIND_OF_FIELD = {
     "deviceClasses": ("resource.k8s.io/v1", "DeviceClass"),
     "deviceTaintRules": ("resource.k8s.io/v1beta2", "DeviceTaintRule"),
 }
-"""Kinds of the arrays in files keyed by resource name, whose items have no kind."""
+"""The apiVersion and kind of the items of each array."""
 
 RAW = "rawObjects"
 
 
 def is_keyed(value: JsonView) -> bool:
-    """True for a document that holds at least one such array, empty or of objects."""
+    """True for a document with an object in such an array, or the fields of a simulator export."""
     if value.get("kind") or "metadata" in value:
         return False
     tree = value.get(RAW, value)
@@ -45,7 +46,7 @@ def is_keyed(value: JsonView) -> bool:
 
 
 def items(value: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """Position and object of each item, with its kind. Example: `pods[0]`."""
+    """The position and the object of each item, with its kind. Example position: `pods[0]`."""
     raw = value.get(RAW)
     tree = raw if isinstance(raw, dict) else value
     for field in KIND_OF_FIELD:

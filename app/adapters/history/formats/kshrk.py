@@ -1,8 +1,8 @@
-"""Captures of k8shark: answers of an API server, polled or watched, one record each.
+"""The reader of k8shark captures: polled or watched responses of an API server, one record each.
 
-A record names its path, its moment and its answer; a watched change names its type too. The first
-list of a path is baseline; what a later one shows is a difference to it, in which several changes
-may have become one. Parity: history-formats.md 14.
+A record has a path, a time and a response; a watched change also has its type. The first list of a
+path is baseline; a later list gives the differences, each of which may combine several changes.
+Parity: history-formats.md 14.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _NOT_OBJECTS = ("/api", "/apis", "/version", "/openapi")
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One record of a capture: its moment, where it stands, and the answer."""
+    """One record of a capture: its time, its position, and the response."""
 
     moment: Instant
     path: str
@@ -41,7 +41,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Seen:
-    """What was there so far: uid and version of each object, and what each path listed."""
+    """The known state: uid and version of each object, and the last list of each path."""
 
     known: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
     listed: dict[str, set[ObjectKey]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class _Seen:
 
 
 def is_index(name: str) -> bool:
-    """Whether a file of that name tells of the records of a capture, and is none."""
+    """True for the name of an index or metadata file of a capture, which holds no records."""
     folder, _, file = name.rpartition("/")
     return folder.endswith("k8shark-capture") and file.partition(".")[0] in _INDEXES
 
@@ -57,7 +57,7 @@ def is_index(name: str) -> bool:
 def read(
     sources: Sequence[tuple[ByteSource, int]], options: ReadOptions, notes: Notes
 ) -> Iterator[Record]:
-    """The records of all files of captures, in the order of their moments."""
+    """The records of all capture files, in the order of their times."""
     answers: list[_Answer] = []
     for source, number in sources:
         try:
@@ -76,7 +76,7 @@ def read(
 
 
 class _Stored(msgspec.Struct, kw_only=True):
-    """A record as it is stored."""
+    """A record in the stored format."""
 
     captured_at: str = ""
     api_path: str = ""
@@ -165,7 +165,7 @@ def _changed(answer: _Answer, op: Op, seen: _Seen, options: ReadOptions) -> Iter
 
 
 def _absent(answer: _Answer, key: ObjectKey, seen: _Seen) -> Iterator[Record]:
-    """What a path listed before and lists no more was deleted in between."""
+    """The deletion of an object that a path listed before and no longer lists."""
     known = seen.known.pop(key, None)
     if known is None:
         return

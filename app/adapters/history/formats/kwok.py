@@ -1,4 +1,4 @@
-"""kwok recordings: objects, then patches with offsets from the start.
+"""The reader of kwok recordings: objects, then patches with time offsets from the start.
 
 Parity: history-formats.md 8.
 """
@@ -21,15 +21,16 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 FIXED_START = timestamps.parse("2000-01-01T00:00:00Z")
-"""Where a recording without a start is put; its times are marked as missing."""
+"""The start of a recording that has none; its times are marked as missing."""
 
 _OFFSET = re.compile(r"\$\(time-offset-nanosecond (-?\d{1,19})\)")
 _MICRO_FIELDS = frozenset({"eventTime", "lastObservedTime", "renewTime", "acquireTime"})
-"""Fields with six digits; all other times of the API are whole seconds."""
+"""Fields with microseconds; all other times of the API are whole seconds."""
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """Baseline objects, then patches in the order of their offsets. Raises InputError.
+    """The records of baseline objects, then of patches in the order of their offsets. Raises
+    InputError.
 
     `options.at` is the start of the recording; without it every time is an offset from a fixed
     instant. Objects keep their uid; resource versions are blanked, because patches have none.
@@ -140,7 +141,8 @@ def _op(method: str, body: JsonObject | None, place: str) -> Op:
 
 
 def restore_times(value: Any, start: Instant, field: str = "") -> Any:
-    """The tree with offsets as times: start + N ns, whole seconds where the API has them.
+    """The tree with offsets replaced by times (start + N ns), in whole seconds where the API has
+    them.
 
     Example: offset -5000000000 with start 00:00:10 → `…:00:05Z`.
     """

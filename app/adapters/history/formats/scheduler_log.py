@@ -1,19 +1,19 @@
-"""Logs of kube-scheduler at -v=5 and above: attempts to place pods, and what came of them.
+"""The reader of kube-scheduler logs at -v=5 and above: attempts to schedule pods and their results.
 
     I0102 03:04:05.000006    1 schedule_one.go:323] "Unable to schedule pod; …" pod="ns/a" err="…"
 
-An attempt changes nothing by itself: it is kept as an observed request of the scheduler for the
-pod, with the message and its error. The lines of klog have no year; the year is that of the moment
-of the recording (`--at`), or of the time that a runtime wrote before the line.
+An attempt changes no object: it is recorded as an observed request of the scheduler for the pod,
+with the message and its error. Lines of klog have no year; it comes from the time of the recording
+(`--at`), or from the timestamp that a runtime wrote before the line.
 
-Programs that show logs write words before a line (`[pod/…]`, the host and the unit of a journal),
-or keep it in a field of JSON; with `--logging-format=json` the line is JSON itself:
+Log viewers add a prefix to a line (`[pod/…]`, the host and the unit of a journal) or store it in a
+JSON field; with `--logging-format=json` the line itself is JSON:
 
     {"ts":1700000000000.1,"msg":"Attempting to schedule pod","pod":{"namespace":"ns","name":"a"}}
 
-Services that keep logs answer with documents over many lines, in JSON or YAML: lists of entries
-(`gcloud logging read`), streams of pairs of time and line (Loki), hits (Elasticsearch). A line is
-found in any field of them, with the time that stands nearest to it.
+Log services export multi-line documents in JSON or YAML: lists of entries (`gcloud logging read`),
+streams of pairs of time and line (Loki), hits (Elasticsearch). A line is found in any field, and
+its time is that of the innermost document with a time.
 """
 
 import re
@@ -36,7 +36,7 @@ _Attempt = tuple[str, str, str, str]
 """Verb, namespace, name and message."""
 
 _MILLISECONDS_MAX = 10**14
-"""A time in milliseconds beyond which a number is none; the year is 5138."""
+"""Exclusive upper bound of a number that is read as milliseconds since 1970, in the year 5138."""
 
 SCHEDULER = Actor(user="system:kube-scheduler")
 
@@ -56,7 +56,7 @@ _OF_A_RUNTIME = re.compile(
 )
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
 DEPTH_MAX = 16
-"""Levels of a document below which no line of a log is looked for."""
+"""Levels of a document that are searched for lines of a log."""
 
 _DIGITS_OF_SECONDS = 10
 _ATTEMPTS = {
@@ -69,23 +69,26 @@ _ATTEMPTS = {
     "Status after running PostFilter plugins for pod": "postfilter",
     "Failed to bind pod": "error",
 }
-"""What a message of the scheduler says of an attempt."""
+"""The verb of an attempt, by the message of the scheduler."""
 
 
 def begins_in(content: bytes) -> bool:
-    """True when a text holds lines of klog, or of its form in JSON that tell of an attempt."""
+    """True for a text with lines of klog, or with a message of an attempt and the word `pod`."""
     if _BEGINS.search(content) is not None:
         return True
     return b"pod" in content and any(text.encode() in content for text in _ATTEMPTS)
 
 
 def tells_in(content: bytes) -> bool:
-    """True when a text has the words of an attempt."""
+    """True for a text that contains a message of an attempt."""
     return any(text.encode() in content for text in _ATTEMPTS)
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """The attempts in a log, as observed requests. Other lines are counted and left out."""
+    """The records of the attempts in a log, as observed requests.
+
+    Other lines are counted and left out.
+    """
     others = 0
     index = 0
     for position, attempts in _entries(source, options.at):
@@ -119,7 +122,7 @@ _Told = tuple[_Attempt, Instant | None]
 
 
 def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, list[_Told]]]:
-    """What each entry of a log tells, with its place: a line, or an entry of a document."""
+    """The position and the attempts of each log entry: a line, or an entry of a document."""
     trees = _documents(source)
     if trees is None:
         for line_number, line in _joined(source):
@@ -135,7 +138,10 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
 
 
 def _joined(source: ByteSource) -> Iterator[tuple[int, bytes]]:
-    """The lines; what a container runtime split (`P`) is one line again, where it began."""
+    """The lines.
+
+    A line that a container runtime split (`P`) is joined and keeps the number of its first part.
+    """
     open_lines: dict[bytes, tuple[int, bytes]] = {}
     for number, line in source.lines():
         match = _OF_A_RUNTIME.match(line)
@@ -152,7 +158,7 @@ def _joined(source: ByteSource) -> Iterator[tuple[int, bytes]]:
 
 
 def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
-    """The documents of a text that holds nothing else; None for the lines of a log."""
+    """The documents of a text that consists of documents only; None for the lines of a log."""
     if _DOCUMENT.match(source.head(64)) is None or documents.is_json_lines(source):
         return None
     try:
@@ -164,7 +170,7 @@ def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
 
 
 def _in_text(text: str, stamp: str, year: Instant | None, depth: int) -> Iterator[_Told]:
-    """The attempts that the lines of a text tell of, with their moments."""
+    """The attempts in the lines of a text, with their times."""
     for line in text.splitlines():
         bare = wrappings.uncoloured(line).strip()
         if bare.startswith(("{", "[{")):
@@ -190,9 +196,9 @@ def _decoded(text: str) -> Any:
 
 
 def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterator[_Told]:
-    """The attempts in a decoded value: klog's own form, or lines that a collector wrapped.
+    """The attempts in a decoded value: klog's JSON format, or lines that a collector wrapped.
 
-    A service may show an entry twice, in a hit and in its fields: it is one.
+    A service may show an entry twice, in a hit and in its fields; it counts once.
     """
     if depth > DEPTH_MAX:
         return
@@ -219,7 +225,7 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
 
 
 def _of_fields(tree: dict[str, Any]) -> _Attempt | None:
-    """What klog's form in JSON says: the message and its fields by name."""
+    """The attempt in klog's JSON format, from the message and its fields; None for other trees."""
     text = tree.get("msg", tree.get("message"))
     pod = tree.get("pod")
     if isinstance(pod, dict):
@@ -231,7 +237,7 @@ def _of_fields(tree: dict[str, Any]) -> _Attempt | None:
 
 
 def _stamped(stamp: str) -> Instant | None:
-    """The moment of a time: as text, or as seconds since 1970 with further digits behind them."""
+    """The instant of a timestamp: a text, or seconds since 1970 with digits of a fraction."""
     try:
         if stamp.isdecimal() and _DIGITS_OF_SECONDS <= len(stamp) <= 19:
             micros = stamp.ljust(_DIGITS_OF_SECONDS + 6, "0")[: _DIGITS_OF_SECONDS + 6]
@@ -242,7 +248,7 @@ def _stamped(stamp: str) -> Instant | None:
 
 
 def _of_seconds(value: Any) -> Instant | None:
-    """The moment that klog writes as milliseconds since 1970."""
+    """The instant of milliseconds since 1970, as klog writes them; None for other values."""
     if not isinstance(value, int | float) or not 0 < value < _MILLISECONDS_MAX:
         return None
     return Instant(round(value * timestamps.SECOND / 1000))
@@ -261,7 +267,7 @@ def _attempt(rest: str) -> _Attempt | None:
 
 
 def _meant(text: str, fields: dict[str, str]) -> _Attempt | None:
-    """The attempt that a message with these fields tells of; None for another message."""
+    """The attempt of a message with these fields; None for other messages."""
     verb = _ATTEMPTS.get(text)
     namespace, slash, name = fields.get("pod", "").partition("/")
     if verb is None or not slash or not name:
@@ -281,7 +287,7 @@ def _unquoted(text: str) -> str:
 
 
 def _moment(match: re.Match[str], stamp: str, given: Instant | None) -> Instant | None:
-    """The instant of a line: what a runtime wrote before it, else its own with the given year."""
+    """The instant of a line: the runtime's timestamp, else its own time with the given year."""
     stamped = _stamped(stamp)
     if stamped is not None or given is None:
         return stamped

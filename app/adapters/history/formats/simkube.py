@@ -1,9 +1,9 @@
-"""SimKube traces, version 2: what was applied and deleted, by the second.
+"""The reader of SimKube traces, version 2: applied and deleted objects, with times in seconds.
 
 Parity: history-formats.md 9.
 
-A trace holds specifications only: no status, uid or resource version. It is replayable as input;
-allocations are made anew by whoever replays it.
+A trace holds specifications only: no status, uid or resource version. It can be replayed as input;
+the replay makes its own allocations.
 """
 
 import uuid
@@ -24,13 +24,13 @@ from app.domain.values.timestamps import Instant
 
 VERSION = 2
 TRACE_UIDS = uuid.UUID("0d5b8e55-65a8-5d0c-8f0e-3a6d7a3b9c21")
-"""Name space of the uids that objects of a trace get."""
+"""UUID namespace of the derived uids of objects in a trace."""
 
 _LOSSES = (Loss.COARSE_TIME, Loss.NO_STATUS, Loss.SPEC_ONLY)
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
-    """The records of a trace: the first moment is baseline. Raises InputError."""
+    """The records of a trace; the objects of the first second are baseline. Raises InputError."""
     trace = _decode(source)
     if trace.get("version") != VERSION:
         raise InputError(
@@ -88,7 +88,7 @@ def _record(
 def _identified(
     record: Record, known: dict[ObjectKey, str], incarnations: dict[ObjectKey, int]
 ) -> Record:
-    """The record with a uid of our own making, the same in every import, new after a deletion."""
+    """The record with a derived uid: the same in every import, and a new one after a deletion."""
     key = record.key
     op = record.op
     if op is Op.DELETED:

@@ -1,4 +1,4 @@
-"""Records of the scheduler simulator: lines of time, event, resource.
+"""The reader of scheduler simulator records: lines of time, event and resource.
 
 Parity: history-formats.md 10.1.
 """
@@ -24,7 +24,7 @@ _OPS = {"Add": Op.ADDED, "Update": Op.MODIFIED, "Delete": Op.DELETED}
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     """The records of one file; leading additions are the initial list. Raises InputError.
 
-    A last line that was cut while writing is reported and ends the reading.
+    A truncated last line is noted and left out.
     """
     listed: set[ObjectKey] = set()
     is_listing = True
@@ -53,7 +53,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
         is_listing = False
         newest = max(newest, record.order_key[1])
         if record.op is Op.DELETED:
-            # Its version, if any, is that of the last change: only its place is known.
+            # Its version, if any, is that of the last change, so only its position is known.
             order_key = (0, newest, 1, number, index)
             record = msgspec.structs.replace(record, order_key=order_key, resource_version="")
         yield record

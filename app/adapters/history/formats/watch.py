@@ -1,7 +1,7 @@
-"""Watch streams: lines of `{"type", "object"}`. Parity: history-formats.md 5.
+"""The reader of watch streams: lines of `{"type", "object"}`. Parity: history-formats.md 5.
 
-A file is read twice. The scan notes only identities, so that the baseline at its beginning and
-the seams between files of one type are known before records are made.
+A file is read twice. The scan reads only identities, to determine the baseline at its beginning and
+the seams between files of one type before records are made.
 """
 
 from collections.abc import Iterator
@@ -52,10 +52,11 @@ _event_decoder = msgspec.json.Decoder(_Event)
 
 @dataclass(slots=True, kw_only=True)
 class TypeSummary:
-    """What one file says of one type.
+    """The events of one type in one file, in summary.
 
-    `baseline` counts the leading events that are the initial list; `listed` are its keys with uid
-    and version, `final` the keys that are left at the end. `first` and `last` are the comparable
+    `baseline` is the number of leading events that form the initial list; `listed` are its keys
+    with uid and version, `final` the keys that exist at the end. `first` and `last` are the
+    comparable
     versions of the list and of the last event.
     """
 
@@ -71,7 +72,7 @@ class TypeSummary:
 
 @dataclass(slots=True, kw_only=True)
 class WatchFile:
-    """One scanned file: `number` is that of the source in the import."""
+    """One scanned file; `number` is the number of its source in the import."""
 
     source: ByteSource
     number: int
@@ -80,7 +81,7 @@ class WatchFile:
 
 @dataclass(slots=True)
 class _Run:
-    """The leading ADDED events of one type while scanning."""
+    """The leading ADDED events of one type during the scan."""
 
     keys: list[ObjectKey] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
@@ -91,7 +92,7 @@ class _Run:
 
 
 def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
-    """Read a file for identities only. Raises InputError naming the line that is no watch event."""
+    """Read the identities in a file. Raises InputError naming a line that is no watch event."""
     types: dict[TypeName, TypeSummary] = {}
     runs: dict[TypeName, _Run] = {}
     for position, kind, item in _identities(source, notes):
@@ -142,7 +143,7 @@ def read(files: list[WatchFile], notes: Notes) -> Iterator[Record]:
 
 
 def _in_order(files: list[WatchFile]) -> list[WatchFile]:
-    """Files by the version of their first list, so that continuations follow what they continue."""
+    """The files sorted by the version of their first list, so that continuations are in order."""
 
     def begin(file: WatchFile) -> tuple[str, int]:
         return min((summary.first for summary in file.types.values()), default=""), file.number
@@ -153,7 +154,7 @@ def _in_order(files: list[WatchFile]) -> list[WatchFile]:
 def _seam(
     file: WatchFile, name: TypeName, before: TypeSummary, after: TypeSummary
 ) -> Iterator[Record]:
-    """A gap, and deletions of what was there before it and is not listed after it."""
+    """The gap at a seam, and the deletions of objects that are no longer listed after it."""
     group, resource = name
     gap = Record(
         source=file.source.name,
@@ -225,7 +226,7 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
 
 
 def _listed(record: Record, before: TypeSummary | None) -> Record | None:
-    """An item of the initial list: baseline, or after a seam the difference to what was known."""
+    """The record of an item of the initial list: baseline, or after a seam a change."""
     if before is None:
         return msgspec.structs.replace(record, op=Op.BASELINE)
     known = before.final.get(record.key)
@@ -275,10 +276,10 @@ def _note_leading(run: _Run, kind: str, key: ObjectKey, version: str, item: _Obj
 
 
 def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None:
-    """Decide how many of the leading events are the initial list.
+    """Decide how many of the leading events form the initial list.
 
-    The list is sorted by key and its versions may fall; live creations rise in version and come in
-    any order of keys. Where both fit, the events are taken as list, which is reported.
+    A list is sorted by key and its versions may fall; live creations have rising versions and keys
+    in any order. Events that fit both count as the list, and a note reports this.
     """
     versions = [part.split("\0") for part in run.versions]
     if run.marked is not None:

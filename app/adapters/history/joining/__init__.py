@@ -1,1 +1,1 @@
-"""Records of several sources become one ordered stream."""
+"""The joining of records from several sources into one ordered stream."""

@@ -1,11 +1,11 @@
-"""Clocks of servers that contradict the order of changes, and the times as they must have been.
+"""Detection and correction of server clocks that contradict the order of changes.
 
-Whoever sends requests is served by one clock, as far as can be told. A change with a lower version
-was stored before one with a higher one, so that one was asked for before this one was answered;
-and an object names the second in which it was made. What follows for how far the clocks of two
-users can be apart is a system of differences, which is solved with as few clocks as possible.
+The requests of one user are assumed to be dated by one clock. A change with a lower version was
+stored before one with a higher version, so the first was requested before the second was answered;
+and an object records the second of its creation. These facts limit the offsets between the clocks
+of two users. The system of difference constraints is solved with as few wrong clocks as possible.
 
-Example: a, at version 5, is asked for at 10.0 s; b, at version 6, is answered at 8.0 s: the clock
+Example: a, at version 5, is requested at 10.0 s; b, at version 6, is answered at 8.0 s: the clock
 of the user of a is at least 2 s ahead of that of the user of b.
 """
 
@@ -24,28 +24,27 @@ from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 
 USERS_MAX = 150
-"""With more users than these the clocks are not told apart: the effort grows with the third
-power."""
+"""With more users than this, clocks are not corrected: the cost grows cubically."""
 
 USERS_NAMED = 6
-"""How many users a note names of those whose clock is off."""
+"""Users with a wrong clock that a note names."""
 
 _OBJECTS = "\0"
-"""In the place of a user: the times in the objects, which servers write in whole seconds."""
+"""The pseudo user for the times in objects, which servers write in whole seconds."""
 
 _BY_USER, _BY_KIND = False, True
-"""Whose clock dates a request: the user's, or that of the user for one kind."""
+"""The clock that dates a request: one per user, or one per user and kind."""
 
 _Limits: TypeAlias = dict[tuple[str, str], float]
-"""By first and second user, how far the clock of the second is at most ahead of the first's."""
+"""By first and second user, the maximum offset by which the second clock is ahead of the first."""
 
 
 def settle(spool: Spool, notes: Notes) -> bool:
-    """Correct the times of users whose clock is off; True when there was one.
+    """Correct the times of users whose clock is wrong; True if there was one.
 
-    Each record of theirs says that its times contradict the order of changes, and a note says by
-    how much. Where no clock for each user fits, one for each user and kind is sought: a log may
-    have been put together of several. Nothing is done where none fits.
+    Their records are marked with the loss of contradicting times, and a note gives the offset. If
+    one clock per user does not fit, one per user and kind is tried, because a log may be combined
+    from several. If neither fits, nothing is changed.
     """
     spool.database.create_function("clock_of", 3, _clock_of, deterministic=True)
     for by_kind in (_BY_USER, _BY_KIND):
@@ -57,7 +56,7 @@ def settle(spool: Spool, notes: Notes) -> bool:
             return False
         offsets = _offsets(limits, users)
         if offsets is None and users[0] == _OBJECTS:
-            # Objects tell the clock of the server that made them, which may be the one that is off.
+            # The times in objects come from the server that created them, whose clock may be wrong.
             del users[0]
             between = {pair: limit for pair, limit in limits.items() if _OBJECTS not in pair}
             offsets = _offsets(between, users)
@@ -92,11 +91,11 @@ def _listed(users: list[str]) -> str:
 
 
 def _limits(spool: Spool, *, by_kind: bool) -> tuple[_Limits, dict[str, int]]:
-    """How far clocks can be apart, and how many writes of each user there are."""
+    """The limits of clock offsets, and the number of writes per user."""
     limits: _Limits = {}
     counts: dict[str, int] = {}
     newest: dict[str, int] = {}
-    """The latest time at which a request of each user came, of those before the present one."""
+    """The latest request time per user, among the changes before the current one."""
     last_epoch = None
     for epoch, who, came, answered, made in _writes(spool, by_kind=by_kind):
         if epoch != last_epoch:
@@ -119,10 +118,10 @@ def _lower(limits: _Limits, pair: tuple[str, str], limit: float) -> None:
 
 
 def _writes(spool: Spool, *, by_kind: bool) -> Iterator[tuple[int, str, int, int, int | None]]:
-    """Epoch, user, times of request and answer, and creation, in the order of changes.
+    """The epoch, user, request time, response time and creation time of each write, in order.
 
-    Of several answers with one version of one object all but one changed nothing: which one did is
-    told by times alone, so all of them are left out.
+    Of several responses with one version of one object, only one changed something. Only their
+    times tell which, so all of them are left out.
     """
     yield from spool.database.execute(
         "SELECT epoch, min(clock_of(who, key, ?)), min(asked), min(time), min(made) FROM record "
@@ -134,10 +133,7 @@ def _writes(spool: Spool, *, by_kind: bool) -> Iterator[tuple[int, str, int, int
 
 
 def _offsets(limits: _Limits, users: list[str]) -> Mapping[str, int] | None:
-    """By how much the clock of each user is ahead, of those that are off.
-
-    None when no clocks fit.
-    """
+    """The offsets by which the wrong clocks are ahead, by user; None when no offsets fit."""
     apart = _shortest(limits, users)
     if any(apart[user, user] < -times.CLOCK_SKEW for user in users):
         return None
@@ -150,7 +146,7 @@ def _offsets(limits: _Limits, users: list[str]) -> Mapping[str, int] | None:
 
 
 def _nearest(low: float, high: float, known: Iterable[int]) -> int:
-    """No offset if that fits nearly, else one that another clock has, else the middle."""
+    """Zero if it nearly fits, else a fitting offset of another clock, else the middle."""
     if low - times.CLOCK_SKEW <= 0 <= high + times.CLOCK_SKEW:
         return 0
     for offset in known:
@@ -162,7 +158,7 @@ def _nearest(low: float, high: float, known: Iterable[int]) -> int:
 
 
 def _shortest(limits: _Limits, users: list[str]) -> _Limits:
-    """How far clocks can be apart when what is known of all others is counted in."""
+    """The limits of clock offsets, tightened through all other clocks (shortest paths)."""
     apart = {
         (one, other): limits.get((one, other), math.inf if one != other else 0.0)
         for one in users
@@ -181,7 +177,7 @@ def _shortest(limits: _Limits, users: list[str]) -> _Limits:
 
 
 def _correct(spool: Spool, offsets: Mapping[str, int], *, by_kind: bool) -> None:
-    """Set the times of these users right."""
+    """Correct the times in the records of these users."""
     changed = []
     for user, offset in offsets.items():
         cursor = spool.database.execute(

@@ -1,8 +1,8 @@
-"""Sources that show one version of one object with different content.
+"""Detection of sources that show different content for one version of one object.
 
-One server serves one content for a resource version, so at least one of the sources is wrong, or
-they are of different clusters. What a source may leave out (managed fields, empty values, kind and
-API version of a list's items) is no difference. Parity: history-formats.md 3.4.
+A server has one content per resource version, so at least one source is wrong, or the sources are
+from different clusters. Content that a source may omit (managed fields, empty values, kind and API
+version of a list's items) is not a difference. Parity: history-formats.md 3.4.
 """
 
 from collections.abc import Sequence
@@ -16,22 +16,24 @@ from app.domain.log.records import Contradiction, Loss, Op, Quality, Record, joi
 from app.domain.values.json_tree import JsonObject
 
 _SHOWN = frozenset({Op.BASELINE, Op.ADDED, Op.MODIFIED})
-"""Operations whose object is the one that the version stands for. A deletion may show the content
-before it under the version after it."""
+"""Operations whose object has the content of its version.
+
+A deletion may show the content before it with the version after it.
+"""
 
 _LEFT_OUT = frozenset({"managedFields", "selfLink"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Absent:
-    """What stands where a side has nothing."""
+    """The marker of a value that one side does not have."""
 
 
 _ABSENT = _Absent()
 
 
 def find(rows: Sequence[Row]) -> Contradiction | None:
-    """What differs between two of the rows of one version of one object; None when all agree."""
+    """The first contradiction between rows of one version of one object; None when all agree."""
     shown = [row for row in rows if _is_whole(row)]
     if len(shown) < 2 or len({row.body for row in shown}) == 1:
         return None
@@ -51,13 +53,13 @@ def find(rows: Sequence[Row]) -> Contradiction | None:
 
 
 def marked(record: Record) -> Record:
-    """The record with the loss that says that another source shows it differently."""
+    """The record, marked with the loss that another source contradicts it."""
     losses = join_losses(record.losses, (Loss.CONTRADICTED,))
     return msgspec.structs.replace(record, losses=losses)
 
 
 def difference(one: JsonObject, other: JsonObject) -> str:
-    """Where two objects first differ, as a path; empty when they mean the same."""
+    """The path of the first difference between two objects; empty when they are equivalent."""
     return _difference(_content(one), _content(other), "")
 
 
@@ -101,7 +103,7 @@ def _difference(one: Any, other: Any, path: str) -> str:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a source may leave the value out; a mapping of empty values is empty, too."""
+    """True for a value that a source may omit. A mapping of empty values is also empty."""
     if isinstance(value, dict):
         return all(map(_is_empty, value.values()))
     return value is None or value is _ABSENT or value == []

@@ -1,4 +1,4 @@
-"""Objects that follow from their last state: bindings, scales, terminations, patches.
+"""Effects that derive an object from its last state: bindings, scales, terminations, patches.
 
 Parity: history-formats.md 4.3.
 """
@@ -13,10 +13,10 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 TOPOLOGY_LABELS = (well_known.ZONE, well_known.REGION)
-"""Labels that admission copies from the node to a pod when it is bound."""
+"""Labels that admission copies from the node to a pod at its binding."""
 
 DEFAULT_GRACE_SECONDS = 30
-"""The grace period of a pod that names none."""
+"""The grace period of a pod that specifies none, in seconds."""
 
 
 def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | None) -> JsonObject:
@@ -62,7 +62,7 @@ def scale(parent: JsonObject, effect: Scaled) -> JsonObject:
 
 
 def terminate(before: JsonObject, effect: Terminating, at: Instant | None) -> JsonObject:
-    """The object with the deletionTimestamp that asking for its deletion gave it."""
+    """The object with the deletionTimestamp and grace period that a deletion request sets."""
     tree: JsonObject = json_tree.copy(before)
     metadata = tree.setdefault("metadata", {})
     if metadata.get("deletionTimestamp"):
@@ -87,7 +87,8 @@ def terminate(before: JsonObject, effect: Terminating, at: Instant | None) -> Js
 def patch(before: JsonObject, effect: Patched, schemas: Schemas | None) -> JsonObject:
     """The object after a patch. Raises PatchError when it does not fit.
 
-    A server-side apply is taken as a merge: who owned what is not recorded, so nothing is removed.
+    A server-side apply is treated as a merge: field ownership is not recorded, so no field is
+    removed.
     """
     body = effect.body
     if isinstance(body, list):

@@ -1,7 +1,7 @@
-"""Records as recorded become records in the emulator's storage versions.
+"""Conversion of records to the storage versions of the emulator.
 
-The version that was recorded stays in `version`; the object is converted. Objects of versions that
-were never released, or that are no longer read, are refused in words. Parity: history-formats.md
+The recorded version stays in `version`; the object is converted. Objects of unreleased or
+unsupported versions are refused with a message. Parity: history-formats.md
 3.7 (Secrets), 4.5 (Events), 17.
 """
 
@@ -23,15 +23,15 @@ from app.domain.values.json_tree import JsonObject
 _replace = msgspec.structs.replace
 
 _QUESTIONS = frozenset({api_groups.AUTHENTICATION, api_groups.AUTHORIZATION})
-"""Groups whose objects are questions: a server answers and stores nothing. Some hold tokens."""
+"""Groups of review objects, which a server answers and does not store. Some hold tokens."""
 CODE_MAX = 1_000
-"""HTTP codes are smaller."""
+"""Exclusive upper bound of HTTP codes."""
 
 
 def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
-    """The record in storage version; None when it is left out.
+    """The record in the storage version; None when it is left out.
 
-    Raises InputError, naming the field, for what cannot be read or cannot be folded later.
+    Raises InputError, naming the field, for a record that cannot be read or folded.
     """
     normal = _normal(record, options, notes)
     if normal is not None:
@@ -40,7 +40,7 @@ def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | No
 
 
 def _check(record: Record, options: ReadOptions) -> None:
-    """Raise InputError unless the record can stand in the log and be folded by every view."""
+    """Raise InputError unless the log accepts the record and every view can fold it."""
     place = record.place
     intake.check_key(record.key, record.uid, place)
     intake.check_texts((("verb", record.verb), ("auditID", record.request_id)), place)
@@ -123,7 +123,7 @@ def _converted(record: Record, tree: JsonObject, kind: Kind) -> Record:
 
 
 def _conversion_losses(tree: JsonObject) -> tuple[Loss, ...]:
-    """Fields that have no successor: selectors of early taint rules, mappings of 1.36 slices."""
+    """The losses of fields without a successor, in early taint rules and in 1.36 slices."""
     selector = json_tree.mapping(tree, "spec", "deviceSelector")
     if selector.get("deviceClassName") or selector.get("selectors"):
         return (Loss.VERSION_GUESS,)
@@ -139,7 +139,7 @@ def _kind_name(record: Record) -> str:
 
 
 def _guarded(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
-    """Secrets are left out and ConfigMaps lose their data, unless asked for."""
+    """Leave out Secrets and the data of ConfigMaps, unless `with_secrets` is set."""
     if options.with_secrets:
         return record
     if record.resource == "secrets":

@@ -1,6 +1,7 @@
-"""Where records without a version of their own belong, and which writes changed nothing.
+"""The order of records: positions for those without a version, and writes that changed nothing.
 
-Works on the spool, before anything is resolved. Parity: history-formats.md 3.2, 4.3, 4.4.
+This module works on the spool, before records are resolved. Parity: history-formats.md 3.2, 4.3,
+4.4.
 """
 
 import statistics
@@ -22,11 +23,11 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 SKEW_REPORTED = 100_000
-"""Microseconds between two clocks that are worth a sentence."""
+"""The least difference between two clocks that is reported, in microseconds."""
 
 
 def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
-    """Decide the order of the whole import and put every record into its place."""
+    """Decide the order of the import and set the position of every record."""
     spool.index()
     choose_order(spool, one_counter=one_counter, notes=notes)
     if spool.order == ORDER_BY_REVISION:
@@ -39,7 +40,10 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
 
 
 def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
-    """By resource version, else by time, else as they stand. Parity: history-formats.md 3.2."""
+    """Choose the order: by resource version, else by time, else as in the sources.
+
+    Parity: history-formats.md 3.2.
+    """
     total, versioned, odd, untimed = spool.database.execute(
         "SELECT count(*), count(nullif(version, '')), 0, sum(time IS NULL) FROM record "
         "WHERE op NOT IN ('GAP', 'CONTEXT')"
@@ -66,17 +70,17 @@ def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
 
 
 def _count_incomparable(spool: Spool) -> int:
-    """Records whose version is there but is no number."""
+    """The number of records whose version is not a number."""
     cursor = spool.database.execute("SELECT head FROM record WHERE sub = 0 AND version = ''")
     return sum(bool(spool.record_in(head).resource_version) for (head,) in cursor)
 
 
 _Answered: TypeAlias = tuple[int, int, int]
-"""When an answer was given: time, number of the source, position in it."""
+"""The moment of a response: time, number of the source, position in it."""
 
 
 class _Clock:
-    """Which version had been answered by when, in one epoch."""
+    """The highest version answered by a given moment, in one epoch."""
 
     def __init__(self, answers: list[tuple[_Answered, str]]) -> None:
         answers.sort()
@@ -89,9 +93,9 @@ class _Clock:
         self.versions = sorted(version for _, version in answers)
 
     def version_by(self, time: int | None, source: int, position: int) -> str:
-        """The highest version answered by then; empty before the first.
+        """The highest version answered by a moment; empty before the first response.
 
-        Of answers at the same instant those count that stand before it.
+        Of the responses at the same instant, those at earlier positions count.
         """
         if time is None:
             return ""
@@ -99,7 +103,7 @@ class _Clock:
         return self.newest[index - 1] if index else ""
 
     def below(self, version: str) -> str:
-        """The highest version below one."""
+        """The highest version below the given one."""
         index = bisect_left(self.versions, version)
         return self.versions[index - 1] if index else ""
 
@@ -112,13 +116,13 @@ def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
     )
     for epoch, time, source, position, own in cursor:
         answers.setdefault(epoch, []).append(((time, source, position), own))
-    # Empty writes answer late with old versions: they only raise what is answered by then, never
-    # wrongly, because the clock takes the highest.
+    # Writes that change nothing return old versions late. They do not falsify the clock, because it
+    # uses the highest version.
     return {epoch: _Clock(offsets) for epoch, offsets in answers.items()}
 
 
 def _report_skew(spool: Spool, notes: Notes) -> None:
-    """How far the clocks of several logs are apart: the median at neighbouring versions."""
+    """Report the difference between the clocks of logs: the median at adjacent versions."""
     apart: dict[tuple[int, int], list[int]] = {}
     last: tuple[int, int] | None = None
     cursor = spool.database.execute(
@@ -141,9 +145,9 @@ def _report_skew(spool: Spool, notes: Notes) -> None:
 
 
 def _set_aside_late_lists(spool: Spool) -> None:
-    """Only lists from before the first change of their type say what was there to begin with.
+    """Remove lists later than the first change of their type: they do not show the baseline.
 
-    Which came first is a matter of their times: lines may stand in any order.
+    Their times decide which came first, because lines may be in any order.
     """
     listed = spool.database.execute(
         "SELECT row, epoch, source, time, key FROM record "
@@ -167,7 +171,7 @@ def _set_aside_late_lists(spool: Spool) -> None:
 
 
 def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
-    """Of several answered writes with one version of one key only the first changed something."""
+    """Mark writes that changed nothing: all but the first with the same version of a key."""
     cursor = spool.database.execute(
         "SELECT row, epoch, key, own, head FROM record "
         "WHERE actor AND own <> '' AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
@@ -201,11 +205,10 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
 
 
 def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> None:
-    """Give each record without a version its place.
+    """Set the position of each record without a version.
 
-    When another source saw the change, it is the version seen there. Otherwise it is what had been
-    answered by then, after the versions of its key that went before and before the one that came
-    next.
+    If another source shows the change, its version is used. Otherwise the record follows the
+    versions that were answered by its time, between the previous and the next version of its key.
     """
     rows = spool.database.execute(
         "SELECT row, epoch, version, key, uid, op, time, source, position, head FROM record "
@@ -218,8 +221,8 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
     for row, epoch, version, key, uid, op, time, source, position, head in rows:
         record = spool.record_in(head)
         if op in ("MODIFIED", "DELETED"):
-            # A pod is bound once. The answer may come after others have written to it, so what was
-            # known of it by then says nothing about the place of the binding.
+            # A pod is bound once. The response may come after other writes to the pod, so the
+            # versions known by then do not limit the position of the binding.
             lower = (
                 "" if isinstance(record.effect, Bound) else _known_by(spool, key, version, record)
             )
@@ -244,7 +247,7 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
             if binding is None:
                 version = before
             else:
-                # No state shows it, so only its time tells where it belongs.
+                # No state shows the binding, so only its time determines its position.
                 notes.contradict(binding)
                 head = spool.column_of(contradictions.marked(record))
                 spool.database.execute("UPDATE record SET head = ? WHERE row = ?", (head, row))
@@ -258,7 +261,7 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
 
 
 def _known_by(spool: Spool, key: str, version: str, record: Record) -> str:
-    """The highest version of its key that was answered before a request was."""
+    """The highest version of the key that was answered before the response to a request."""
     if record.actor is None or record.observed_at is None:
         return version
     (newest,) = spool.database.execute(
@@ -271,11 +274,11 @@ def _known_by(spool: Spool, key: str, version: str, record: Record) -> str:
 def _between(
     spool: Spool, key: str, uid: str, version: str, record: Record
 ) -> tuple[str, str | None]:
-    """The versions of its key between which a change lies that has none of its own.
+    """The versions of the key between which a change without a version lies.
 
-    What was stored tells first: a pod had no node before it was bound, and nothing is written to an
-    object that is gone. Otherwise a request lies after what had been answered by then (and after
-    the creation), whatever the order of the lines. `version` is what the source itself says.
+    Stored states decide first: a pod has no node before its binding, and a deleted object is not
+    written. Otherwise a request follows the versions answered by its time (and the creation),
+    regardless of the order of lines. `version` is the position that the source gives.
     """
     time = record.observed_at if record.actor is not None else None
     cursor = spool.database.execute(
@@ -300,7 +303,7 @@ def _between(
 
 
 def _other_binding(spool: Spool, key: str, uid: str, record: Record) -> Contradiction | None:
-    """A stored state in which the pod of a binding is on another node: a pod is bound once."""
+    """The contradiction of a binding with a stored state of the pod on another node."""
     effect = record.effect
     if not isinstance(effect, Bound) or not uid:
         return None
@@ -324,7 +327,7 @@ def _other_binding(spool: Spool, key: str, uid: str, record: Record) -> Contradi
 
 
 def _is_afterwards(record: Record, tree: JsonObject | None) -> bool | None:
-    """Whether a stored state shows that the change had happened; None: it does not tell."""
+    """True if a stored state is after the change, False if before it, None if unknown."""
     if record.op is Op.DELETED:
         return False
     if tree is None or not isinstance(record.effect, Bound | Terminating):
@@ -335,7 +338,7 @@ def _is_afterwards(record: Record, tree: JsonObject | None) -> bool | None:
 def _witness(
     spool: Spool, taken: set[int], key: str, lower: str, uid: str, record: Record
 ) -> tuple[int, str] | None:
-    """Row and version of the record in another source that saw the same change."""
+    """The row and version of a record of the same change in another source; None without one."""
     cursor = spool.database.execute(
         "SELECT row, own, uid, op, body FROM record AS seen WHERE key = ? AND own > ? "
         "AND NOT actor AND op IN ('MODIFIED', 'DELETED') AND NOT EXISTS (SELECT 1 FROM record "
@@ -352,7 +355,7 @@ def _witness(
 
 
 def fits(op: Op, effect: Effect | None, seen: Op, tree: JsonObject) -> bool:
-    """Can a record that was seen be the change that a request without version made?"""
+    """True if an observed record can be the change of a request without a version."""
     if op is Op.DELETED or seen is Op.DELETED:
         return op is seen
     if isinstance(effect, Bound):

@@ -1,8 +1,8 @@
-"""Objects of which kubectl printed a few fields for people, beside what other sources show.
+"""The joining of objects from printed kubectl output with the other sources.
 
-A table and a description may show the same object, and a dump may hold it as it is. So what was
-printed is held back until everything else is read. Objects that nothing else shows become one
-record each, with the fields of all places that print them.
+A table and a description may show the same object, and a dump may hold it completely. Printed
+objects are therefore held back until all other sources are read. Those that no other source shows
+become one record each, with the fields of all places that print them.
 """
 
 import uuid
@@ -19,14 +19,14 @@ from app.domain.values.fields import meta
 
 
 class PrintedObjects:
-    """What was printed, by object. `spool` holds the records of all other sources."""
+    """The printed objects, by key. `spool` holds the records of all other sources."""
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
         self._records: dict[ObjectKey, Record] = {}
 
     def held_back(self, records: Iterator[Record]) -> Iterator[Record]:
-        """The records of other sources; those of printed objects are kept."""
+        """The records of other sources; records of printed objects are held back."""
         for record in records:
             if Loss.PRINTED not in record.losses:
                 yield record
@@ -35,7 +35,10 @@ class PrintedObjects:
             self._records[record.key] = record if known is None else _joined(known, record)
 
     def alone(self) -> Iterator[Record]:
-        """The printed objects that no other source shows, when those have been read."""
+        """The records of printed objects that no other source shows.
+
+        Call this after `held_back` is exhausted.
+        """
         shown = self._spool.shown(self._records)
         for key, record in self._records.items():
             if key in shown:
@@ -47,7 +50,7 @@ class PrintedObjects:
 
 
 def _joined(known: Record, record: Record) -> Record:
-    """One record with the fields of both places, those of the later one first."""
+    """One record with the fields of both places; the later place takes precedence."""
     tree = patches.apply_merge(known.object, record.object)
     missing = set(join_losses(known.losses, record.losses))
     if meta.uid(tree):

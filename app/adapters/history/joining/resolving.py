@@ -1,7 +1,7 @@
-"""Ordered rows become the final stream of records: one per change, each with its object.
+"""Resolution of ordered rows into the final stream of records: one per change, with its object.
 
-What several sources tell of one change is joined, effects are applied to the last known state,
-and what contradicts that state is made explicit: a new uid is a deletion and a creation, a change
+Records of one change from several sources are joined, effects are applied to the last known state,
+and contradictions of that state are made explicit: a new uid is a deletion and a creation, a change
 of an unknown key is preceded by a baseline. Parity: history-formats.md 3.3, 3.4, 4.3.
 """
 
@@ -36,7 +36,7 @@ from app.domain.values.timestamps import Instant
 
 _replace = msgspec.structs.replace
 _FILLED = frozenset({Loss.NO_ACTOR, Loss.COLLAPSED, Loss.NO_MANAGED_FIELDS, Loss.NO_TIME})
-"""Losses that another source makes up for: who acted and when, the steps in between, the whole
+"""Losses that another source can compensate: the actor and time, intermediate steps, the whole
 object."""
 
 _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -46,10 +46,10 @@ _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("patch", "status"): ("spec",),
     ("delete", ""): ("spec", "status"),
 }
-"""By verb and subresource, the parts of an object that a request does not change."""
+"""The parts of an object that a request does not change, by verb and subresource."""
 
 _FIXED_SPECS = frozenset({"resourceclaims"})
-"""Resources whose spec nobody can change. Parity: objects.md 5.1."""
+"""Resources whose spec is immutable. Parity: objects.md 5.1."""
 
 _QUALITIES = tuple(Quality)
 _TIMES = tuple(TimeQuality)
@@ -57,9 +57,9 @@ _TIMES = tuple(TimeQuality)
 
 @dataclass(slots=True)
 class _Known:
-    """The last state of a key: in the spool (`row`) or, when it was derived, here (`tree`).
+    """The last state of a key: in the spool (`row`) or, for a derived state, in `tree`.
 
-    `own` is the last version that is known of it; that of this state where it `is_own`.
+    `own` is its last known version; `is_own` is true when that is the version of this state.
     """
 
     uid: str
@@ -71,7 +71,7 @@ class _Known:
 
 
 class Resolver:
-    """Runs once over the rows of a spool."""
+    """Resolves the rows of a spool in one pass."""
 
     def __init__(self, spool: Spool, notes: Notes, schemas: Schemas | None = None) -> None:
         self._spool = spool
@@ -79,9 +79,9 @@ class Resolver:
         self._notes = notes
         self._known: dict[ObjectKey, _Known] = {}
         self._gone: dict[str, str] = {}
-        # The uids that were deleted, with the version of the deletion where it is known.
+        # The deleted uids, with the version of the deletion where it is known.
         self._with_status: set[str] = set()
-        # The resources of which writes to the status are recorded as such.
+        # The resources with recorded writes to their status subresource.
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""
@@ -98,7 +98,7 @@ class Resolver:
                     yield _timed(record, moment)
 
     def _joined(self, rows: list[Row]) -> Row:
-        """One row for one change, marked when its sources contradict each other."""
+        """The row of one change, marked when its sources contradict each other."""
         joined = _merge(rows)
         contradiction = contradictions.find(rows) if len(rows) > 1 else None
         if contradiction is not None:
@@ -107,7 +107,7 @@ class Resolver:
         return joined
 
     def _forget_versions(self) -> None:
-        """After a restore versions start anew; the objects stay until something is said of them."""
+        """Forget versions after a restore. Objects stay known until a later record changes them."""
         for known in self._known.values():
             known.own, known.is_own = "", False
         self._gone.clear()
@@ -146,7 +146,7 @@ class Resolver:
             return
         if not row.own or row.own <= known.own:
             return
-        # It is known in an older state: something changed it unseen.
+        # It is known in an older state, so an unrecorded change happened.
         losses = join_losses(record.losses, (Loss.COLLAPSED,))
         changed = _replace(record, op=Op.MODIFIED, losses=losses)
         yield self._keep(row, _replace(changed, object=row.tree()))
@@ -196,7 +196,7 @@ class Resolver:
         yield _replace(record, object=tree)
 
     def _with_object(self, row: Row, known: _Known | None) -> Record | None:
-        """The record with the object after the change; None when it cannot be told."""
+        """The record with the object after the change; None when the object cannot be derived."""
         record = row.record
         tree = row.tree()
         if record.effect is None:
@@ -238,7 +238,7 @@ class Resolver:
         return record
 
     def _tree(self, known: _Known) -> JsonObject | None:
-        """The last state; derived ones are copied, because records hand their objects on."""
+        """The last state. A derived state is copied, because records pass their objects on."""
         return json_tree.copy(known.tree) if known.row is None else self._spool.tree(known.row)
 
     def _node(self, name: str) -> JsonObject | None:
@@ -269,7 +269,7 @@ class Resolver:
         return _replace(record, op=Op.CONTEXT, object=None, effect=None, message="it was gone")
 
     def _was_missed(self, record: Record, known: _Known) -> bool:
-        """Whether somebody changed the object unseen between its last known state and a request.
+        """True if an unrecorded change lies between the last known state and a request.
 
         A request that names the version which it changes says so, if that is a later one.
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
@@ -330,7 +330,7 @@ class Resolver:
 
 
 def _timed(record: Record, settled: Instant | None) -> Record:
-    """The record with its instant in log order, marked when that contradicts its own times."""
+    """The record with its instant in log order, marked when its own times contradict others."""
     if record.time_quality is TimeQuality.EXACT and _contradicts(record, settled):
         losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
         return _replace(record, settled_at=settled, losses=losses)
@@ -338,11 +338,11 @@ def _timed(record: Record, settled: Instant | None) -> Record:
 
 
 def _contradicts(record: Record, settled: Instant | None) -> bool:
-    """Whether the times of a request cannot be right beside those of others.
+    """True if the times of a request contradict other times by more than the clock skew.
 
-    Its instant in log order lies before it was asked for: something later was answered earlier. Or
-    it was answered before its object was created, or made it and was asked for afterwards. Clocks
-    may differ a little.
+    Either its instant in log order is before the request, so a later change was answered earlier;
+    or the response is before the creation of its object; or the request that created the object is
+    after that creation.
     """
     requested, answered = record.asked_at, record.observed_at
     is_guess = Loss.NO_RV in record.losses
@@ -355,13 +355,13 @@ def _contradicts(record: Record, settled: Instant | None) -> bool:
         return False
     if answered < created - times.CLOCK_SKEW:
         return True
-    # The object tells the second in which it was made.
+    # An object records the second of its creation.
     latest = created + timestamps.SECOND + times.CLOCK_SKEW
     return record.op is Op.ADDED and requested is not None and requested > latest
 
 
 def _together(row: Row) -> object:
-    """Rows of one version may tell of one change; all others stand alone."""
+    """The group of a row: rows of one version may belong to one change, all others are separate."""
     if row.sub == 0 and row.own and row.op not in ("GAP", "CONTEXT"):
         return row.epoch, row.own
     return row.row
@@ -376,14 +376,14 @@ def _by_key(rows: list[Row]) -> list[list[Row]]:
         if row.record.uid:
             named.setdefault(row.record.key, row.record.uid)
     for row in rows:
-        # Requests do not always name the uid; they mean the object of that version.
+        # A request may omit the uid; it concerns the object of that version.
         uid = row.record.uid or named.get(row.record.key, "")
         by_key.setdefault((row.record.key, uid), []).append(row)
     return list(by_key.values())
 
 
 def _merge(rows: list[Row]) -> Row:
-    """One row for one change: the best object, the best time, the actor from whoever has it."""
+    """The joined row of one change: the best object, the best time, and the actor if known."""
     if len(rows) == 1:
         return rows[0]
     best = min(rows, key=_object_rank)

@@ -1,9 +1,9 @@
-"""A temporary, sorted store of records, so that an import is read, joined and checked before the
-log is touched, in bounded memory.
+"""A temporary, sorted store of records, in bounded memory: an import is read, joined and checked
+before the log is written.
 
-Records lie in a SQLite file that is removed at the end: identity and place in columns, the record
-without its object in `head`, the object in `body`. What is told of Secrets lies there encrypted,
-with a key that is nowhere but in memory. Nothing outside this package sees the file.
+Records are stored in a SQLite file that is removed at the end: identity and position in columns,
+the record without its object in `head`, the object in `body`. Records of Secrets are encrypted with
+a key that exists only in memory. No code outside this package reads the file.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ _SELECT = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM reco
 _SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
 _BATCH = 2_000
 _HIDDEN = b"\xc1"
-"""What begins an encrypted column: MessagePack never uses that byte."""
+"""The first byte of an encrypted column, which MessagePack never uses."""
 _NONCE_BYTES = 12
 _DIGEST_BYTES = 20
 _KEY_BYTES = 32
@@ -75,25 +75,28 @@ class Row:
     body: bytes | None
 
     def tree(self) -> JsonObject | None:
-        """The object, decoded anew at every call."""
+        """The object, decoded again at each call."""
         return None if self.body is None else _decode_body(self.body)
 
 
 class Spool:
-    """Add records, then read them in order. A context manager: leaving removes the file."""
+    """A store that takes records and then returns them in order.
+
+    Use as a context manager: leaving removes the file.
+    """
 
     def __init__(self, limits: ImportLimits) -> None:
         self._limits = limits
         self._folder = tempfile.TemporaryDirectory(prefix="redra-import-")
         path = Path(self._folder.name) / "records.db"
-        # Records may be read in another thread than they were added in, never in two at once.
+        # Records may be read in a different thread from the adding one, but never in two at once.
         self.database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
             self.database.execute(f"PRAGMA {pragma}")
         self.database.execute(_CREATE)
         self.database.execute(_CREATE_TOLD)
         self._cipher = AESGCM(AESGCM.generate_key(bit_length=256))
-        # Keyed, so that a digest tells nothing about the value of a Secret.
+        # Keyed, so that a digest reveals nothing about the value of a Secret.
         self._digest_key = os.urandom(_KEY_BYTES)
         self._waiting: list[tuple[object, ...]] = []
         self.count = 0
@@ -116,10 +119,10 @@ class Spool:
         self._folder.cleanup()
 
     def add(self, record: Record) -> bool:
-        """Store one record; False for the repetition of a request that was stored before.
+        """Store one record; False for a request that is stored already.
 
-        A request has one audit ID. One that comes again with the same answer and times is the same
-        line of a log read twice, from an overlapping or doubled file. Raises BoundReached when a
+        A request has one audit ID. A second record with the same ID, response and times is the same
+        line of a log, read again from an overlapping or duplicate file. Raises BoundReached when a
         bound is reached.
         """
         tree = record.object
@@ -139,7 +142,7 @@ class Spool:
         return True
 
     def put(self, record: Record) -> None:
-        """Store what was concluded from other records: it is none that was read."""
+        """Store a record that was derived from others; it does not count as read."""
         body = None if record.object is None else self._encode_body(record.object, record)
         self.database.execute(_INSERT, self._columns(record, body))
 
@@ -170,7 +173,7 @@ class Spool:
         )
 
     def _is_repeated(self, record: Record, body: bytes | None) -> bool:
-        """Whether the same was told of the same request before, wherever it stood."""
+        """True if an equal record of the same request is stored, from any position."""
         without_place = msgspec.structs.replace(
             record, object=None, source="", position="", order_key=(0, "", 0, 0, 0)
         )
@@ -182,7 +185,7 @@ class Spool:
         return cursor.rowcount == 0
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the waiting records."""
         if self._waiting:
             self.database.execute("BEGIN")
             self.database.executemany(_INSERT, self._waiting)
@@ -190,7 +193,7 @@ class Spool:
             self._waiting.clear()
 
     def shown(self, keys: Collection[ObjectKey]) -> set[ObjectKey]:
-        """Of which of the objects some stored record has a state."""
+        """The given keys for which a stored record has an object."""
         self.flush()
         texts = {"\0".join(key): key for key in keys}
         self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
@@ -203,7 +206,7 @@ class Spool:
         return shown
 
     def index(self) -> None:
-        """Make lookups by key fast; after the last `add`."""
+        """Create the index by key. Call this after the last `add`."""
         self.flush()
         self.database.execute("CREATE INDEX by_key ON record (key, own)")
 
@@ -216,7 +219,7 @@ class Spool:
             yield from map(self._row, page)
 
     def row(self, number: int) -> Row:
-        """One stored record with its place, by its number."""
+        """One stored record, by its row number."""
         return self._row(self.database.execute(f"{_SELECT}WHERE row = ?", (number,)).fetchone())
 
     def _row(self, columns: tuple[Any, ...]) -> Row:
@@ -232,11 +235,11 @@ class Spool:
         return None if row_found is None else self.tree_in(row_found[0])
 
     def record_in(self, head: bytes) -> Record:
-        """What a `head` column holds."""
+        """The record in a `head` column."""
         return _head_decoder.decode(self._shown(head))
 
     def tree_in(self, body: bytes | None) -> JsonObject | None:
-        """What a `body` column holds."""
+        """The object in a `body` column; None without one."""
         return None if body is None else _decode_body(self._shown(body))
 
     def column_of(self, record: Record) -> bytes:
@@ -255,7 +258,7 @@ class Spool:
         return self._cipher.decrypt(content[len(_HIDDEN) : begin], content[begin:], None)
 
     def times(self) -> Iterator[tuple[int | None, bool]]:
-        """Time and whether it is exact, of all records in order."""
+        """The time of each record, in order, and whether it is exact."""
         cursor = self.database.execute(_SELECT_TIMES + self.order)
         for time, exact in cursor:
             yield time, bool(exact)
@@ -276,16 +279,16 @@ class Spool:
 
 
 def key_of(text: str) -> ObjectKey:
-    """The key that a row's text stands for."""
+    """The key in the text form of a row."""
     return ObjectKey(*text.split("\0"))
 
 
 def replace_times(rows: Iterable[tuple[int | None, bool]]) -> list[Instant | None]:
-    """Instants that never fall along the order, as near to the recorded ones as that allows.
+    """Instants that never decrease along the order, as close as possible to the recorded times.
 
-    An exact time is when an answer was given: the change was made before it, and also before every
-    later change was answered. So an exact time is lowered to the least exact time that follows; a
-    derived one is raised to what went before. Example: exact 5, exact 3, derived 1 → 3, 3, 3.
+    An exact time is that of a response: the change precedes it, and also precedes the responses to
+    all later changes. So an exact time is lowered to the least exact time that follows; a derived
+    time is raised to the previous instant. Example: exact 5, exact 3, derived 1 → 3, 3, 3.
     """
     times = list(rows)
     settled: list[Instant | None] = [None] * len(times)

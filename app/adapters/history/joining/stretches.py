@@ -1,14 +1,14 @@
-"""Stretches of an audit log that are missing: what later lines tell of writes that no line shows.
+"""Detection of missing stretches of an audit log, from later lines that imply unrecorded writes.
 
-A request names the version that it changes, an object the second in which it was made, and a pod
-that has a node or a time of deletion was bound or deleted before. Each tells of one write that is
-not in the log, between two versions. One alone is a lost line. Where such writes of several objects
-lie between the same versions, a stretch is missing, and anything may have been written in it, also
-what no later line tells of.
+A request names the version that it changes, an object the second of its creation, and a pod with a
+node or a deletionTimestamp was bound or deleted before. Each of these can imply one write, between
+two versions, that is not in the log. A single one is a lost line. When such writes of several
+objects lie between the same versions, a stretch is missing, and any object may have changed in it,
+even if no later line implies it.
 
-Example: a claim is changed upon version 40, which no line shows; the lines beside it gave 31 and
-55. A pod that was made in that second is first seen at version 60. What was written between 31 and
-55 is not known, of no object. Parity: history-formats.md 4.5.
+Example: a request changes version 40 of a claim, which no line shows; the adjacent lines have
+versions 31 and 55. A pod that was created in that second is first seen at version 60. The writes
+between 31 and 55 are unknown, for every object. Parity: history-formats.md 4.5.
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,7 +35,7 @@ from app.domain.values import api_groups, timestamps
 from app.domain.values.fields import core, meta
 
 _JUDGED = (f"{api_groups.RESOURCE}\0", "\0pods\0", "\0nodes\0")
-"""How the keys of kinds begin of which a write is missed: no policy leaves out who makes them."""
+"""Prefixes of the keys checked for unrecorded writes: no policy omits their creators."""
 
 _VERSIONED = f"{api_groups.RESOURCE}\0"
 _PODS = "\0pods\0"
@@ -43,7 +43,7 @@ _NAMESPACES = "\0namespaces\0"
 
 
 class _Missing(NamedTuple):
-    """A write that no line shows: it came after one version and before another, which it is not."""
+    """An unrecorded write, between the versions `after` and `before`, both exclusive."""
 
     before: str
     after: str
@@ -53,7 +53,7 @@ class _Missing(NamedTuple):
 
 @dataclass(slots=True)
 class _Epoch:
-    """The answered writes between two restores: their versions and times, in order of versions."""
+    """The answered writes between two restores: their versions in order, and their times."""
 
     versions: list[str] = field(default_factory=list)
     answered: list[tuple[int, str]] = field(default_factory=list)
@@ -61,12 +61,12 @@ class _Epoch:
     begun: int | None = None
 
     def version_by(self, time: int) -> str:
-        """The highest version that had been answered by a time; call `settle` before."""
+        """The highest version answered before a time. Call `settle` first."""
         index = bisect_left(self.answered, (time, ""))
         return self.answered[index - 1][1] if index else ""
 
     def settle(self) -> None:
-        """Sort the answers, each with the highest version answered by then."""
+        """Sort the responses by time, and give each the highest version answered by then."""
         self.answered.sort()
         highest = ""
         for index, (time, version) in enumerate(self.answered):
@@ -75,7 +75,7 @@ class _Epoch:
 
 
 def note(spool: Spool, notes: Notes) -> None:
-    """Put a gap of all kinds where a stretch of the log is missing."""
+    """Add a gap of all kinds for each missing stretch of the log."""
     epochs = _epochs(spool)
     _note_beginning(spool, epochs, notes)
     missing: dict[int, list[_Missing]] = {}
@@ -112,7 +112,7 @@ def _epochs(spool: Spool) -> dict[int, _Epoch]:
 
 
 def _note_beginning(spool: Spool, epochs: dict[int, _Epoch], notes: Notes) -> None:
-    """Where a log has namespaces made, but not all that something is written in, it began late."""
+    """Add a gap if the log began late: it creates namespaces, but also writes in others."""
     rows = spool.database.execute(
         "SELECT key, op FROM record WHERE key >= ? AND key < ?", _range(_NAMESPACES)
     ).fetchall()
@@ -161,7 +161,7 @@ def _first_row(spool: Spool) -> int:
 
 
 def _changed_upon_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int, _Missing]]:
-    """Writes of versions that a later request names: each lies where its version belongs."""
+    """Unrecorded writes of versions that a later request names, each at its version."""
     rows = spool.database.execute(
         "SELECT row, epoch, key, own, actor, head FROM record WHERE own <> '' "
         "AND op IN ('ADDED', 'MODIFIED', 'DELETED', 'BASELINE') "
@@ -184,7 +184,7 @@ def _changed_upon_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tu
 
 
 def _made_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int, _Missing]]:
-    """Creations, since the log began, of objects that are first seen when they change or go."""
+    """Unrecorded creations since the log began: objects first seen in a change or deletion."""
     rows = spool.database.execute(
         "SELECT row, epoch, key, version, op, actor, body, min(version || ' ' || sub) FROM record "
         "WHERE op IN ('ADDED', 'MODIFIED', 'DELETED', 'BASELINE') GROUP BY epoch, key, uid "
@@ -204,14 +204,14 @@ def _made_unseen(spool: Spool, epochs: dict[int, _Epoch]) -> Iterator[tuple[int,
 
 
 def _before(epoch: _Epoch, made: int, seen: str) -> str:
-    """A version that was surely given after an object was made, in a whole second."""
+    """A version certainly assigned after a creation, whose time is known to the second."""
     latest = made + timestamps.SECOND + times.CLOCK_SKEW
     place = bisect_left(epoch.answered, (latest, ""))
     return min([seen, *(version for _, version in epoch.answered[place : place + 1])])
 
 
 def _done_to_pods_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
-    """Bindings and deletions of pods that only the states after them show."""
+    """Unrecorded bindings and deletions of pods, which only later states show."""
     rows = spool.database.execute(
         "SELECT row, epoch, key, uid, own, head, body FROM record WHERE key >= ? AND key < ? "
         "AND actor AND op IN ('ADDED', 'MODIFIED') ORDER BY epoch, key, version, sub",
@@ -221,7 +221,7 @@ def _done_to_pods_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
     last, is_bound, is_ending = "", False, False
     for row, epoch, key, uid, own, head, body in rows:
         record = spool.record_in(head)
-        # Requests do not always name the uid.
+        # A request may omit the uid.
         pod = epoch, key, uid or (of[2] if of[:2] == (epoch, key) else "")
         if pod != of:
             of, last, is_bound, is_ending = pod, "", False, False
@@ -237,12 +237,12 @@ def _done_to_pods_unseen(spool: Spool) -> Iterator[tuple[int, _Missing]]:
 
 
 def _range(prefix: str) -> tuple[str, str]:
-    """From which key on, and before which one, keys begin with a prefix."""
+    """The range of keys with a prefix: inclusive start and exclusive end."""
     return prefix, prefix[:-1] + "\1"
 
 
 def _stretches(missing: Sequence[_Missing]) -> Iterator[list[_Missing]]:
-    """Writes of several objects that may have been made between the same two versions."""
+    """Groups of unrecorded writes of several objects that may lie between the same two versions."""
     left = sorted(missing)
     while left:
         first = left[0]
@@ -253,9 +253,10 @@ def _stretches(missing: Sequence[_Missing]) -> Iterator[list[_Missing]]:
 
 
 def _put(spool: Spool, number: int, epoch: _Epoch, stretch: list[_Missing], notes: Notes) -> None:
-    """Say that anything may have been written between the versions of a stretch.
+    """Add gaps for the versions of a missing stretch, in which any object may have changed.
 
-    What is recorded between them may have come before what is missing: so it is said at both ends.
+    Recorded changes between these versions may precede the missing writes, so a gap is added at
+    both ends.
     """
     after = max(one.after for one in stretch)
     before = min(one.before for one in stretch)

@@ -1,1 +1,1 @@
-"""The stores of API servers: etcd snapshots and kine tables."""
+"""Readers of the stores of API servers: etcd snapshots and kine tables."""

@@ -1,7 +1,7 @@
-"""The pages of a bbolt file: buckets, and the key-value pairs in a bucket, in order.
+"""A reader of the pages of a bbolt file: buckets, and their key-value pairs in order.
 
-Everything is read from the file as it lies (a memory map, or bytes); nothing is trusted: page
-numbers, counts and offsets are checked, and a page is entered once.
+Data is read directly from a memory map or bytes. No data is trusted: page numbers, counts and
+offsets are checked, and each page is visited at most once.
 Parity: history-formats.md 11.2.
 """
 
@@ -39,7 +39,7 @@ class _Meta:
 
 
 class BoltFile:
-    """An open file of `size` bytes. Raises InputError for a file that cannot be read."""
+    """An open bbolt file of `size` bytes. Raises InputError for a damaged file."""
 
     def __init__(self, buffer: Buffer, size: int, place: str) -> None:
         self._buffer = buffer
@@ -48,7 +48,7 @@ class BoltFile:
         self._meta = self._newest_meta()
 
     def bucket(self, name: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The pairs of a bucket of the root, in order of keys; nothing when there is none."""
+        """The pairs of a top-level bucket, in order of keys; empty if it does not exist."""
         for key, value, flags in self._pairs(self._meta.root):
             if key == name and flags & _IS_BUCKET:
                 yield from self._bucket_pairs(value)
@@ -59,7 +59,7 @@ class BoltFile:
             raise self._damaged("a bucket without its header")
         root, _ = _BUCKET.unpack_from(value)
         if root == 0:
-            # A small bucket lies inside the value, with a page header of its own.
+            # A small bucket is stored inside the value, with its own page header.
             inline = value[_BUCKET.size :]
             pairs = self._elements(inline, 0, len(inline), _LEAF)
         else:
@@ -69,7 +69,7 @@ class BoltFile:
                 yield key, content
 
     def _pairs(self, root: int) -> Iterator[tuple[bytes, bytes, int]]:
-        """Walk a tree depth-first; a page that leads back to itself is damage, not a loop."""
+        """Walk a tree depth-first. A page that is reached twice is reported as damage."""
         visited: set[int] = set()
         pending = [root]
         while pending:
@@ -86,7 +86,7 @@ class BoltFile:
                 raise self._damaged(f"page {page} is neither branch nor leaf")
 
     def _page(self, page: int) -> tuple[int, int, int]:
-        """Beginning, end and flags of a page with its overflow."""
+        """The start, end and flags of a page, including its overflow."""
         if page >= self._meta.high_page:
             raise self._damaged(f"page {page} lies beyond the last")
         start = page * self._meta.page_size

@@ -1,4 +1,4 @@
-"""etcd snapshots: every write since the last compaction, and the state before.
+"""The reader of etcd snapshots: every write since the last compaction, and the state before.
 
 Parity: history-formats.md 11.
 """
@@ -27,7 +27,7 @@ from app.domain.values.json_tree import JsonObject
 
 DIGEST_BYTES = 32
 PREFIXES = ("/registry/", "/kubernetes.io/", "/openshift.io/")
-"""What the keys of objects begin with: as upstream has it, and as OpenShift has it."""
+"""Prefixes of the keys of objects, in upstream Kubernetes and in OpenShift."""
 NOT_OBJECTS = ("ranges/", "masterleases/", "peerserverleases/")
 _REVISION = struct.Struct(">QxQ")
 _PLACES = {
@@ -37,7 +37,7 @@ _PLACES = {
     "controllers": "replicationcontrollers",
     "ingress": "ingresses",
 }
-"""Paths that do not begin with the plural. Parity: history-formats.md 11.5."""
+"""Resources by the paths that do not begin with the plural. Parity: history-formats.md 11.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ def entry_records(
     known: dict[str, Record],
     notes: Notes,
 ) -> Iterator[Record]:
-    """The record of one write, none when it is about no object.
+    """The record of one write; none for a key that is not an object.
 
-    `known` has the identity of each key that exists, for the deletions that follow.
+    `known` holds the identity of each existing key, for later deletions.
     """
     position = f"{entry.main}/{entry.sub}"
     place = f"{source.name}:{position}"
@@ -182,7 +182,7 @@ def _unreadable(
     key: ObjectKey,
     losses: tuple[Loss, ...],
 ) -> Record:
-    """A value that cannot be read at all: only its key is known, so it is a gap of that key."""
+    """The gap of a value that cannot be read: only its key is known."""
     return Record(
         source=source,
         position=position,
@@ -199,14 +199,15 @@ def _unreadable(
 
 
 def _path(key: str) -> str:
-    """A key of an object without its prefix; empty for other keys."""
+    """The key of an object without its prefix; empty for other keys."""
     return next((key[len(prefix) :] for prefix in PREFIXES if key.startswith(prefix)), "")
 
 
 def _path_key(key: str) -> ObjectKey:
-    """The identity that a key of the store tells, whose path has a group for custom resources only.
+    """The identity of an object from its key in the store.
 
-    Of the kinds that are known here the group is that of the plural, the core group before others.
+    The path has a group for custom resources only. For known kinds the group is that of the plural,
+    with the core group first.
     """
     parts = _path(key).split("/")
     for path, resource in _PLACES.items():
@@ -227,7 +228,7 @@ def _path_key(key: str) -> ObjectKey:
 
 
 def _entries(bolt: BoltFile, place: str) -> Iterator[EtcdEntry]:
-    """The writes of the bucket `key`, which are in the order of their revisions."""
+    """The writes in the bucket `key`, in the order of their revisions."""
     for key, value in bolt.bucket(b"key"):
         if len(key) not in (17, 18) or key[8:9] != b"_":
             raise InputError(
@@ -253,7 +254,7 @@ class _KeyValue:
 
 
 def _key_value(raw: bytes, place: str) -> _KeyValue:
-    """The message `KeyValue{1 key, 4 version, 5 value}`; other fields are passed over."""
+    """The message `KeyValue{1 key, 4 version, 5 value}`; other fields are skipped."""
     parsed = _KeyValue()
     at = 0
     while at < len(raw):
@@ -302,7 +303,10 @@ def _compacted(bolt: BoltFile) -> int:
 
 
 def _check_digest(buffer: mmap.mmap, size: int, place: str) -> int:
-    """The size without the digest that a snapshot command appends; raises when it is wrong."""
+    """The size without the digest that the snapshot command appends.
+
+    Raises InputError for a wrong digest.
+    """
     if size % 512 != DIGEST_BYTES:
         return size
     digest = hashlib.sha256()
@@ -318,7 +322,7 @@ def _check_digest(buffer: mmap.mmap, size: int, place: str) -> int:
 
 @contextmanager
 def _mapped(source: ByteSource) -> Iterator[tuple[mmap.mmap, int]]:
-    """The unpacked bytes as a memory map, in a temporary file that is gone afterwards."""
+    """The unpacked bytes as a memory map of a temporary file, which is removed afterwards."""
     with tempfile.TemporaryFile() as file:
         size = _copy(source, file)
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as buffer:

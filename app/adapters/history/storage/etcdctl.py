@@ -1,4 +1,4 @@
-"""What `etcdctl get --prefix` prints: the present values of a store, with their revisions.
+"""The reader of `etcdctl get --prefix` output: the current values of a store, with their revisions.
 
     -w json     {"header": {…}, "kvs": [{"key": base64, "mod_revision": 7, "value": base64}]}
     -w fields   "Key" : "/registry/pods/shop/a"   a line for each field, texts quoted as Go does
@@ -26,11 +26,11 @@ _ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7
 _LETTERS = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11}
 
 _Pair = tuple[str, dict[str, Any]]
-"""Place, and the fields of one key: Key, ModRevision, Version, Value."""
+"""The place and the fields of one key: Key, ModRevision, Version, Value."""
 
 
 def is_answer(value: Any) -> bool:
-    """True for an answer in JSON: keys below a header."""
+    """True for the output of etcdctl in JSON: an object with `header` and `kvs`."""
     if not isinstance(value, dict) or not isinstance(value.get("header"), dict):
         return False
     pairs = value.get("kvs")
@@ -38,7 +38,10 @@ def is_answer(value: Any) -> bool:
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
-    """The objects of an answer. Raises InputError for a value that is not what etcdctl prints."""
+    """The records of the objects in the output.
+
+    Raises InputError for a value that etcdctl does not print.
+    """
     is_fields = source.head(len(FIELDS_BEGIN)) == FIELDS_BEGIN
     seen: dict[int, int] = {}
     known: dict[str, Record] = {}
@@ -106,7 +109,7 @@ def _of_fields(source: ByteSource) -> Iterator[_Pair]:
 
 
 def _unquoted(text: bytes) -> bytes:
-    """The bytes of a text in Go's quotes."""
+    """The bytes of a text in the quoted form of Go."""
     return _ESCAPED.sub(_byte, text.strip()[1:-1])
 
 

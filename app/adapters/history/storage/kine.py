@@ -1,4 +1,4 @@
-"""kine tables: one row per change, in a SQLite file or a CSV export.
+"""The reader of kine tables: one row per change, in a SQLite file or a CSV export.
 
 Parity: history-formats.md 13.
 """
@@ -36,9 +36,10 @@ class _Row:
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
-    """The records of a table: what existed at its compaction, then every change.
+    """The records of a table: the objects that existed at its compaction, then every change.
 
-    The table is read twice, so that values need not be kept. Raises InputError for a file without
+    The table is read several times, so that values need not be kept in memory. Raises InputError
+    for a file without
     the table or with a damaged value.
     """
     with _table(source) as rows:
@@ -65,7 +66,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
 
 
 def _op(row: _Row, compacted: int, latest: dict[str, int]) -> Op | None:
-    """What a row did; None for rows that tell of no object."""
+    """The operation of a row; None for rows that are not about an object."""
     if row.name == COMPACT_KEY or row.name.startswith(FILLER):
         return None
     if row.id <= compacted:
@@ -87,11 +88,11 @@ def _entry(row: _Row, op: Op) -> EtcdEntry:
 
 @contextmanager
 def _table(source: ByteSource) -> Iterator[Callable[[], Iterator[_Row]]]:
-    """The rows in order of their ids, as often as they are asked for."""
+    """A function that reads the rows in order of their ids, each time it is called."""
     if not source.head(16).startswith(b"SQLite format 3\0"):
         yield lambda: _csv_rows(source)
         return
-    # A copy: what lies there is never opened for writing.
+    # A copy is opened, and never the source file.
     with tempfile.TemporaryDirectory(prefix="redra-kine-") as folder:
         path = Path(folder, "state.db")
         with path.open("wb") as target:
@@ -146,7 +147,7 @@ def _csv_rows(source: ByteSource) -> Iterator[_Row]:
 
 
 def _bytes(text: str) -> bytes:
-    """A value as PostgreSQL writes bytea (`\\x…`), as base64, or as it is when it is JSON."""
+    """The bytes of a value: PostgreSQL's format of bytea (`\\x…`), base64, or JSON as it is."""
     if text.startswith("\\x"):
         return bytes.fromhex(text[2:])
     if not text or text.startswith("{"):

@@ -1,4 +1,4 @@
-"""Values as an API server stores them: protobuf, JSON, or not readable.
+"""The decoder of stored values of an API server: protobuf, JSON, or unreadable.
 
 Parity: history-formats.md 12.
 """
@@ -22,14 +22,14 @@ CBOR = b"\xd9\xd9\xf7"
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A decoded value: the object, or what is known of it, and what was lost."""
+    """A decoded value: the object, or its known parts, and the losses."""
 
     tree: JsonObject
     losses: tuple[Loss, ...] = ()
 
 
 def decode(value: bytes, place: str, limits: ImportLimits) -> Stored | None:
-    """The object of a stored value; None for values that are no objects of the API.
+    """The object of a stored value; None for values that are not objects of the API.
 
     Raises InputError for a damaged value.
     """
