@@ -38,7 +38,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """Time that stands still until it is advanced; for replays, simulations and tests."""
+    """A clock that stands still until it is advanced; for replays, simulations and tests."""
 
     def __init__(self, start: Instant = Instant(0)) -> None:
         self._now = start

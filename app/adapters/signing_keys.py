@@ -35,7 +35,7 @@ def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
 def read_private(path: Path, *, loss: str) -> bytes:
     """The content of a file that only its owner can read. Raises InputError.
 
-    `loss` says what happens when the file is removed.
+    `loss` names the loss when the file is removed, for messages.
     """
     try:
         with path.open("rb") as file:

@@ -35,7 +35,7 @@ class DerivedUids:
     """Uids that depend only on (seed, counter): the same replay gives the same uids.
 
     Example: `DerivedUids(7)` and another `DerivedUids(7)` give equal sequences; `DerivedUids(7,
-    counter=2)` continues where the first stands after two calls.
+    counter=2)` continues where the first is after two calls.
     """
 
     def __init__(self, seed: int, *, counter: int = 0) -> None:

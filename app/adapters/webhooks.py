@@ -89,7 +89,7 @@ class _Answer:
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether the end of the connection is the end of the body."""
+        """True if the end of the connection is the end of the body."""
         return self._has_head and not self._has_length
 
     def take(self, data: bytes) -> None:
@@ -105,7 +105,7 @@ class _Answer:
             self._has_length = True
 
     def on_headers_complete(self) -> None:
-        """Note that the body begins."""
+        """Note the end of the headers."""
         self._has_head = True
 
     def on_body(self, part: bytes) -> None:

@@ -1,6 +1,6 @@
-"""Requests to a server of redra: whole answers and lines as they come; what goes wrong, in words.
+"""Requests to a redra server, with whole or streamed responses.
 
-A refusal raises what its Status says, whatever keeps an answer from coming ServerUnreachable.
+A refusal raises the error of its Status. Any other failure raises ServerUnreachable.
 """
 
 import http.client
@@ -39,9 +39,9 @@ _PART_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskingBounds:
-    """How long a connection and an answer are waited for, how long an answer may be.
+    """The bounds of a request: timeouts of the connection and the response, and the response size.
 
-    A stream that is followed may be silent for as long as nothing happens.
+    A followed stream has no response timeout, because it is silent while nothing happens.
     """
 
     connect_seconds: float = 5.0
@@ -50,7 +50,7 @@ class AskingBounds:
 
 
 class ServerConnection:
-    """Asks one server, with one TCP connection for each question."""
+    """Sends requests to one server, with one TCP connection per request."""
 
     def __init__(self, credentials: ServerLogin, bounds: AskingBounds = AskingBounds()) -> None:
         self._credentials = credentials
@@ -65,15 +65,15 @@ class ServerConnection:
         return self._credentials.url
 
     def get(self, path: str, parameters: Mapping[str, str]) -> bytes:
-        """The body of an answer. Raises Rejected, InputError, ServerUnreachable."""
+        """The body of the response to a GET. Raises Rejected, InputError, ServerUnreachable."""
         return self._whole("GET", path, parameters, None)
 
     def post(self, path: str, parameters: Mapping[str, str], body: object) -> bytes:
-        """The body of the answer to a question that has a body of its own."""
+        """The body of the response to a POST with a JSON body. Raises the same errors as `get`."""
         return self._whole("POST", path, parameters, json.dumps(body).encode())
 
     def lines(self, path: str, parameters: Mapping[str, str]) -> Iterator[bytes]:
-        """The lines of an answer, each as soon as it has come."""
+        """The lines of a response, each as soon as it arrives."""
         seconds = None if "follow" in parameters else self._bounds.answer_seconds
         with self._answer("GET", path, parameters, None, seconds=seconds) as answer:
             yield from _lines(answer, self.url, self._bounds.answer_bytes_max)
@@ -135,11 +135,15 @@ class ServerConnection:
 
 
 def _lines(answer: http.client.HTTPResponse, url: str, most: int) -> Iterator[bytes]:
-    """The lines of an answer; `most` bounds a line. Raises when it breaks off."""
+    """The lines of a response; `most` bounds a line.
+
+    Raises ServerUnreachable for an incomplete response.
+    """
     if answer.length is None and not answer.chunked:
         raise ServerUnreachable(f"{url}: an answer that does not say where it ends")
     rest = b""
-    # Other ways to read take the end of a connection between two chunks for that of the answer.
+    # Other read methods take the end of the connection between two chunks for the end of the
+    # response.
     while part := answer.read1(_PART_BYTES):
         *lines, rest = (rest + part).split(b"\n")
         if len(rest) > most:
@@ -156,7 +160,7 @@ def _check_whole(answer: http.client.HTTPResponse, url: str) -> None:
 
 
 def _refusal(code: int, body: bytes, url: str) -> Exception:
-    """The error that a code and a Status mean."""
+    """The error for a status code and a Status body."""
     try:
         tree = json.loads(body)
         message = str(tree["message"])[:_MESSAGE_MAX]

@@ -1,7 +1,8 @@
-"""Who asks a server, and what it must show: from a kubeconfig that redra wrote, or any other.
+"""The credentials for a server: from a kubeconfig that redra wrote, or from an address and a token.
 
-Files that redra writes hold a token, or a client certificate, and the authority; they are read
-here. Contexts of other files may name exec plug-ins and much else, which the client library knows.
+Kubeconfigs of redra hold a token or a client certificate, and the authority; they are read here.
+Contexts of other kubeconfigs may use exec plug-ins and other features, which the client library
+supports.
 """
 
 import base64
@@ -28,7 +29,10 @@ class ServerLogin:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of an address. Raises InputError for what is no address of a server."""
+    """The scheme, host and port of an address.
+
+    Raises InputError for anything but an HTTP address.
+    """
     try:
         place = urlsplit(url)
         host, port = place.hostname or "", place.port
@@ -44,7 +48,7 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def may_have_credentials(url: str) -> bool:
-    """Whether nobody between here and the server reads what is sent: TLS, or this machine."""
+    """True if requests to the address cannot be read on their way: TLS, or this machine."""
     scheme, host, _ = origin(url)
     if scheme == "https" or host == "localhost":
         return True
@@ -55,9 +59,10 @@ def may_have_credentials(url: str) -> bool:
 
 
 def of_address(url: str, *, token: str, authority: Path | None) -> ServerLogin:
-    """ServerLogin for an address: perhaps a token; `authority` is a file instead of the system's.
+    """The ServerLogin for an address and an optional token.
 
-    The token is left out where others could read it on its way. Raises InputError.
+    `authority` is a file that replaces the system's authorities. The token is left out where others
+    could read it on its way. Raises InputError.
     """
     scheme, _, _ = origin(url)
     headers = {"authorization": f"Bearer {token}"} if token and may_have_credentials(url) else {}
@@ -74,7 +79,7 @@ def of_address(url: str, *, token: str, authority: Path | None) -> ServerLogin:
 
 
 def of_own_kubeconfig(path: Path, address: str) -> ServerLogin:
-    """The credentials of a kubeconfig that the server at an address wrote. Raises InputError."""
+    """The ServerLogin from a kubeconfig that the server at an address wrote. Raises InputError."""
     import yaml
 
     try:
@@ -101,7 +106,7 @@ def _tls_of(url: str, cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLC
     tls = ssl.create_default_context(cadata=_decoded(authority) if authority else None)
     certificate, key = (user.get(f"client-{part}-data") for part in ("certificate", "key"))
     if certificate and key:
-        # The library of TLS reads certificates from files alone; this one is gone at once.
+        # The TLS library reads certificates only from files; this file is removed immediately.
         with tempfile.NamedTemporaryFile(prefix="redra-login-", suffix=".pem") as file:
             file.write(f"{_decoded(certificate)}\n{_decoded(key)}".encode())
             file.flush()

@@ -1,9 +1,9 @@
-"""The names in a data folder, for who completes words at a shell and must not start a database.
+"""The cached names in a data folder, for shell completion without a database.
 
-    folder/names.json   histories, and of each the names of some kinds of its objects
+    folder/names.json   histories, and for each the names of objects of some kinds
 
-It is a hint: written by commands that had the database open, never read for an answer. What cannot
-be read or written is left alone.
+The file is a hint: commands with an open database write it, and no answer uses it. Errors of
+reading and writing are ignored.
 """
 
 import json
@@ -19,11 +19,11 @@ FILE = "names.json"
 _BYTES_MAX = 16 * 1024 * 1024
 
 Names = Mapping[str, Mapping[str, Sequence[str]]]
-"""Of each history the names of objects, as `NAMESPACE/NAME` or `NAME`, by plural."""
+"""For each history, the names of objects as `NAMESPACE/NAME` or `NAME`, by plural."""
 
 
 def read(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """What is known; nothing where there is no such file."""
+    """The cached names; empty without a readable file."""
     with suppress(OSError, ValueError, RecursionError):
         path = folder / FILE
         if path.stat().st_size <= _BYTES_MAX:
@@ -32,14 +32,14 @@ def read(folder: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def keep_histories(folder: Path, histories: Sequence[str]) -> None:
-    """Keep which histories there are; those that are gone are forgotten with their objects."""
+    """Store the names of the histories; other histories are removed with their objects."""
     known = read(folder)
     if [*known] != [*histories]:
         _write(folder, {name: known.get(name, {}) for name in histories})
 
 
 def keep_objects(folder: Path, history: str, names: Mapping[str, Sequence[str]]) -> None:
-    """Keep the names of objects of a history."""
+    """Store the names of the objects of a history."""
     _write(folder, {**read(folder), history: names})
 
 

@@ -1,10 +1,10 @@
-"""The notice in a data folder that a server runs on it, for commands on the same folder.
+"""The notice of a running server in its data folder, for commands on the same folder.
 
     folder/serving.json   address, kubeconfig and database of the server; locked while it runs
 
-The lock is the truth: it ends with the process, however that ends, and what stands in the file of a
-server that is gone counts for nothing. A folder may belong to others than those who work in it, so
-files of other users, or that other users may write, are not believed.
+The lock decides: it ends with the process in any case, and the content of an unlocked file is
+ignored. Another user may own the folder, so files that belong to other users, or that other users
+may write, are not trusted.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ class Notice:
 
 @contextlib.contextmanager
 def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
-    """Say that a server runs on the folder, until leaving; `database` is the external one, if any.
+    """Post the notice of a server until the block ends; `database` is the external one, if any.
 
-    A second server on the same folder says nothing: the first one answers.
+    A second server on the same folder posts nothing: the first one answers.
     """
     try:
         file = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
-        # Commands do without: they open the data themselves.
+        # Without a notice, commands open the data themselves.
         yield
         return
     try:
@@ -65,13 +65,13 @@ def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
 
 
 def read(folder: Path, *, database: str) -> Notice | None:
-    """The server that runs on the folder with this database; None when there is none.
+    """The notice of the server that runs on the folder with this database; None without one.
 
     Raises InputError for a notice that another user may have written.
     """
     place = folder / FILE
     try:
-        # Whatever stands there, opening it waits for nobody.
+        # O_NONBLOCK: opening must not block, whatever kind of file it is.
         file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
@@ -94,7 +94,7 @@ def read(folder: Path, *, database: str) -> Notice | None:
 
 
 def read_own(path: Path) -> bytes:
-    """The content of a file that no other user can have written. Raises InputError, OSError."""
+    """The content of a file that no other user can write. Raises InputError, OSError."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
         _check_owner(file, path)
@@ -114,5 +114,5 @@ def _check_owner(file: int, place: Path) -> None:
 
 
 def _mark(database: str) -> str:
-    """What tells databases apart without telling their passwords."""
+    """A digest that identifies a database without revealing its password."""
     return hashlib.sha256(database.encode()).hexdigest() if database else ""

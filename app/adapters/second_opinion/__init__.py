@@ -1,8 +1,8 @@
-"""A second opinion about device selectors: cel-python, with the library of devices registered.
+"""A second opinion about device selectors: cel-python with the CEL library for devices.
 
-Belongs here: everything that makes cel-python able to answer a selector about a device, written
-from the specification. Does not belong here: anything of `app.domain`, because it is what is
-judged, nor what becomes of a disagreement (`service.second_opinion`). `bootstrap.opinions` imports
+Belongs here: the code that lets cel-python evaluate a selector for a device, written from the
+specification. Does not belong here: code of `app.domain`, because it is what this package judges,
+and the handling of disagreements (`service.second_opinion`). `bootstrap.opinions` imports
 this package when a command asks for it; no other command loads cel-python.
 
 Reading order: `optional_syntax` → `amounts` and `versions` → `values` → `functions` → `evaluator` →

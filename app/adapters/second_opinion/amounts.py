@@ -1,4 +1,4 @@
-"""Quantities as exact fractions, read anew from the specification (allocator.md 12.2)."""
+"""Quantities as exact fractions, implemented independently (allocator.md 12.2)."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 EXPONENT_MAX: Final = 100
-"""The greatest exponent that is read; no device has a capacity beyond."""
+"""The greatest exponent and length of a text that is read; no capacity needs more."""
 
 _FORM: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<parts>[0-9]*))?"
@@ -19,11 +19,11 @@ _NANOS: Final = 10**9
 
 
 class UnreadableAmount(ValueError):
-    """The text is no quantity."""
+    """The text is not a quantity."""
 
 
 class UnusualAmount(Exception):
-    """The text may be a quantity, of a kind that is not read here."""
+    """The text may be a quantity, but in a form that this module does not support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Amount:
 
 
 def parse(text: str) -> Amount:
-    """The quantity of a text. Raises UnreadableAmount and UnusualAmount."""
+    """Parses a quantity. Raises UnreadableAmount and UnusualAmount."""
     form = _FORM.fullmatch(text)
     if form is None:
         raise UnreadableAmount(text)
@@ -51,7 +51,7 @@ def parse(text: str) -> Amount:
         value *= 2 ** _BINARY[suffix]
     else:
         value *= Fraction(10) ** int(form["exponent"] or _DECIMAL.get(suffix, 0))
-    # More than nine decimals are rounded away from zero.
+    # Decimals beyond the ninth are rounded away from zero.
     nanos = -(-value.numerator * _NANOS // value.denominator)
     value = Fraction(nanos, _NANOS)
     if suffix in _BINARY:

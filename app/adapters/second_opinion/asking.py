@@ -1,4 +1,4 @@
-"""Asking cel-python: parse once, answer per device, say why where there is no answer."""
+"""The entry point of cel-python: parses an expression once and evaluates it for each device."""
 
 import sys
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from app.adapters.second_opinion.values import FAILURES, Failed, Unsupported, de
 from app.ports import Match, Opinion
 
 EXPRESSIONS_MAX: Final = 4_096
-"""Parsed expressions that are remembered; when there are more, all are forgotten."""
+"""Parsed expressions in the cache; a full cache is cleared."""
 
 BYTES_MAX: Final = 10_240
-"""The longest expression that is parsed: the API server's own bound."""
+"""The longest expression that is parsed, in bytes: the API server's own bound."""
 
 
 class CelPython:
@@ -29,7 +29,7 @@ class CelPython:
     def __init__(self) -> None:
         limit = sys.getrecursionlimit()
         self._environment = celpy.Environment()
-        # Making an environment changes the limit of the whole process.
+        # Creating an environment changes the recursion limit of the whole process.
         sys.setrecursionlimit(limit)
         self._parsed: dict[str, lark.Tree[Any] | str] = {}
 
@@ -42,7 +42,7 @@ class CelPython:
         capacity: Mapping[str, Any],
         allow_multiple_allocations: bool,
     ) -> Opinion:
-        """The answer for one device, or why there is none."""
+        """The opinion for one device: an answer, or the reason why there is none."""
         tree = self._tree(expression)
         if isinstance(tree, str):
             return Opinion(answer=None, reason=tree)
@@ -57,12 +57,12 @@ class CelPython:
         except RecursionError:
             return Opinion(answer=None, reason="it ends by itself: the expression is too deep")
         except Exception as problem:
-            # Whatever it is, it is not about the history.
+            # A defect of cel-python is no statement about the history.
             return Opinion(answer=None, reason=f"it ends by itself: {type(problem).__name__}")
         return _opinion(tree, value)
 
     def _tree(self, expression: str) -> lark.Tree[Any] | str:
-        """The parsed expression, or why it is not asked."""
+        """The parsed expression, or the reason why it is not evaluated."""
         tree = self._parsed.get(expression)
         if tree is None:
             if len(self._parsed) >= EXPRESSIONS_MAX:
@@ -91,13 +91,13 @@ def _opinion(tree: lark.Tree[Any], value: Any) -> Opinion:
     if isinstance(value, celtypes.BoolType):
         return Opinion(answer=Match.MATCH if value else Match.NO_MATCH)
     if not isinstance(value, CELEvalError):
-        # A selector must come to a bool.
+        # A selector must evaluate to a bool.
         return Opinion(answer=Match.ERROR)
     kind = value.args[1] if len(value.args) > 1 else None
     if kind is Unsupported:
         return Opinion(answer=None, reason=f"it does not know: {value.args[0]}")
     if kind not in FAILURES or "undeclared" in str(value.args[0]):
-        # Without what it was about: reasons are counted.
+        # The details are left out, because equal reasons are counted.
         return Opinion(answer=None, reason=f"it fails: {getattr(kind, '__name__', kind)}")
     if evaluator.has_eager_macro(tree):
         return Opinion(answer=None, reason="it fails at the first error in map, filter, exists_one")

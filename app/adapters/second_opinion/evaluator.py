@@ -1,7 +1,7 @@
-"""cel-python's evaluator with what selectors need besides: optional values, `cel.bind`, `has`.
+"""cel-python's evaluator with additions for selectors: optional values, `cel.bind`, `has`.
 
-An expression is looked through first: what holds a function or macro that is not registered is not
-evaluated at all, because an unknown function inside `has` or `||` would come out as a plain answer.
+An expression is checked first: one with an unregistered function or macro is not evaluated, because
+an unknown function inside `has` or `||` would give an ordinary answer.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from app.adapters.second_opinion.values import NONE, Maybe, failed, unsupported
 
 MACROS: Final = frozenset(("all", "exists", "exists_one", "filter", "map"))
 EAGER_MACROS: Final = frozenset(("exists_one", "filter", "map"))
-"""Macros of cel-python in which the first error ends the whole expression."""
+"""Macros of cel-python in which the first error ends the evaluation of the whole expression."""
 
 _LAZY: Final = {"orValue": 1, "or": 1, "optMap": 2, "optFlatMap": 2}
-"""Methods of optional values that do not always look at their arguments, with their number."""
+"""Methods of optional values that may skip their arguments, with the number of arguments."""
 
 
 def obstacle(tree: lark.Tree[Any]) -> str:
-    """What in the expression cannot be answered; empty when nothing is in the way."""
+    """The part of the expression that cannot be evaluated; empty when there is none."""
     for node in tree.iter_subtrees():
         match node.data:
             case "ident_arg":
@@ -39,7 +39,7 @@ def obstacle(tree: lark.Tree[Any]) -> str:
 
 
 def has_eager_macro(tree: lark.Tree[Any]) -> bool:
-    """Whether an error may end the expression where CEL would go on."""
+    """True if an error may end the evaluation where CEL would continue."""
     return any(str(node.children[1]) in EAGER_MACROS for node in tree.find_data("member_dot_arg"))
 
 
@@ -71,7 +71,7 @@ def _only(tree: Any) -> Iterator[Any]:
 
 
 def _name_of(tree: Any) -> str:
-    """The name that the tree consists of; empty when it is anything else."""
+    """The name if the tree is a single identifier, else empty."""
     for node in _only(tree):
         if node.data == "ident":
             return str(node.children[0])
@@ -79,20 +79,20 @@ def _name_of(tree: Any) -> str:
 
 
 class DeviceEvaluator(Evaluator):
-    """Evaluates one parsed expression. Names of methods are those of the grammar's rules."""
+    """Evaluates one parsed expression. Its methods are named after the rules of the grammar."""
 
     def sub_evaluator(self, ast: Any) -> Evaluator:
         """The evaluator of a macro's body."""
         return DeviceEvaluator(ast, activation=self.activation)
 
     def evaluated(self, tree: Any) -> Any:
-        """A part that has its value already."""
+        """The value of a part that is evaluated already."""
         return tree.children[0]
 
     def macro_has_eval(self, exprlist: Any) -> Any:
-        """Whether the last field is there; errors before it remain errors.
+        """True if the last field exists; errors in the fields before it remain errors.
 
-        cel-python says no for every error.
+        cel-python gives false for every error.
         """
         selection = exprlist
         while isinstance(selection, lark.Tree) and selection.data != "member_dot":
@@ -112,15 +112,15 @@ class DeviceEvaluator(Evaluator):
         return celtypes.BoolType(not isinstance(inside, CELEvalError))
 
     def conditionalor(self, tree: Any) -> Any:
-        """`||`, which stops where the left side decides."""
+        """`||`, which does not evaluate the right side if the left side decides."""
         return self._logical(tree, deciding=True)
 
     def conditionaland(self, tree: Any) -> Any:
-        """`&&`, which stops where the left side decides."""
+        """`&&`, which does not evaluate the right side if the left side decides."""
         return self._logical(tree, deciding=False)
 
     def member_dot(self, tree: Any) -> Any:
-        """A field, also of an optional value."""
+        """A field, including one of an optional value."""
         return item_of(self.visit(tree.children[0]), celtypes.StringType(tree.children[1]))
 
     def member_dot_arg(self, tree: Any) -> Any:
@@ -130,7 +130,7 @@ class DeviceEvaluator(Evaluator):
         arguments = _arguments(tree)
         if namespace == "cel" and name == "bind":
             value = self.visit(arguments[1])
-            # An error is bound, too, and matters where the name is used.
+            # An error is bound too, and takes effect where the name is used.
             return self._bound(arguments[0], value, arguments[2])
         if namespace == "optional":
             values = [self.visit(argument) for argument in arguments]
@@ -187,7 +187,7 @@ def _is_bool(value: Any, wanted: bool) -> bool:
 
 
 def _joined(left: Any, right: Any, *, deciding: bool) -> Any:
-    """Both sides of `||` (true decides) or `&&` (false does), by cel-python's own rules."""
+    """The result of `||` (true decides) or `&&` (false decides), by cel-python's rules."""
     join = FUNCTIONS["_||_" if deciding else "_&&_"]
     try:
         return join(left, right)
@@ -196,7 +196,7 @@ def _joined(left: Any, right: Any, *, deciding: bool) -> Any:
 
 
 def evaluate(tree: lark.Tree[Any], device: celtypes.MapType) -> Any:
-    """The value of an expression for a device, perhaps an error as a value."""
+    """The value of an expression for a device; an error is returned as a value."""
     activation = Activation(vars={"device": device}, functions=FUNCTIONS)
     try:
         return DeviceEvaluator(tree, activation).visit(tree)

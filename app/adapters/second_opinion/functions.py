@@ -1,7 +1,7 @@
-"""Functions and operators: those of devices, and those in which cel-python is not CEL.
+"""Functions and operators: those for devices, and those in which cel-python differs from CEL.
 
-cel-python raises where values of different kinds are compared, and calls two errors a wrong
-overload. What stands here is CEL's own rule, written from the specification (cel.md 4).
+cel-python raises an error when values of different kinds are compared, and treats two errors as a
+wrong overload. This module implements the rules of CEL, from the specification (cel.md 4).
 """
 
 import re
@@ -19,7 +19,7 @@ from app.adapters.second_opinion.values import NONE, Maybe, failed, unsupported
 from app.adapters.second_opinion.versions import Version
 
 INCLUDES_MAX: Final = 48
-"""How many elements `includes` looks at."""
+"""Elements that `includes` examines."""
 
 _NO_OVERLOAD: Final = "no such overload"
 _INT: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -29,7 +29,7 @@ _NUMBERS: Final = (celtypes.IntType, celtypes.UintType, celtypes.DoubleType)
 
 
 def equal(left: Any, right: Any) -> Any:
-    """`==`, which the left value decides."""
+    """`==`, whose rules depend on the left value."""
     for side in (left, right):
         if isinstance(side, CELEvalError):
             return side
@@ -99,7 +99,7 @@ def _ordered(compare: Callable[[Any, Any], Any], plain: Callable[[Any, Any], boo
 
 
 def _added(left: Any, right: Any) -> Any:
-    """`+`, whose results cel-python leaves as Python's own values."""
+    """`+` with results as CEL values; cel-python leaves them as plain Python values."""
     value = left + right
     match value:
         case CELEvalError():
@@ -160,7 +160,7 @@ def _chosen(condition: Any, left: Any, right: Any) -> Any:
 
 
 def item_of(container: Any, key: Any) -> Any:
-    """`container[key]`, of which `.key` is another spelling."""
+    """`container[key]`, also written `.key`."""
     for side in (container, key):
         if isinstance(side, CELEvalError):
             return side
@@ -177,12 +177,12 @@ def item_of(container: Any, key: Any) -> Any:
         if not isinstance(key, celtypes.IntType):
             return failed("unsupported index type")
         return container[key] if 0 <= key < len(container) else failed("index out of bounds")
-    # A field of what has none: text, numbers, versions.
+    # A field of a value without fields: text, numbers, versions.
     return failed(f"no such key: {key}")
 
 
 def optional_item(container: Any, key: Any) -> Any:
-    """`container[?key]`, of which `.?key` is another spelling."""
+    """`container[?key]`, also written `.?key`."""
     for side in (container, key):
         if isinstance(side, CELEvalError):
             return side
@@ -281,7 +281,7 @@ def _includes(target: Any, item: Any) -> Any:
 
 
 def _of_text(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of text alone; cel-python's take lists and maps as well."""
+    """The function restricted to text; the functions of cel-python also accept lists and maps."""
 
     def of_text(*texts: Any) -> Any:
         if not all(isinstance(text, celtypes.StringType) for text in texts):
@@ -347,7 +347,7 @@ def _has_value(optional: Any) -> Any:
 
 
 def _careful(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function for values; the first error among its arguments is the result."""
+    """The function for values: if an argument is an error, the first error is the result."""
 
     def careful(*arguments: Any) -> Any:
         for argument in arguments:
@@ -396,7 +396,7 @@ _LIBRARY: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 NAMES: Final = frozenset(_LIBRARY)
-"""Functions and methods that can be answered."""
+"""Functions and methods that can be evaluated."""
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **{name: _careful(function) for name, function in _LIBRARY.items()},
@@ -414,4 +414,4 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "_?_:_": _chosen,
     "_[_]": item_of,
 }
-"""What is registered with cel-python, operators under its own names for them."""
+"""The functions that are registered with cel-python; operators have cel-python's names."""

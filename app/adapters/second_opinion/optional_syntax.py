@@ -1,4 +1,5 @@
-"""Optional access as method calls, because cel-python's grammar has none.
+"""Conversion of optional access to method calls, because the grammar of cel-python does not have
+it.
 
 `a.?b` becomes `a.optional_field_("b")`, and `a[?k]` becomes `a.optional_index_(k)`. Optional
 entries of lists and maps (`[?a]`, `{?k: v}`) stay as they are, and cel-python refuses them.
@@ -28,12 +29,12 @@ _OPERAND_ENDS: Final = frozenset(")]}")
 
 
 def is_used(expression: str) -> bool:
-    """Whether the expression may hold optional access at all."""
+    """True if the expression may contain optional access."""
     return ".?" in expression or "[?" in expression
 
 
 def rewrite(expression: str) -> str:
-    """The expression with optional access as calls."""
+    """The expression with optional access converted to method calls."""
     if not is_used(expression):
         return expression
     parts: list[str] = []

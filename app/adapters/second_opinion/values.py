@@ -1,4 +1,4 @@
-"""What cel-python lacks of values: optional ones, domain maps, errors that count as answers."""
+"""Values that cel-python lacks: optional values, domain maps, errors that count as answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from app.adapters.second_opinion import amounts, versions
 
 
 class Failed(Exception):
-    """The kind of errors that the specification demands, so that they count as an answer."""
+    """The kind of errors that the specification requires; they count as an answer."""
 
 
 class Unsupported(Exception):
-    """The kind of errors that only say what this evaluator lacks."""
+    """The kind of errors for features that this evaluator lacks; they are no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ FAILURES: Final = frozenset((Failed, KeyError, IndexError, ZeroDivisionError))
 
 
 class Domains(celtypes.MapType):
-    """A map of domains: a missing one is an empty map, membership does not lie."""
+    """A map of domains: a missing domain is an empty map, but `in` reports it as missing."""
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str) and key not in self:
@@ -47,7 +47,7 @@ def failed(text: str) -> CELEvalError:
 
 
 def unsupported(text: str) -> CELEvalError:
-    """An error that says what cannot be answered."""
+    """An error for a feature that cannot be evaluated."""
     return CELEvalError(text, Unsupported, (text,))
 
 
@@ -59,7 +59,7 @@ def device_of(
 ) -> celtypes.MapType:
     """The variable `device`. Raises Failed for a device that cannot be converted.
 
-    Raises Unsupported for values that are not read here. Parity: allocator.md 11.2.
+    Raises Unsupported for values that this package does not support. Parity: allocator.md 11.2.
     """
     return celtypes.MapType(
         {
@@ -75,7 +75,7 @@ def device_of(
 
 def _by_domain(driver: str, entries: Mapping[str, Any], convert: Any) -> Domains:
     domains = Domains()
-    # Qualified names last, because they win.
+    # Qualified names come last, because they take precedence.
     for key in sorted(entries, key=lambda key: "/" in key):
         domain, slash, name = key.partition("/")
         if not slash:

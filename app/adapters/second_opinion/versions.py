@@ -1,4 +1,4 @@
-"""Semantic versions with their precedence, read anew from the specification (allocator.md 11.5)."""
+"""Semantic versions with their precedence, an independent implementation (allocator.md 11.5)."""
 
 import re
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _NUMBER_MAX: Final = 2**64 - 1
 
 
 class UnreadableVersion(ValueError):
-    """The text is no semantic version."""
+    """The text is not a semantic version."""
 
 
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """A version. Build metadata plays no role in its order."""
+    """A semantic version. Build metadata does not affect its order."""
 
     core: tuple[int, int, int]
     before: tuple[str, ...]
@@ -45,7 +45,7 @@ class Version:
 
 
 def parse(text: str) -> Version:
-    """The version of a text. Raises UnreadableVersion."""
+    """Parses a version. Raises UnreadableVersion."""
     form = _FORM.fullmatch(text)
     if form is None or not text.isascii():
         raise UnreadableVersion(text)
@@ -58,7 +58,7 @@ def parse(text: str) -> Version:
 
 
 def parse_loosely(text: str) -> Version:
-    """The version of a text such as `v1.02`: completed, without zeros in front."""
+    """Parses a version such as `v1.02`: adds missing numbers and removes leading zeros."""
     rest = text.removeprefix("v")
     core = re.split(r"[-+]", rest, maxsplit=1)[0]
     tail = rest[len(core) :]

@@ -1,7 +1,8 @@
 """The order of records: positions for those without a version, and writes that changed nothing.
 
-This module works on the spool, before records are resolved. Parity: history-formats.md 3.2, 4.3,
-4.4.
+This module works on the spool, before records are resolved.
+
+Parity: history-formats.md 3.2, 4.3, 4.4.
 """
 
 import statistics
