@@ -1,4 +1,4 @@
-"""The files that pages load: style and script of our own, served with the hash of their content."""
+"""The static files of pages, style and script, served with a hash of their content."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """A file and its content type; `tag` changes when the content does."""
+    """A static file with its content type. `tag` changes with the content."""
 
     name: str
     content: bytes
@@ -25,13 +25,13 @@ class Asset:
 
     @property
     def url(self) -> str:
-        """Where it is; another content has another URL, so that it can be kept for ever."""
+        """The URL of the file. New content has a new URL, so clients can cache it forever."""
         return f"{STATIC}{self.name}?v={self.tag}"
 
 
 @lru_cache(maxsize=1)
 def all_assets() -> dict[str, Asset]:
-    """Every file by its name."""
+    """All static files, by name."""
     assets: dict[str, Asset] = {}
     for entry in sorted(files("app.web").joinpath("static").iterdir(), key=lambda one: one.name):
         name, _, suffix = entry.name.rpartition(".")

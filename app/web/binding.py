@@ -1,7 +1,8 @@
-"""Several pages bound into one file: links among them become places in it, all others plain text.
+"""The binding of several pages into one file, with links between them as anchors.
 
-A page's content is taken as it is. What needs a server is left out: forms, links to pages that are
-not bound, script. The file then needs nothing: no server, no script, no other file.
+The content of a page is copied. Parts that need a server are left out: forms, navigation, scripts
+and links to other pages, of which some keep their text. The result needs no server, no script and
+no other file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from markupsafe import Markup, escape
 
 _LEFT_OUT = frozenset(("form", "nav", "script", "template"))
 _KEPT_AS_TEXT = frozenset(("object", "revision", "moment-link"))
-"""Classes of links whose text is worth reading where they lead nowhere."""
+"""Classes of links whose text is kept when their target is not in the file."""
 
 _LOWER = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5"}
 _OF_OBJECTS = ("why", "object")
@@ -21,7 +22,7 @@ _OF_OBJECTS = ("why", "object")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One page: where it is served, what it is called, and its HTML."""
+    """One page: its URL, its title, and its HTML."""
 
     url: str
     title: str
@@ -30,7 +31,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A sheet within the file: the name of its place, its title and what is in it."""
+    """A sheet within the file: its anchor, its title and its content."""
 
     anchor: str
     title: str
@@ -39,7 +40,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """What a URL names: the page and its subject, and the moment."""
+    """The parts of a page's URL: the page, its subject, and the moment."""
 
     part: str
     moment: str
@@ -48,14 +49,14 @@ class _Address:
 
 @dataclass(slots=True, kw_only=True)
 class _Places:
-    """Where each sheet is in the file: by its URL, and by what it shows at any moment."""
+    """The anchors of sheets in the file: by URL, and by page and subject at any moment."""
 
     exact: dict[str, str] = field(default_factory=dict)
     shown: dict[tuple[str, tuple[tuple[str, str], ...]], str] = field(default_factory=dict)
     rows: frozenset[str] = frozenset()
 
     def find(self, url: str, here: _Address) -> str:
-        """The place of a link on a sheet; empty when there is none in the file."""
+        """The anchor for a link on a sheet; empty when its target is not in the file."""
         if url.startswith("#"):
             return ""
         if url in self.exact:
@@ -64,14 +65,17 @@ class _Places:
         if there is None:
             return ""
         if (there.part, there.subject) == (here.part, here.subject):
-            # The same page as of another moment: what happened then is on the timeline.
+            # The same page at another moment: link to that moment's row of the timeline.
             row = f"r{there.moment}"
             return row if row in self.rows else ""
         return self.shown.get((there.part, there.subject), "")
 
 
 def bind(sheets: Sequence[Sheet]) -> list[Bound]:
-    """The sheets in their order. Rows of the timeline are places too, named `r` and revision."""
+    """The bound sheets in order.
+
+    Rows of the timeline are anchors too, named `r` and the revision.
+    """
     places = _Places(rows=frozenset(_rows(sheets)))
     for number, sheet in enumerate(sheets, start=1):
         anchor = f"s{number}"
@@ -108,7 +112,7 @@ class _RowFinder(HTMLParser):
 
 
 def _address(url: str) -> _Address | None:
-    """What a URL of a page names; None for any other URL."""
+    """The address in the URL of a page; None for any other URL."""
     parts = urlsplit(url)
     steps = parts.path.split("/")
     if steps[:3] != ["", "ui", "h"] or len(steps) != 5:
@@ -121,7 +125,7 @@ def _address(url: str) -> _Address | None:
 
 
 class _Reader(HTMLParser):
-    """Takes what stands in `main`, with its links led to places in the file."""
+    """Copies the content of `main`, with links changed to anchors in the file."""
 
     def __init__(self, sheet: Sheet, places: _Places, names: set[str]) -> None:
         super().__init__(convert_charrefs=False)
@@ -136,7 +140,7 @@ class _Reader(HTMLParser):
 
     @property
     def content(self) -> Markup:
-        """What has been taken: markup that the page's templates have escaped."""
+        """The copied content: markup that the templates of the page have escaped."""
         return Markup("".join(self._parts))  # noqa: S704 - it was escaped when it was made
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -192,7 +196,7 @@ class _Reader(HTMLParser):
             self._parts.append(text)
 
     def _start(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> str:
-        """The element as it was written, but for its level and a name that is there already."""
+        """The start tag as in the page, except for the heading level and a duplicate id."""
         text = self.get_starttag_text() or ""
         name = dict(attrs).get("id")
         if name:
@@ -219,7 +223,7 @@ class _Reader(HTMLParser):
             self._silent.append("a")
 
     def _is_offer(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a link offers something else to look at, rather than being part of a text."""
+        """True for a link to another page or subject, which is left out with its text."""
         there = _address(attributes.get("href", ""))
         if there is None:
             return True

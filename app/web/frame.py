@@ -1,4 +1,4 @@
-"""What stands around each page: the history, its moment, the strip of its events, the way on."""
+"""The frame of each page: history, moment, strip of events, links to other moments."""
 
 import re
 from dataclasses import dataclass, field
@@ -26,16 +26,16 @@ PARTS = (
     ("compare", "Compare"),
     ("rehearsal", "Rehearse"),
 )
-"""The pages of a history that need no object, and what they are called."""
+"""The pages of a history that need no object, with their titles."""
 
 
 UNFOLLOWED = frozenset(("blast", "capacity", "compare", "rehearsal", "report", "scan"))
-"""Pages that answer a question of their own rather than show what is going on."""
+"""Pages that answer a specific question and do not update with the history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A way to another moment: name, text, key, and where it leads (empty: nowhere)."""
+    """A link to another moment: name, text, key, and URL (empty without a target)."""
 
     label: str
     text: str
@@ -45,10 +45,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The place of a page: which history, as of when, which part with which parameters.
+    """The context of a page: its history and moment, the part, and its parameters.
 
-    `revision` is what is shown, `head` the last of the history. `strip` draws its events over time,
-    and is empty for readers who may not see all of them.
+    `revision` is the shown revision, `head` the last one of the history. `strip` draws the events
+    over time, and is empty for readers who may not see all of them.
     """
 
     links: Links
@@ -64,16 +64,16 @@ class Frame:
 
     @property
     def is_past(self) -> bool:
-        """Whether the page is pinned to a moment."""
+        """True if the page is pinned to a moment."""
         return bool(self.links.moment)
 
     @property
     def is_followed(self) -> bool:
-        """Whether the page goes on with its history; one that answers a form stays."""
+        """True if the page updates with its history; a page that answers a form does not."""
         return not self.is_past and self.part not in UNFOLLOWED
 
     def here(self, moment: object = None) -> str:
-        """This page at another moment; without one, at present."""
+        """The URL of this page at another moment; without a moment, at present."""
         there = self.links.now() if moment is None else self.links.at(moment)
         return there.to(self.part, **self.parameters)
 
@@ -108,22 +108,22 @@ def _environment() -> Environment:
 
 
 def time_text(instant: int) -> str:
-    """An instant as people read it, UTC, to the millisecond; empty for none."""
+    """An instant as readable text in UTC, to the millisecond; empty without one."""
     return timestamps.micro_text(Instant(instant))[:-4].replace("T", " ") if instant else ""
 
 
 def count_text(number: int) -> str:
-    """A number with its thousands set apart."""
+    """A number with a thin space between thousands."""
     return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def place_text(key: ObjectKey) -> str:
-    """`namespace/name`, or the name of what has no namespace."""
+    """`namespace/name`, or the name of a cluster-scoped object."""
     return f"{key.namespace}/{key.name}" if key.namespace else key.name
 
 
 def program_text(agent: str) -> str:
-    """The program and version that a user agent begins with; the whole is for who points at it."""
+    """The program and version at the start of a user agent; the tooltip has the whole text."""
     return agent.partition(" ")[0]
 
 
@@ -131,9 +131,9 @@ _REVISION = re.compile(r"(revision \d+)")
 
 
 def linked(text: str, page: Frame, marked: str = "") -> Markup:
-    """The text, with a link to the moment wherever it names a revision.
+    """The text, with each named revision as a link to its moment.
 
-    The last place where the text has the part `marked` is marked.
+    The last occurrence of `marked` in the text is highlighted.
     """
     before, part, after = text.rpartition(marked) if marked else ("", "", "")
     if part:
@@ -162,5 +162,5 @@ _NOUNS = {
 
 
 def noun(resource: str) -> str:
-    """What one object of a resource is called."""
+    """The noun for one object of a resource."""
     return _NOUNS.get(resource, resource)

@@ -1,4 +1,4 @@
-"""The URLs of pages: history, moment and filter stand in each of them."""
+"""The URLs of pages, which contain the history, the moment and the filter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,11 +26,11 @@ class Links:
         return f"{BELOW}{quote(self.history)}{at}/{path}{query(parameters)}"
 
     def to_why(self, key: ObjectKey) -> str:
-        """Why an object is as it is."""
+        """The URL of the page with the reasons for an object's state."""
         return self.to("why", **subject(key))
 
     def to_object(self, key: ObjectKey) -> str:
-        """The object with its history."""
+        """The URL of the page of an object."""
         return self.to("object", **subject(key))
 
     def at(self, moment: object) -> "Links":

@@ -1,7 +1,7 @@
 """SVG as escaped text: elements with their attributes, nothing else.
 
-Styles are classes; a page may hold no style of its own. Numbers are rounded to a tenth of a unit,
-which no screen shows.
+Styles are classes, because pages have no inline style. Numbers are rounded to a tenth of a unit, a
+difference that is not visible.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 def element(tag: str, *content: str, **attributes: object) -> Markup:
     """An element; texts in `content` and values of attributes are escaped.
 
-    The underscore in a name stands for a hyphen, and `class_` for `class`; attributes that are None
+    An underscore in a name becomes a hyphen, and `class_` becomes `class`; attributes that are None
     are left out.
     """
     given = "".join(
@@ -26,14 +26,14 @@ def element(tag: str, *content: str, **attributes: object) -> Markup:
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Several elements one after the other."""
+    """Several elements in sequence."""
     return Markup("").join(parts)
 
 
 def picture(width: float, height: float, label: str, *content: Markup, role: str = "img") -> Markup:
-    """A whole picture with its name for those who do not see it.
+    """A picture with a label for screen readers.
 
-    One that holds links has the role `group`, so that these can be reached.
+    A picture with links has the role `group`, so that the links can be reached.
     """
     return element(
         "svg",
@@ -45,7 +45,7 @@ def picture(width: float, height: float, label: str, *content: Markup, role: str
 
 
 def title(text: str) -> Markup:
-    """What is shown when the pointer rests on the element around it."""
+    """The tooltip of the parent element."""
     return element("title", text)
 
 

@@ -1,4 +1,4 @@
-"""The page of a sweep: a plot for each measure, the table, nothing from elsewhere."""
+"""The page of a sweep: a plot per measure and the table, without external resources."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from app.domain.values import counts
 PLOTTED = ("placed", "waiting", "evicted", "boundMean", "differing")
 
 PLOTTED_ABOUT = ("largest ", "strandedShare ")
-"""Beginnings of columns about a class or a counter that are plotted."""
+"""Prefixes of the columns of a class or a counter that are plotted."""
 
 WIDTH, HEIGHT, LEFT = 900, 120, 60
 
@@ -52,7 +52,7 @@ def page(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
 
 
 def _plot(name: str, rows: Sequence[Row]) -> Markup:
-    """Bars over the runs; a run without a value is marked over the whole height."""
+    """A bar chart over the runs; a run without a value is marked over the full height."""
     values = [row.get(name) for row in rows]
     top = max((value for value in values if value is not None), default=0) or 1
     step = (WIDTH - LEFT) / max(1, len(rows))

@@ -1,1 +1,1 @@
-"""One module for each page: an answer and the frame around it in, HTML out."""
+"""The pages, one module each: functions from an answer and its frame to HTML."""

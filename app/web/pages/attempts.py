@@ -1,4 +1,4 @@
-"""What the scheduler tried for one pod: a row for each attempt, and when it was held back."""
+"""The page of a pod's scheduling attempts: a row per attempt, with the delay after it."""
 
 from markupsafe import Markup
 
@@ -37,7 +37,7 @@ def page(frame: Frame, answer: AttemptList, key: ObjectKey) -> bytes:
 
 
 def seconds_text(seconds: float) -> str:
-    """A number of seconds as people write it: `0.42 s`, `12.5 s`, `3 min 20 s`, `2 h 5 min`."""
+    """A readable duration in seconds: `0.42 s`, `12.5 s`, `3 min 20 s`, `2 h 5 min`."""
     if seconds < 10:
         return f"{seconds:.2f} s"
     if seconds < 120:
@@ -49,7 +49,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def bar(start: float, until: float, *, is_fine: bool) -> Markup:
-    """When an attempt was made, between creation and the end, and how long it held the pod back."""
+    """The bar of an attempt: its time between creation and the end, and the delay after it."""
     x, end = max(0.0, start) * WIDTH, min(1.0, max(start, until)) * WIDTH
     middle = HEIGHT / 2
     sign = (

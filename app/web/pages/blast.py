@@ -1,4 +1,4 @@
-"""What a change would do: objects as YAML in, who is hit out, before anything is applied."""
+"""The page of a change's effects: takes objects as YAML and shows the affected objects."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from app.domain.values import api_resources
 from app.web.frame import Frame, render
 
 ROWS_MAX = 100
-"""Rows of one table; the JSON has all of them."""
+"""Rows of one table that are shown; the JSON has all."""
 
 EXAMPLE = """\
 apiVersion: resource.k8s.io/v1beta2
@@ -27,7 +27,7 @@ spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """A form as it was typed: objects, names of what is deleted, nodes to cordon and to drain."""
+    """The input of the form: objects, names of objects to delete, nodes to cordon and to drain."""
 
     manifest: str = ""
     delete: str = ""
@@ -36,7 +36,7 @@ class Typed:
 
 
 def page(frame: Frame, typed: Typed, answer: BlastRadius | None, problem: str = "") -> bytes:
-    """The page; `answer` is None when nothing was asked yet, or for what `problem` says."""
+    """The page. `answer` is None before the form is sent, or because of `problem`."""
     return render(
         "blast.html",
         frame=frame,
@@ -64,7 +64,7 @@ def claim_key(namespace: str, name: str) -> ObjectKey:
 
 
 def _tables(answer: BlastRadius) -> list[dict[str, object]]:
-    """Tables without links: title, headings, rows."""
+    """The tables without links: title, headings, rows."""
     pools = [
         (
             f"{one.driver}/{one.pool}",

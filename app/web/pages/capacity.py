@@ -1,4 +1,4 @@
-"""What still fits: the largest claim of each class over time, stranded counters, copies."""
+"""The page of remaining capacity: largest claims over time, stranded counters, copies."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from app.web.pictures import axes
 WIDTH, HEIGHT = 900.0, 90.0
 
 CLASSES_MAX = 12
-"""Classes that are drawn; the tables have all."""
+"""Classes that are drawn; the tables have all classes."""
 
 SUBJECTS_MAX = 100
 
@@ -36,7 +36,7 @@ def page(
     frame: Frame, answer: CapacityCourse, manifest: str = "", fit: FitAnswer | None = None,
     problem: str = "",
 ) -> bytes:  # fmt: skip
-    """The page; `fit` is None when no copies were asked about, or for what `problem` says."""
+    """The page. `fit` is None without a question about copies, or because of `problem`."""
     names = [one.name for one in answer.present.classes]
     return render(
         "capacity.html",
@@ -59,9 +59,9 @@ def page(
 def course(
     moments: Sequence[CapacityMoment], name: str, to_moment: Callable[[object], str]
 ) -> Markup:
-    """A column for each moment: the free devices, within them the largest claim that fits.
+    """A column per moment: the free devices, and within them the largest claim that fits.
 
-    A column leads to its moment.
+    A column is a link to its moment.
     """
     known = [
         next(((one.free, one.largest) for one in moment.classes if one.name == name), (0, 0))

@@ -1,6 +1,7 @@
-"""Two histories compared: the first difference with the reasons of both sides, then what follows.
+"""The page of two compared histories: the first difference with the reasons of both sides, then the
+consequences.
 
-A release is compared with another one by a rehearsal, which has a page of its own.
+Releases are compared by a rehearsal, which has its own page.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from app.web.links import Links
 from app.web.pages import why
 
 ENTRIES_MAX = 200
-"""Differences at the end that a page lists; the JSON has all of them."""
+"""Differences at the end that the page lists; the JSON has all."""
 
 WAYS = {
     "decisions": "decision by decision",
@@ -29,14 +30,15 @@ WAYS = {
 OPEN_DEPTH = 1
 
 TREE_REASONS_MAX = 60
-"""Reasons of one side that are shown; its page has all of them."""
+"""Reasons of one side that are shown; the page of the object has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """What one side says of the pod at which they part first; `links` are those of its moment.
+    """The reasons of one side for the first pod that differs; `links` are those of its moment.
 
-    `course` is None where there is no such pod, `answer` where nothing tells: `problem` says why.
+    `course` is None when the side has no such pod, `answer` is None without an explanation:
+    `problem` says why.
     """
 
     links: Links
@@ -46,9 +48,9 @@ class Tree:
 
 
 def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:
-    """The pod at which both sides part first, one that both have if there is one.
+    """The first pod that differs, on both sides; a pod that both sides have is preferred.
 
-    Nothing when no pod fares otherwise.
+    Empty when no pod differs.
     """
     pairs = [differences[0].pair for _, differences in report.roots()]
     if not pairs:
@@ -58,7 +60,7 @@ def first_of(report: DiffReport) -> Sequence[tuple[Course | None, Side]]:
 
 
 def moment_of(course: Course) -> Revision:
-    """What the decision had seen that placed the pod, or else refused it last."""
+    """The revision that the decision observed which placed the pod, or else refused it last."""
     if course.placed is not None:
         return course.placed.decided
     return course.refusals[-1].decided if course.refusals else course.created.revision
@@ -71,9 +73,9 @@ def page(
     report: DiffReport | EndReport | None,
     first: Sequence[Tree] = (),
 ) -> bytes:
-    """The page; `names` are the histories that can be chosen, None: nothing is chosen yet.
+    """The page. `names` are the histories that can be chosen; `report` is None before a choice.
 
-    `first` is what the sides say of the pod at which they part first.
+    `first` holds the reasons of both sides for the first pod that differs.
     """
     reasons: object = ()
     notes: list[str] = []

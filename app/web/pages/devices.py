@@ -1,4 +1,4 @@
-"""The device map: nodes, their pools, devices with holders, counters."""
+"""The page of the device map: nodes, their pools, devices with holders, counters."""
 
 from itertools import groupby
 

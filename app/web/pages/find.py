@@ -1,4 +1,4 @@
-"""The objects that a person may mean."""
+"""The page of search results: objects that match a text."""
 
 from app.analysis.search import Hits
 from app.web.frame import Frame, render

@@ -1,4 +1,4 @@
-"""The landing page of a history: what is wrong, ranked."""
+"""The landing page of a history: its findings, ranked."""
 
 from app.analysis.findings.report import FindingKind, Findings, Severity
 from app.domain.values import api_resources
@@ -32,11 +32,11 @@ EXPLAINED = frozenset(
         api_resources.RESOURCE_SLICE_PATCHES[1],
     )
 )
-"""Resources whose objects have a page of reasons."""
+"""Resources whose objects have a page with reasons."""
 
 
 def page(frame: Frame, answer: Findings, namespace: str = "") -> bytes:
-    """The page, of one namespace unless it is empty."""
+    """The page, limited to `namespace` unless it is empty."""
     return render(
         "findings.html",
         frame=frame,
@@ -49,7 +49,7 @@ def page(frame: Frame, answer: Findings, namespace: str = "") -> bytes:
 
 
 def _summary(answer: Findings) -> str:
-    """How many of each severity there are."""
+    """The number of findings per severity, as a sentence."""
     parts = []
     for severity in Severity:
         count = sum(item.severity is severity for item in answer.items)

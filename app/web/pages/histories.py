@@ -1,4 +1,4 @@
-"""The index: every history that the reader may look at."""
+"""The index page: every history that the reader may see."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from app.web.links import Links
 
 
 def page(items: Sequence[Mapping[str, Any]]) -> bytes:
-    """The page, of the items of `/redra/v1/histories`."""
+    """The page, from the items of `/redra/v1/histories`."""
     return render("histories.html", items=[_row(item) for item in items])
 
 
 def problem(code: int, title: str, message: str) -> bytes:
-    """The page that says why there is none."""
+    """The error page for a page that cannot be shown."""
     return render("problem.html", title=f"{code} {title}", message=message)
 
 

@@ -1,4 +1,4 @@
-"""States over time, with a table of the same."""
+"""The page of states over time, as a picture and a table."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from app.web.pictures import lanes as picture
 
 
 def page(frame: Frame, answer: Lanes, wanted: LanesRequest, stretch: Mapping[str, str]) -> bytes:
-    """The page; `stretch` has the parameters `since` and `until` as they were given."""
+    """The page; `stretch` holds the parameters `since` and `until` as given."""
 
     def to_object(lane: Lane, revision: int) -> str:
         links = frame.links.at(revision) if revision else frame.links

@@ -1,4 +1,4 @@
-"""One object: fields with their writers, versions with their differences, relations."""
+"""The page of one object: fields with their writers, versions with their differences, relations."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from app.web.frame import Frame, render
 from app.web.pages.findings import EXPLAINED
 
 FIELDS_MAX = 300
-"""Fields on one page; the JSON has all of them."""
+"""Fields that are shown; the JSON has all."""
 
 RELATIONS_MAX = 60
 VALUE_LETTERS_MAX = 400
-"""Longest value that a page shows; the rest is cut and marked."""
+"""The greatest length of a value; longer values are cut and marked."""
 
 
 def page(frame: Frame, answer: ObjectHistory) -> bytes:
@@ -33,7 +33,7 @@ def page(frame: Frame, answer: ObjectHistory) -> bytes:
 
 
 def value_text(value: object) -> str:
-    """A value as people write it: texts plain, everything else as JSON."""
+    """A readable value: text as it is, other values as JSON."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= VALUE_LETTERS_MAX else f"{text[:VALUE_LETTERS_MAX]} …"
 

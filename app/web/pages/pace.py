@@ -1,4 +1,4 @@
-"""Where the seconds of pods' starts go: percentiles, the same over time, the slowest pods."""
+"""The page of pod start times by step: percentiles, their course over time, the slowest pods."""
 
 from collections.abc import Callable, Sequence
 
@@ -43,7 +43,7 @@ def page(frame: Frame, answer: StartPace, wanted: LanesRequest) -> bytes:
 
 
 def waterfall(start: PodStart, longest: float) -> Markup:
-    """The steps of one start one after the other, dashed what it waits for."""
+    """The steps of one pod start in sequence; the step it waits for is dashed."""
     scale = WIDTH / longest if longest else 0.0
     x = 0.0
     shapes: list[Markup] = []
@@ -78,9 +78,9 @@ def waterfall(start: PodStart, longest: float) -> Markup:
 
 
 def columns(stretches: Sequence[PaceStretch], to_moment: Callable[[object], str]) -> Markup:
-    """A column for each stretch of time: the 99th percentile, within it the median.
+    """A column per time interval: the 99th percentile, and within it the median.
 
-    A column leads to the end of its stretch.
+    A column is a link to the end of its interval.
     """
     most = max((one.p99 for one in stretches), default=0.0)
     if not most:

@@ -1,4 +1,4 @@
-"""An upgrade rehearsed: what another release makes of the inputs of a history."""
+"""The page of an upgrade rehearsal: the results of another release for the inputs of a history."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def page(
     parameters: dict[str, str],
     report: Rehearsal | None,
 ) -> bytes:
-    """The page; `releases` are those that can be chosen, None: nothing is chosen yet."""
+    """The page. `releases` are those that can be chosen; `report` is None before a choice."""
     reasons: object = ()
     if report is not None:
         reasons, _ = why.bounded(text.reasons_of(report), why.REASONS_MAX)

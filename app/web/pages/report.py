@@ -1,4 +1,4 @@
-"""An incident to take away: the pages about it in one file, which needs no server."""
+"""The report of an incident: its pages in one file, which needs no server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ STYLE = "redra.css"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportBounds:
-    """A report has the pages of `objects_max` objects and `rows_max` rows of the timeline.
+    """The bounds of a report: at most `objects_max` objects and `rows_max` rows of the timeline.
 
-    It has `bytes_max` bytes at most: objects of findings of less weight are left out first.
+    It has at most `bytes_max` bytes; objects of less severe findings are left out first.
     """
 
     objects_max: int = 40
@@ -24,9 +24,9 @@ class ReportBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omitted:
-    """What did not fit: `objects` that a finding names, `entries` of the timeline, `parts`.
+    """The omitted content: `objects` that a finding names, `entries` of the timeline, `parts`.
 
-    `hidden` objects are not for the reader.
+    `hidden` counts objects that the reader may not see.
     """
 
     objects: int = 0

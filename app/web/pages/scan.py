@@ -1,4 +1,4 @@
-"""Which known defects and traps a history shows: where, how sure, where their story is."""
+"""The page of known defects and traps in a history: where they show, and how certainly."""
 
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX
 from app.analysis.scan.sightings import ScanReport

@@ -1,4 +1,4 @@
-"""What happened, the newest first, with a filter."""
+"""The timeline page: events, newest first, with a filter."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,7 +13,7 @@ _OWN = ("system:serviceaccount:kube-system:", "system:")
 
 
 def parameters_of(wanted: Filter) -> dict[str, str]:
-    """The filter as parameters of a URL."""
+    """The parameters of a URL for a filter."""
     given = {**asdict(wanted), "decisions": "true" if wanted.decisions else ""}
     return {name: str(value) for name, value in given.items() if value}
 
@@ -21,7 +21,7 @@ def parameters_of(wanted: Filter) -> dict[str, str]:
 def page(
     frame: Frame, answer: TimelinePage, wanted: Filter, kinds: Sequence[str], before: int
 ) -> bytes:
-    """The page; `kinds` are those that can be chosen, `before` is where the page begins."""
+    """The page. `kinds` are those that can be chosen; the page begins before revision `before`."""
     parameters = parameters_of(wanted)
     links = frame.links
     if wanted.kind and wanted.kind not in kinds:

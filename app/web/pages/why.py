@@ -1,4 +1,4 @@
-"""The reasons of one object as a tree that opens and closes."""
+"""The page of the reasons for one object, as a collapsible tree."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,10 +15,10 @@ OPEN_DEPTH = 3
 """Levels of the tree that are open at first."""
 
 OPEN_SIZE = 12
-"""A branch of so few reasons is open at any depth."""
+"""The greatest number of reasons in a branch that is open at any depth."""
 
 REASONS_MAX = 400
-"""Reasons on one page; the JSON has all of them."""
+"""Reasons that are shown; the JSON has all."""
 
 
 def page(
@@ -42,7 +42,7 @@ def page(
 
 
 def bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int]:
-    """The branches as far as they fit, and how many reasons may still come."""
+    """The branches within the bound, and the number of reasons that may follow."""
     shown: list[JsonObject] = []
     for number, reason in enumerate(reasons):
         if left <= 0:
@@ -56,7 +56,7 @@ def bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int
 
 
 def _entry(reason: Reason, children: list[JsonObject]) -> JsonObject:
-    """A reason for the template; its revision where the text does not name it."""
+    """The reason in the form for the template; the revision is 0 if the text names it."""
     is_named = f"revision {reason.revision}" in reason.text
     return {
         "text": reason.text,
@@ -71,12 +71,12 @@ def _entry(reason: Reason, children: list[JsonObject]) -> JsonObject:
 
 
 def is_known(key: ObjectKey) -> bool:
-    """Whether there is a page for an object with this key."""
+    """True if an object with this key has a page."""
     return (key.group, key.resource) not in (DEVICES, POOLS) and key.resource != DECISION.resource
 
 
 def _decision(body: JsonObject) -> list[tuple[str, str]]:
-    """What was recorded, as names and values."""
+    """The recorded decision, as names and values."""
     decision, summary = decision_body.read(body), decision_body.summary_of(body)
     rows = [
         ("controller", decision.controller),

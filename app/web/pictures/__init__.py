@@ -1,1 +1,4 @@
-"""Pictures as SVG, each a function of an answer; each has a table or a list as its twin."""
+"""Pictures as SVG, each a function of an answer.
+
+The page shows the same data as a table or a list.
+"""

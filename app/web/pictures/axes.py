@@ -1,23 +1,26 @@
-"""What columns over time stand on: lines at amounts, and clocks below."""
+"""The axes of columns over time: lines at amounts, and times of day below."""
 
 from markupsafe import Markup
 
 from app.web import svg
 
 LEFT = 64.0
-"""Room for amounts at the left."""
+"""The width of the amounts at the left."""
 
 BELOW = 18.0
-"""Room for clocks below."""
+"""The height of the times below."""
 
 CLOCK_WIDTH = 60.0
-"""A clock takes so much room, or a little less."""
+"""The width of a time, rounded up."""
 
 TICKS_MAX = 6
 
 
 def level(amount: str, y: float, width: float) -> Markup:
-    """A line at an amount, with the amount; the table beside the picture tells it as well."""
+    """A line at an amount, with its label.
+
+    Screen readers skip it, because the table has the amount too.
+    """
     line = svg.element("line", x1=LEFT, x2=width, y1=y, y2=y, class_="axis")
     number = svg.element(
         "text", amount, x=LEFT - 6, y=max(y, 10.0), text_anchor="end", class_="soft"
@@ -26,7 +29,7 @@ def level(amount: str, y: float, width: float) -> Markup:
 
 
 def clock(time: str, x: float, width: float, height: float) -> Markup:
-    """The hour of an instant in RFC 3339 below a column; the last one ends where columns end."""
+    """The time of day of an instant in RFC 3339, below a column; the last one is right-aligned."""
     is_last = x > width - CLOCK_WIDTH
     return svg.element(
         "text", time[11:19], x=width if is_last else x, y=height + 14, class_="soft",
@@ -35,5 +38,5 @@ def clock(time: str, x: float, width: float, height: float) -> Markup:
 
 
 def clocks_at(count: int) -> range:
-    """The columns of so many that have a clock."""
+    """The indexes of the columns that have a time below, of `count` columns."""
     return range(0, count, -(-count // TICKS_MAX) or 1)

@@ -1,7 +1,7 @@
-"""A pool as strips of devices: filled when held, hatched when impossible, dashed when tainted.
+"""The picture of a pool as strips of devices: filled if held, hatched if impossible, dashed if
+tainted.
 
-Partitions of one physical device, which draw on the same counter set, stand in a strip of their
-own.
+Partitions of one physical device, which use the same counter set, have their own strip.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ WIDTH, GAP, MARGIN, LABEL = 1000.0, 4.0, 3.0, 15.0
 CELL, HEIGHT = 62.0, 24.0
 SMALL = 14.0
 SMALL_FROM = 60
-"""From so many devices of one strip on, cells are small and have no name in them."""
+"""The least number of devices in a strip for which cells are small and have no names."""
 
 LETTERS_MAX = 9
 
 
 def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
-    """The devices in their order; one that is held leads to its first claim."""
+    """The devices in order; a held device is a link to its first claim."""
     strips = _strips(pool)
     shapes: list[Markup] = [_patterns()]
     y = MARGIN
@@ -47,7 +47,7 @@ def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
 
 
 def gauge(share: float) -> Markup:
-    """How much of a counter is used, as a bar."""
+    """The used share of a counter, as a bar."""
     return svg.element(
         "svg",
         svg.element("rect", x=0, y=0, width=100, height=10, class_="gauge"),
@@ -60,7 +60,7 @@ def gauge(share: float) -> Markup:
 
 
 def states(pool: MappedPool) -> dict[str, int]:
-    """How many devices are in each state, the most frequent first."""
+    """The number of devices per state, the most frequent state first."""
     counts: dict[str, int] = {}
     for device in pool.devices:
         counts[device.state] = counts.get(device.state, 0) + 1
@@ -68,13 +68,13 @@ def states(pool: MappedPool) -> dict[str, int]:
 
 
 class _Cell:
-    """Where a device is drawn."""
+    """The rectangle in which a device is drawn."""
 
     def __init__(self, x: float, y: float, width: float, height: float) -> None:
         self.x, self.y, self.width, self.height = x, y, width, height
 
     def rect(self, inset: float = 0.0, **attributes: object) -> Markup:
-        """The cell, or what is within so much of its edge."""
+        """The rectangle of the cell, reduced by `inset` on each side."""
         return svg.element(
             "rect",
             x=self.x + inset,
@@ -87,7 +87,7 @@ class _Cell:
 
 
 def _strips(pool: MappedPool) -> list[tuple[str, Sequence[MappedDevice]]]:
-    """The devices by the one counter set that each draws on; all together where it is not so."""
+    """The devices by counter set if each uses exactly one; else one strip of all devices."""
     if not all(len(device.sets) == 1 for device in pool.devices):
         return [("", pool.devices)]
     strips: dict[str, list[MappedDevice]] = {}
@@ -99,9 +99,10 @@ def _strips(pool: MappedPool) -> list[tuple[str, Sequence[MappedDevice]]]:
 
 
 def _short_names(devices: Sequence[MappedDevice]) -> dict[str, str]:
-    """What tells the devices of a strip apart, without what all names begin with.
+    """The short names of the devices in a strip, without their common prefix.
 
-    A device whose name begins all others is the whole of which they are parts.
+    A device whose name is a prefix of all others is the whole device, and the others are its
+    partitions.
     """
     names = [device.name for device in devices]
     whole = min(names, key=len, default="")

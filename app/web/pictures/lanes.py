@@ -1,5 +1,7 @@
-"""Lanes as SVG: bars for states, dashed where something waits, marks for events, hatched where the
-recording is blind."""
+"""The picture of lanes: bars for states, marks for events, hatched areas for gaps.
+
+A bar is dashed while its object waits.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,10 +20,10 @@ WIDTH, LABELS, ROW, TOP, BAR = 1200.0, 330.0, 24.0, 26.0, 12.0
 LETTERS_MAX = 38
 TICKS = 6
 NEAR = 5.0
-"""Marks that lie closer together are drawn as one."""
+"""The least distance between marks; closer marks are drawn as one."""
 
 SAID_MAX = 5
-"""Of marks that are drawn as one, those whose words are given; what is trouble comes first."""
+"""Marks that the label of a combined mark describes; troubles come first."""
 
 _KINDS = {"pods": "pod", "resourceclaims": "claim", "devices": "device", "nodes": "node"}
 _DASHED = frozenset((spans.WAITING, spans.NOT_READY))
@@ -30,14 +32,14 @@ _TALL = frozenset((spans.RUNNING, spans.HELD, spans.RESERVED, spans.READY))
 
 
 class _Scale:
-    """Instants to places between the labels and the right edge."""
+    """The scale from instants to x coordinates between the labels and the right edge."""
 
     def __init__(self, answer: Lanes) -> None:
         self.begin = timestamps.parse(answer.begin)
         self.end = max(timestamps.parse(answer.end), Instant(self.begin + 1))
 
     def x(self, text: str) -> float:
-        """The place of an instant; of none the right edge."""
+        """The x coordinate of an instant; without one, the right edge."""
         time = timestamps.parse(text) if text else self.end
         part = (time - self.begin) / (self.end - self.begin)
         return LABELS + min(1.0, max(0.0, part)) * (WIDTH - LABELS - 8)
@@ -45,8 +47,11 @@ class _Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """Where a picture leads: to the object of a lane as of a revision, to the page as of a
-    revision, and to the page of a state that stands for several."""
+    """The link targets of a picture.
+
+    They are the object of a lane at a revision, the page at a revision, and the interval of a state
+    that combines several.
+    """
 
     to_object: Callable[[Lane, int], str]
     to_moment: Callable[[int], str]
@@ -54,7 +59,10 @@ class Ways:
 
 
 def draw(answer: Lanes, ways: Ways) -> Markup:
-    """The picture; a lane's name leads to its object, bars and marks to their moments."""
+    """The picture.
+
+    The name of a lane is a link to its object, bars and marks are links to their moments.
+    """
     scale = _Scale(answer)
     height = TOP + ROW * len(answer.lanes) + 6
     rows = [_row(lane, TOP + ROW * number, scale, ways) for number, lane in enumerate(answer.lanes)]
@@ -66,7 +74,7 @@ def draw(answer: Lanes, ways: Ways) -> Markup:
 
 
 def legend() -> list[tuple[Markup, str]]:
-    """Each sign with what it means."""
+    """Each sign with its meaning."""
     rows = (("waits", "waiting"), ("fades", "bound, allocated, ending or over"), ("", "in use"))
     signs = [
         (_sign(svg.element("rect", x=1, y=1, width=24, height=12, class_=f"pod {kind}")), text)
@@ -149,7 +157,7 @@ def _bar(state: State, kind: str, middle: float, scale: _Scale, ways: Ways) -> M
     classes: str | None = kind
     there = ways.to_moment(state.begin)
     if state.count > 1:
-        # Its pattern is its look: a class would fill it.
+        # It has a pattern, which a class would replace by a fill.
         classes, there = None, ways.to_stretch(state)
     elif state.state in _DASHED:
         classes = f"{kind} waits"
@@ -175,7 +183,7 @@ def _bar(state: State, kind: str, middle: float, scale: _Scale, ways: Ways) -> M
 def _marks(
     marks: tuple[Mark, ...], middle: float, scale: _Scale, to_moment: Callable[[int], str]
 ) -> list[Markup]:
-    """A diamond for each event; those that lie upon each other are one, with their count."""
+    """A mark for each event; overlapping events have one mark with a combined label."""
     groups: list[list[Mark]] = []
     last = -NEAR
     for mark in marks:
@@ -200,7 +208,7 @@ def _marks(
 
 
 def _said(marks: Sequence[Mark]) -> str:
-    """The marks in words, the first ones of them one by one."""
+    """The label of the marks: the first ones in full, then the number of others."""
     texts = [
         f"{mark.kind} at revision {mark.revision}" + (f": {mark.text}" if mark.text else "")
         for mark in marks[:SAID_MAX]
@@ -212,7 +220,7 @@ def _said(marks: Sequence[Mark]) -> str:
 
 
 def _sign_of(x: float, y: float, is_trouble: bool) -> Markup:
-    """A triangle where somebody should look, otherwise a diamond."""
+    """A triangle for a trouble, else a diamond."""
     if is_trouble:
         points = f"{x:.1f},{y - 6:.1f} {x + 5:.1f},{y + 4:.1f} {x - 5:.1f},{y + 4:.1f}"
         return svg.element("polygon", points=points, class_="trouble")

@@ -1,4 +1,4 @@
-"""The strip in the header: how much happened when, and where the page stands in it."""
+"""The strip in the header: the density of events over time, and the moment of the page."""
 
 from collections.abc import Callable
 
@@ -15,11 +15,11 @@ WIDTH, HEIGHT, TOP = 1200.0, 34.0, 8.0
 
 
 def draw(density: Density, now: Instant, here: Callable[[object], str], since: Revision) -> Markup:
-    """One bar for each stretch, a triangle where there was trouble, a line where something was
-    found to be wrong, and one where the page stands.
+    """A bar per interval, with a triangle for troubles and a line for findings, and a line at the
+    page's moment.
 
-    Each bar leads to the end of its stretch, unless the page has nothing to show before `since`.
-    `here` gives the page as of a revision.
+    Each bar is a link to the end of its interval, unless that is before `since`, where the page has
+    nothing to show. `here` returns the URL of the page at a revision.
     """
     stretches = density.stretches
     if not stretches:
@@ -54,7 +54,7 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
             x = left + width / 2
             ends = {"x1": x, "x2": x, "y1": 0.0, "y2": HEIGHT}
             shapes.append(svg.element("line", **ends, class_="finding"))
-        # Not reached by the keyboard one by one: the steps beside it lead to the same moments.
+        # Bars are not in the tab order: the step links lead to the same moments.
         if one.revision >= since:
             bars.append(svg.element("a", *shapes, href=here(one.revision), tabindex=-1))
         else:
