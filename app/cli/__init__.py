@@ -1,9 +1,9 @@
 """The command line: commands, their help and output.
 
-Belongs here: arguments, texts, tables, exit codes. Does not belong here: logic. Heavy imports
-happen inside the commands, so that `redra --help` is quick. Nobody imports this package.
+Belongs here: arguments, texts, tables, exit codes. Does not belong here: logic. Heavy imports are
+inside the commands, so that `redra --help` is fast. No other package imports this one.
 
-What the exit codes mean stands in `exit_codes.py`.
+The meanings of the exit codes are in `exit_codes.py`.
 """
 
 import signal
@@ -37,7 +37,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except Exception:
-        # Python itself would end with 1, which says that the answer is no.
+        # Python itself would exit with 1, which means that the answer is no.
         sys.excepthook(*sys.exc_info())
         code = ExitCode.DEFECT
     _end_silently_on_interrupts()
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _end_silently_on_interrupts() -> None:
-    """Let Ctrl-C end the process at once, and without a word, while it loads and when it ends."""
+    """Let Ctrl-C end the process immediately and silently, while it loads and when it ends."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 

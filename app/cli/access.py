@@ -1,4 +1,4 @@
-"""`redra kubeconfig`: how clients reach a server, its histories and their past."""
+"""`redra kubeconfig`: access of clients to a server, its histories and their past."""
 
 from functools import partial
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`redra allocate`, `redra cel`: the allocator and its selectors without any database."""
+"""`redra allocate`, `redra cel`: the allocator and its selectors, without a database."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 
 
 class AllocatorVariant(StrEnum):
-    """Which of upstream's allocators is imitated; `auto` is chosen by the gates."""
+    """The upstream allocator that is imitated; for `auto`, the feature gates choose it."""
 
     AUTO = "auto"
     STABLE = "stable"
@@ -165,7 +165,7 @@ def cel(
 
 
 class _Judge:
-    """Asks for second opinions, and counts those that disagree."""
+    """Requests second opinions, and counts the disagreements."""
 
     def __init__(self) -> None:
         from app.bootstrap import opinions
@@ -174,7 +174,7 @@ class _Judge:
         self.disagreed = 0
 
     def row(self, expression: str, device: Any, outcome: Any) -> dict[str, str]:
-        """What the second opinion is of our outcome, as part of a row."""
+        """The second opinion about redra's outcome, as part of a row."""
         from app.service.replays import second_opinion
 
         opinion = second_opinion.ask_about(self._second, expression, device)
@@ -188,7 +188,7 @@ class _Judge:
 
 
 def _end_disagreeing(judge: _Judge | None) -> None:
-    """Say that a second opinion disagreed, where one did."""
+    """Report disagreements of the second opinion and set the exit code."""
     if judge is not None and judge.disagreed:
         console.complain(f"{judge.disagreed} answers with which cel-python disagrees")
         exit_codes.conclude(ExitCode.IN_PART)
@@ -334,7 +334,7 @@ def _quirks(kind: Any, switches: list[str]) -> Any:
                 place="--quirk",
                 cure="use a number such as q3 or a mark such as counter-leak",
             ) from problem
-        # What is said last holds.
+        # The last switch takes precedence.
         off = off | numbers if value == "off" else off - numbers
     return kind.named(*sorted(off))
 
@@ -342,7 +342,7 @@ def _quirks(kind: Any, switches: list[str]) -> Any:
 def _each_line(
     source: Path, target: Path | None, answer: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    """Answer each JSON line; a bad one names its line, column and cause and ends the work."""
+    """Answer each JSON line. Raises InputError with line, column and cause for a bad line."""
     with _reading(source) as lines, _writing(target) as out, Progress(source.name) as progress:
         for number, line in enumerate(lines, 1):
             if not line.strip():

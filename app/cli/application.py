@@ -1,4 +1,4 @@
-"""All commands under one name, and the one place where errors become sentences and exit codes."""
+"""The application of all commands, and the conversion of errors to messages and exit codes."""
 
 import sys
 from collections.abc import Sequence
@@ -107,11 +107,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "rebuild": "Fold the views of a history anew",
     },
 }
-"""The commands by what people come for, in the order of the program's help."""
+"""The commands by purpose, in the order of the program's help."""
 
 
 class Shell(StrEnum):
-    """Shells that complete words."""
+    """The shells with completion."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -119,17 +119,20 @@ class Shell(StrEnum):
 
 
 class _Program(TyperGroup):
-    """The program; its help has the commands in sections."""
+    """The root command group; its help lists the commands in sections."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name; where a shell completes, its parameters get their words."""
+        """The command of that name.
+
+        During shell completion, completers are attached to its parameters.
+        """
         command = super().get_command(ctx, cmd_name)
         if command is not None and ctx.resilient_parsing:
             completing.attach(command)
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the sections."""
+        """Write the commands in sections."""
         width = max(map(len, self.commands))
         for title, texts in SECTIONS.items():
             with formatter.section(title):
@@ -212,13 +215,13 @@ for _module in (
 
 
 def application(arguments: Sequence[str]) -> int:
-    """Run one command line; returns the exit code."""
+    """Run one command line and return the exit code."""
     console.forget_form()
     exit_codes.begin()
     with paging.paged(arguments):
         code = _run(arguments)
         try:
-            # What is still held back would otherwise fail after everything, with its own code.
+            # Without this, buffered output would fail at interpreter exit, with another exit code.
             sys.stdout.flush()
         except BrokenPipeError:
             console.silence()
@@ -232,7 +235,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         root(args=list(arguments), prog_name="redra")
     except SystemExit as done:
-        # Typer has met these and ends with 1.
+        # Typer handles these and exits with 1.
         if isinstance(done.__context__, BrokenPipeError):
             return _end_broken()
         if isinstance(done.__context__, typer.Abort):
@@ -254,7 +257,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _end_broken() -> int:
-    """The exit code after a broken pipe: the command's own where its reader has what it wants."""
+    """The exit code after a broken pipe: that of the command if the reader of stdout is gone."""
     if not console.is_unread():
         console.complain("a connection broke while it was written to")
         return ExitCode.NO_ANSWER

@@ -1,4 +1,4 @@
-"""`redra sql`: questions to the view tables."""
+"""`redra sql`: SQL queries of the view tables."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`redra blast`: what a change would do, before it is made."""
+"""`redra blast`: the effects of a change before it is made."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How commands write: text or JSON to standard output, the rest to standard error."""
+"""The output of commands: answers to standard output, messages to standard error."""
 
 import io
 import os
@@ -17,9 +17,10 @@ from app.domain.errors import InputError, RedraError
 
 
 class Output(StrEnum):
-    """The forms of every answer, as kubectl has them.
+    """The output formats of every answer, as in kubectl.
 
-    `yaml` and `name` are made of what `json` would be, `wide` is text: commands know the first two.
+    `yaml` and `name` are derived from `json`, and `wide` from `text`, so commands handle only
+    `text` and `json`.
     """
 
     TEXT = "text"
@@ -33,18 +34,18 @@ _form: ContextVar[Output] = ContextVar("form", default=Output.TEXT)
 
 
 def _chosen(form: Output) -> Output:
-    """What the command has to give for the form that is wanted."""
+    """The format that the command produces for the requested one."""
     _form.set(form)
     return Output.JSON if form in (Output.YAML, Output.NAME) else Output.TEXT if is_wide() else form
 
 
 def forget_form() -> None:
-    """Begin a command for which no form is chosen yet."""
+    """Reset the format at the start of a command."""
     _form.set(Output.TEXT)
 
 
 def is_wide() -> bool:
-    """Whether columns are wanted that are left out otherwise."""
+    """True if additional columns are requested."""
     return _form.get() is Output.WIDE
 
 
@@ -56,16 +57,16 @@ OutputOption = Annotated[
 LongOutputOption = Annotated[
     Output, typer.Option("--output", help="Form of the answer.", callback=_chosen)
 ]
-"""Of commands whose -o is the file to write."""
+"""The format option of commands whose -o is the file to write."""
 
 
 def file_option(*names: str, help: str) -> Any:
-    """The option -o of a command that writes a file, where others have the form of their answer."""
+    """The option -o of a command that writes a file; in other commands -o is the format."""
     return typer.Option(*names, help=help, callback=_no_form)
 
 
 def _no_form(file: Path | None) -> Path | None:
-    """Raises InputError for a form in the place of a file's name."""
+    """The file. Raises InputError for the name of a format."""
     if str(file) in {*Output}:
         raise InputError(
             f"-o is the file to write here, and {str(file)!r} is a form of answers",
@@ -79,13 +80,14 @@ Answer = TypeVar("Answer")
 _UNICODE = ("utf-8", "utf8")
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a terminal obeys instead of showing it, but for line ends and tabs."""
+"""Control characters of a terminal, except line ends and tabs."""
 
 
 def prepare() -> None:
-    """Make standard output and standard error take any text.
+    """Let standard output and standard error accept any text.
 
-    For programs it is UTF-8 whatever the locale says; a terminal that lacks a sign shows another.
+    Output to programs is UTF-8 in every locale; a terminal shows a replacement for a character that
+    its encoding lacks.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in _UNICODE:
@@ -96,7 +98,7 @@ def prepare() -> None:
 
 
 def check_free(path: Path, *, force: bool) -> None:
-    """Raises InputError for an output that would take the place of another file or folder."""
+    """Raise InputError for an output that would overwrite a file without `force`, or a folder."""
     if path.is_dir():
         raise InputError("it is a folder", place=str(path), cure="name a new file")
     if path.is_file() and not force:
@@ -106,21 +108,21 @@ def check_free(path: Path, *, force: bool) -> None:
 
 
 def visible(text: str) -> str:
-    """The text with its control characters spelt out, as in `\\x1b[2J`; line ends and tabs stay.
+    """The text with its control characters escaped, as in `\\x1b[2J`; line ends and tabs stay.
 
-    What histories hold was written by anyone: nothing of it is a command to the terminal.
+    The content of histories is untrusted, and must not control the terminal.
     """
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def say(text: str = "", style: str = "") -> None:
-    """One line of the answer, its control characters spelt out; `style` is one of terminals."""
+    """Print one line, with control characters escaped; `style` is a terminal style."""
     line = visible(text)
     _put((styled(line, style) if style else line) + "\n")
 
 
 class Unwritten(RedraError):
-    """Standard output takes no more, as on a full disk."""
+    """Standard output cannot be written, as on a full disk."""
 
     def __init__(self, problem: OSError) -> None:
         super().__init__(f"the answer cannot be written: {problem.strerror}")
@@ -138,12 +140,12 @@ def _put(text: str) -> None:
 
 
 def flush() -> None:
-    """Let those see what was said who read it while the command goes on."""
+    """Flush standard output, for readers of a command that continues."""
     sys.stdout.flush()
 
 
 def say_json(value: Any) -> None:
-    """The answer as JSON, indented, keys sorted; or as YAML, or the names in it."""
+    """Print the answer as indented JSON with sorted keys, or as YAML or names if requested."""
     text = msgspec.json.encode(value, order="sorted")
     if _say_otherwise(text):
         return
@@ -151,21 +153,21 @@ def say_json(value: Any) -> None:
 
 
 def say_yaml(value: Any) -> None:
-    """A value as YAML, for kubectl."""
+    """Print a value as YAML, for kubectl."""
     import yaml
 
     say(yaml.safe_dump(value, sort_keys=False).rstrip())
 
 
 def say_json_line(value: Any) -> None:
-    """One JSON document on one line; or one of YAML, or the names in it."""
+    """Print one JSON document on one line, or as YAML or names if requested."""
     text = msgspec.json.encode(value)
     if not _say_otherwise(text, mark="---"):
         say_encoded(text)
 
 
 def _say_otherwise(text: bytes, mark: str = "") -> bool:
-    """Say a document in another form, if one is chosen; YAML with a mark before it."""
+    """Print a document as YAML (after `mark`) or names; False if neither is requested."""
     if _form.get() is Output.YAML:
         if mark:
             say(mark)
@@ -181,23 +183,23 @@ def _say_otherwise(text: bytes, mark: str = "") -> bool:
 
 
 def say_encoded(document: bytes) -> None:
-    """A JSON document as it is; controls that JSON allows in strings are escaped as JSON has it."""
+    """Print a JSON document as it is, with control characters in strings as JSON escapes."""
     text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", document.decode())
     _put(text + "\n")
 
 
 def note(text: str) -> None:
-    """Something about the work rather than its answer."""
+    """Print a note about the work to standard error."""
     _tell(visible(text))
 
 
 def complain(text: str) -> None:
-    """Why the command ends without its answer: one sentence."""
+    """Print the reason why the command ends without an answer, as one sentence."""
     _tell(f"redra: {visible(text)}")
 
 
 def _tell(line: str) -> None:
-    """The work goes on, and its exit code stays, when nobody reads what is said about it."""
+    """Write to standard error. A broken pipe there does not affect the work or the exit code."""
     try:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
@@ -206,7 +208,7 @@ def _tell(line: str) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns as kubectl prints them: upper-case headings, three blanks between."""
+    """Print a table as kubectl does: upper-case headings, three spaces between columns."""
     lines = [[str(heading).upper() for heading in headings]]
     lines += [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
@@ -221,11 +223,11 @@ def columns(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 HEAD = "1"
-"""The head of an answer, in bold; as terminals number it."""
+"""The style of the head of an answer: bold, as a terminal code."""
 
 
 def styled(text: str, style: str) -> str:
-    """The text in a style where standard output is a terminal and NO_COLOR is not set."""
+    """The text in a style, if standard output is a terminal and NO_COLOR is not set."""
     if not sys.stdout.isatty():
         return text
     from app.settings import colours_wanted
@@ -236,14 +238,14 @@ def styled(text: str, style: str) -> str:
 
 
 def width() -> int:
-    """Columns of the terminal; 100 where standard output is none."""
+    """The columns of the terminal; 100 if standard output is not a terminal."""
     import shutil
 
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 
 def is_unread() -> bool:
-    """Whether standard output is a pipe whose reader is gone."""
+    """True if standard output is a pipe whose reader is gone."""
     import select
 
     poll = select.poll()
@@ -252,20 +254,23 @@ def is_unread() -> bool:
 
 
 def silence(stream: TextIO | None = None) -> None:
-    """Stop writing to a stream that nobody reads any more; standard output when none is given."""
+    """Redirect a stream without a reader to /dev/null; by default standard output."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, (stream or sys.stdout).fileno())
     os.close(devnull)
 
 
 def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Run async work to its end on the fast event loop; of a group with one problem, raise that."""
+    """Run async work on the fast event loop.
+
+    A group with one exception is raised as that exception.
+    """
     import anyio
 
     answers: list[Answer] = []
 
     async def answer() -> None:
-        # When a run ends, asyncio spells out the task with its result, which may be a whole report.
+        # When a run ends, asyncio formats the task with its result, which may be a whole report.
         answers.append(await work())
 
     try:
@@ -281,7 +286,7 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
 
 
 class Progress:
-    """A bar on standard error for long work; silent when that is not a terminal."""
+    """A progress bar on standard error; silent if that is not a terminal."""
 
     def __init__(self, label: str, total: int | None = None) -> None:
         self._label = label
@@ -305,11 +310,11 @@ class Progress:
             self._bar.stop()
 
     def to(self, done: int, total: int | None = None) -> None:
-        """So much is done."""
+        """Update the amount of completed work."""
         self._done = done
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total or self._total)
 
     def tell(self, _doing: str, revision: int, until: int) -> None:
-        """So many revisions are done, as replays say it."""
+        """Update the number of completed revisions, with the arguments of replays."""
         self.to(revision, until)

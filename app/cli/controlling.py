@@ -1,4 +1,4 @@
-"""`redra controllers`: which controllers of a history run, and switching them while it goes on."""
+"""`redra controllers`: the running controllers of a history, and switching them on and off."""
 
 from typing import Annotated
 

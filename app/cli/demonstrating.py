@@ -1,4 +1,4 @@
-"""`redra demo`: the main job from nothing, checked at every step."""
+"""`redra demo`: the main use case from an empty folder, with a check of every step."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ PATHS = {
 
 
 class DemoFailed(Exception):
-    """A step did not do what it must."""
+    """A step does not have the expected result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""`redra diff`: what two histories decided differently, and where that begins."""
+"""`redra diff`: the different decisions of two histories, and where the difference begins."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +20,7 @@ from app.domain.values.json_tree import JsonObject
 
 
 class By(StrEnum):
-    """What is compared."""
+    """The subject of a comparison."""
 
     DECISIONS = "decisions"
     OBJECTS = "objects"
@@ -113,7 +113,7 @@ def diff(
 def _compared(
     source: AnswerSource, sides: tuple[str, str, str], how: tuple[By, float], *, as_page: bool
 ) -> JsonObject:
-    """The answer about two histories: of a server, or made here."""
+    """The comparison of two histories, from a server or from this process."""
     from app.bootstrap.asking.queries import ServedQuery
 
     a, b, at = sides
@@ -165,7 +165,7 @@ def _again(
     *,
     as_page: bool,
 ) -> JsonObject:
-    """The answer about a history and itself decided again, made here."""
+    """The comparison of a history with itself decided again, from this process."""
     from app.bootstrap import garbage_collection, process_settings, stores
     from app.bootstrap.answers import differences
     from app.service import diffing

@@ -1,7 +1,7 @@
-"""What the exit codes of all commands mean, and the code that the running command ends with.
+"""The exit codes of all commands, and the exit code of the running command.
 
-A command that gives a verdict says so by `conclude` before it prints: whoever stops reading early,
-as `head -1` does, still learns it.
+A command with a verdict calls `conclude` before it prints, so that the exit code is right even if
+the reader, such as `head -1`, stops early.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _concluded: ContextVar[int] = ContextVar("concluded", default=0)
 
 
 class ExitCode(IntEnum):
-    """The exit codes of every command; `MEANINGS` says them in words."""
+    """The exit codes of every command; `MEANINGS` describes them."""
 
     DONE = 0
     NO = 1
@@ -63,29 +63,29 @@ NEGATIVE = {
     "verify": "it failed (3: verified in part)",
     "watch-over": "something is not as it must be, or a known defect shows",
 }
-"""When each command that judges ends with 1; all others do so never."""
+"""The condition for exit code 1 of each command with a verdict; others never exit with 1."""
 
 _NOT_AS_GIVEN = (Unauthorized, Forbidden, TooManyRequests)
-"""Refusals that may not come again, although the same is asked."""
+"""Refusals that a repeated request may not get."""
 
 
 def begin() -> None:
-    """Begin a command that has concluded nothing yet."""
+    """Reset the exit code at the start of a command."""
     _concluded.set(ExitCode.DONE)
 
 
 def conclude(code: int) -> None:
-    """Let the command end with a code, when it ends by itself or nobody reads on."""
+    """Set the exit code for a normal end and for a closed output pipe."""
     _concluded.set(code)
 
 
 def concluded() -> int:
-    """The code that the command has concluded with so far."""
+    """The exit code that is set so far."""
     return _concluded.get()
 
 
 def of(problem: BaseException) -> ExitCode:
-    """The code that a problem in words ends with."""
+    """The exit code for an error."""
     if isinstance(problem, (InputError, NotStorable, RevisionTooLarge)):
         return ExitCode.UNUSABLE
     if isinstance(problem, Rejected) and not isinstance(problem, _NOT_AS_GIVEN):
@@ -94,5 +94,5 @@ def of(problem: BaseException) -> ExitCode:
 
 
 def table() -> Iterable[tuple[int, str]]:
-    """The codes with their meanings."""
+    """The exit codes with their meanings."""
     return ((code.value, text) for code, text in MEANINGS.items())

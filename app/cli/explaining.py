@@ -1,4 +1,4 @@
-"""`redra why`: the reasons, as a tree that fits a terminal."""
+"""`redra why`: the reasons for a state, as a tree that fits the terminal."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.values.json_tree import JsonObject
 
-if TYPE_CHECKING:  # heavy: the help does without
+if TYPE_CHECKING:  # heavy: not needed for the help
     from app.analysis.explain.reasons import Reason
     from app.domain.log.doubts import Doubt
 
@@ -68,7 +68,7 @@ def why(
 
 
 def parts(answer: JsonObject) -> "tuple[str, tuple[Doubt, ...], tuple[Reason, ...]]":
-    """Head, doubts and reasons of an answer."""
+    """The head, doubts and reasons of an answer."""
     from app.analysis.explain.reasons import Reason
     from app.domain.log.doubts import Doubt
 
@@ -81,7 +81,7 @@ def parts(answer: JsonObject) -> "tuple[str, tuple[Doubt, ...], tuple[Reason, ..
 def page(
     head: str, doubts: "tuple[Doubt, ...]", reasons: "tuple[Reason, ...]", width: int
 ) -> list[str]:
-    """The answer as it is printed."""
+    """The lines of the answer."""
     from app.analysis.explain import pages
     from app.analysis.recordings import uncertainty
 

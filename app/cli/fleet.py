@@ -1,4 +1,4 @@
-"""`redra fleet`: emulated drivers that publish known hardware, and what goes wrong with it."""
+"""`redra fleet`: emulated drivers that publish known hardware, and failures of it."""
 
 from pathlib import Path
 from typing import Annotated

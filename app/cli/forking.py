@@ -1,4 +1,4 @@
-"""`redra fork`: a history that goes on where another stood."""
+"""`redra fork`: a history that continues another from a moment."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(StrEnum):
-    """What becomes of the recorded inputs after the moment."""
+    """The treatment of the recorded inputs after the moment."""
 
     NONE = "none"
     RECORDED = "recorded"
@@ -139,7 +139,7 @@ def fork(
 
 
 def _placed(patches: Sequence[str], namespace: str) -> list[str]:
-    """The patches with the objects that they name in one form."""
+    """The patches, with their objects in the form `KIND/[NAMESPACE/]NAME`."""
     made: list[str] = []
     for text in patches:
         name, equals, body = text.partition("=")

@@ -1,4 +1,4 @@
-"""`redra import`: recordings become histories."""
+"""`redra import`: histories from recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path

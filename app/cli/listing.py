@@ -1,4 +1,4 @@
-"""`redra histories`, `redra log`: what there is, and every event of it."""
+"""`redra histories`, `redra log`: the list of histories, and the events of one."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -21,12 +21,12 @@ from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
 
-if TYPE_CHECKING:  # heavy: what a server answers does without
+if TYPE_CHECKING:  # heavy: not needed for answers of a server
     from app.bootstrap.asking.servers import Server
 
 
 _PAGE = 5_000
-"""Events that are read at once."""
+"""Events per read."""
 
 
 def register(root: typer.Typer) -> None:
@@ -73,7 +73,7 @@ def histories(
 
 
 def _rows_of_server(server: "Server") -> list[dict[str, object]]:
-    """What a server says of its histories."""
+    """The rows of a server's histories."""
     return [
         {
             "name": one["name"],
@@ -88,7 +88,7 @@ def _rows_of_server(server: "Server") -> list[dict[str, object]]:
 
 
 def _rows(source: AnswerSource) -> list[dict[str, object]]:
-    """What the data folder says of its histories."""
+    """The rows of the histories in the data folder."""
     from app.bootstrap import stores
     from app.service import brokenness
 
@@ -166,14 +166,14 @@ def log(
     if printed is None:
         printed = _print_stored(source, source.history(name), page, wanted)
     if not printed and not wanted.takes_all and not follow:
-        # A name that occurs, though not in the part that is wanted, has an empty answer.
+        # A name that occurs only outside the requested part has an empty answer.
         wanted.check_known(_keys(source, name))
 
 
 def _print_served(
     source: AnswerSource, name: str, page: "LogPart", wanted: objects.ObjectFilter
 ) -> int | None:
-    """Print the events that a server has; how many, None where none is asked."""
+    """Print the events from a server and return their number; None without a server."""
     parameters = {
         "form": "bundle",
         "after": page.after,
@@ -195,7 +195,7 @@ def _print_served(
 
 
 def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
-    """Every object that occurs in a log."""
+    """The keys of all objects that occur in a log."""
     lines = source.lines("events", history=name, parameters={"form": "bundle"})
     if lines is not None:
         return {_key_of(line) for line in lines}
@@ -216,9 +216,9 @@ def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPart:
-    """Which part of a log is printed: after a moment, up to one, so many events (0: all).
+    """The requested part of a log: after a moment, up to a moment, a number of events (0: all).
 
-    What is followed goes on with what happens next.
+    A followed log continues with new events.
     """
 
     after: str
@@ -236,7 +236,7 @@ def _key_of(line: bytes) -> ObjectKey:
 def _print_stored(
     source: AnswerSource, name: str, page: LogPart, wanted: objects.ObjectFilter
 ) -> int:
-    """Print the events that the data folder has; returns how many."""
+    """Print the events from the data folder and return their number."""
     from app.bootstrap import stores
 
     async def read() -> int:

@@ -1,4 +1,4 @@
-"""`redra histories create`, `rename`, `copy`, `delete`: histories as wholes."""
+"""`redra histories create`, `rename`, `copy`, `delete`: the management of histories."""
 
 import sys
 from typing import Annotated
@@ -129,7 +129,7 @@ def delete(
 
 
 def confirm(question: str, *, cure: str) -> None:
-    """Ask at a terminal. Raises InputError for a no, and where there is nobody to ask."""
+    """Ask for confirmation. Raises InputError for a no, and without a terminal."""
     if not sys.stdin.isatty():
         raise InputError(f"{question} nobody can be asked", cure=cure)
     if not typer.confirm(question, err=True):

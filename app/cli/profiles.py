@@ -1,4 +1,4 @@
-"""`redra profiles`: which releases can be imitated, and what each of them stands for."""
+"""`redra profiles`: the releases that can be imitated, with their gates, versions and quirks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, TypeVar

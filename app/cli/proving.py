@@ -1,4 +1,4 @@
-"""`redra head`, `redra verify`: signed heads, and histories that are compared with them."""
+"""`redra head`, `redra verify`: signed heads, and the verification of histories."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -79,7 +79,7 @@ def head(
 
 
 def _signed(source: AnswerSource, history: str, to: str) -> "SignedHead":
-    """The head, signed with the key of who has the data."""
+    """The head, signed with the key of the server or of the data folder."""
     from app.bootstrap.asking.queries import ServedQuery
     from app.domain.log import heads as signed_heads
 

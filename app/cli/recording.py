@@ -1,4 +1,4 @@
-"""`redra record`: a real cluster into a history, as it goes."""
+"""`redra record`: continuous recording of a real cluster into a history."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`redra replay`: fold again, or decide again."""
+"""`redra replay`: folds a history again, verifies it, or decides it again."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
@@ -33,7 +33,7 @@ STATUSES = {
 
 
 class Mode(StrEnum):
-    """What a replay does."""
+    """The mode of a replay."""
 
     FOLD = "fold"
     VERIFY = "verify"
@@ -41,7 +41,7 @@ class Mode(StrEnum):
 
 
 class Pace(StrEnum):
-    """When controllers act in a decide replay."""
+    """The times at which controllers act in a decide replay."""
 
     RECORDED = "recorded"
     VIRTUAL = "virtual"
@@ -195,7 +195,7 @@ async def _with_history(
     name: str,
     files: tuple[Path, ...],
 ) -> Any:
-    """Work on a history of the store, or on files in memory."""
+    """Run the work on a history of the store, or on files in memory."""
     from app.bootstrap import replays, stores
 
     if files:
@@ -206,7 +206,7 @@ async def _with_history(
 
 
 def _scheduler(scheduler: str | None, processes: int | None) -> str | None:
-    """The scheduler to use; a number of processes rules out that of the environment."""
+    """The Dask scheduler to use; a number of processes overrides that of the environment."""
     if processes is None:
         return scheduler
     if scheduler is not None:
@@ -215,14 +215,14 @@ def _scheduler(scheduler: str | None, processes: int | None) -> str | None:
 
 
 def _second_opinion() -> Any:
-    """Loaded here, because nothing else needs cel-python."""
+    """The second opinion. It is loaded here, because nothing else needs cel-python."""
     from app.bootstrap import opinions
 
     return opinions.second_opinion()
 
 
 def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
-    """Raises InputError for options that nothing but a verify replay reads."""
+    """Raise InputError for options of verify replays in another mode."""
     for option, value in options.items():
         if value is not None and mode is not Mode.VERIFY:
             raise InputError(
@@ -233,7 +233,7 @@ def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
 
 
 def _pace(pace: Pace | None, mode: Mode) -> str:
-    """The pace to follow. Raises InputError for one that nothing would follow."""
+    """The pace of a decide replay. Raises InputError for a pace in another mode."""
     if pace is not None and mode is not Mode.DECIDE:
         raise InputError(
             f"it is about decide replays, and this one is {mode.value}",
@@ -244,7 +244,7 @@ def _pace(pace: Pace | None, mode: Mode) -> str:
 
 
 def _print(mode: Mode, report: Any, output: Output) -> None:
-    """Print a report, and conclude what it means."""
+    """Print a report and set the exit code for its outcome."""
     tree = report.to_json()
     if mode is not Mode.FOLD:
         exit_codes.conclude(STATUSES[tree["outcome"]])
@@ -436,11 +436,11 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
 
 
 def _tallied(users: Mapping[str, int]) -> str:
-    """Users with how much they wrote, the most first."""
+    """The users with their numbers of writes, the most active first."""
     order = sorted(users, key=lambda user: (-users[user], user))
     return ", ".join(f"{user or 'nobody named'} ({users[user]})" for user in order)
 
 
 def _side(value: object) -> str:
-    """What one side has, as JSON on one line."""
+    """The value of one side, as JSON on one line."""
     return "nothing" if value is None else msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""`redra up`, `redra work`: the processes that stay."""
+"""`redra up`, `redra work`, `redra project`: the long-running processes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,10 @@ from app.cli import console
 
 
 def _folder(text: str) -> Path:
-    """The folder of `--data`. An empty one is an unset variable, not the working folder."""
+    """The folder of `--data`.
+
+    An empty text is refused: it is an unset variable, not the working folder.
+    """
     if not text:
         raise typer.BadParameter("must name a folder; it is empty")
     return Path(text)

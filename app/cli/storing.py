@@ -1,4 +1,4 @@
-"""`redra migrate`, `redra rebuild`: the database and the views in it."""
+"""`redra migrate`, `redra rebuild`: the schema of the database, and its views."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 
 NAMES_MAX = 10
-"""Histories that are named before all are deleted; all are counted."""
+"""Histories that the confirmation lists before all are deleted."""
 
 
 def register(root: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""`redra timeline`: what happened, one line per event that a person would want to know of."""
+"""`redra timeline`: the notable events of a history, one line each."""
 
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,7 +47,10 @@ LabelsOption = Annotated[
 _COLUMNS = ("revision", "time", "resource", "namespace", "name", "actor", "text", "doubt")
 _KUBE_SYSTEM = "system:serviceaccount:kube-system:"
 _FINDING = "Finding"
-"""Kind of the rows that stand for findings; what knows more of them is heavy."""
+"""The kind of rows for findings.
+
+It is repeated here, because the module that defines it is heavy.
+"""
 
 
 def register(root: typer.Typer) -> None:
@@ -123,7 +126,7 @@ def timeline(
 
 
 def _check_findings(source: AnswerSource, wanted: dict[str, str], *, is_followed: bool) -> None:
-    """Raise InputError for findings of a part of a history, of what goes on or of a server."""
+    """Raise InputError for findings of a part of a history, of a followed one, or of a server."""
     if any(wanted[part] for part in ("namespace", "name", "object", "device", "node", "labels")):
         raise InputError(
             "--findings are of a whole history", cure="name no object, device, node or labels"
@@ -152,7 +155,7 @@ async def _with_findings(
 def _tell(
     source: AnswerSource, named: str, wanted: dict[str, str], last: int, telling: "Telling"
 ) -> None:
-    """Tell what a server or the data folder knows, and go on where that is followed."""
+    """Print the timeline from a server or the data folder, and follow it if requested."""
     parameters = {**wanted, "last": str(last) if last else ""}
     if telling.is_followed:
         parameters["follow"] = "true"
@@ -199,7 +202,7 @@ def _tell_here(
     *,
     with_findings: bool = False,
 ) -> None:
-    """Tell what the data folder knows, and go on where that is followed."""
+    """Print the timeline from the data folder, and follow it if requested."""
     from app.bootstrap import stores
     from app.service import recorded_doubts
     from app.service.timelines import (
@@ -249,9 +252,9 @@ def _tell_here(
 
 
 class Telling:
-    """Writes rows as they come: a table whose columns are as wide as the first rows need.
+    """Prints rows as they arrive: a table whose column widths fit the first rows.
 
-    What is not followed is written at once; what is followed in JSON is a line for each row.
+    JSON is one document, or one line per row if the history is followed.
     """
 
     def __init__(self, output: Output, *, is_followed: bool) -> None:
@@ -263,11 +266,11 @@ class Telling:
         self._day = ""
 
     def begin(self, doubts: "tuple[Doubt, ...]") -> None:
-        """What the recording lacks, which is noted at the end."""
+        """Set the doubts about the recording, which `end` prints."""
         self._doubts = doubts
 
     def tell(self, rows: list[dict[str, Any]]) -> None:
-        """Write rows."""
+        """Print rows."""
         if self._output is Output.JSON:
             if not self.is_followed:
                 console.say_json(rows)
@@ -280,7 +283,7 @@ class Telling:
             console.flush()
 
     def end(self) -> None:
-        """Note what the recording lacks."""
+        """Print the doubts about the recording."""
         if self._output is Output.TEXT:
             from app.analysis.recordings import uncertainty
 

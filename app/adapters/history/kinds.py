@@ -209,8 +209,7 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
 
 
 def list_items(tree: JsonObject) -> list[JsonObject] | None:
-    """The items of a list, with missing kind and apiVersion filled in from the list; None for other
-    documents.
+    """The items of a list, with kind and apiVersion from the list; None for other documents.
 
     Parity: history-formats.md 3.8.
     """

@@ -1,5 +1,4 @@
-"""Conversion of optional access to method calls, because the grammar of cel-python does not have
-it.
+"""Conversion of optional access to method calls, for the grammar of cel-python.
 
 `a.?b` becomes `a.optional_field_("b")`, and `a[?k]` becomes `a.optional_index_(k)`. Optional
 entries of lists and maps (`[?a]`, `{?k: v}`) stay as they are, and cel-python refuses them.

@@ -1,1 +1,1 @@
-"""What arguments and options of many commands mean, read in one place for all of them."""
+"""The arguments and options that many commands share."""

@@ -1,7 +1,8 @@
-"""What a shell completes: histories, objects, releases and incidents, beside commands and options.
+"""Shell completion of histories, objects, releases and incidents.
 
-The server that runs on the data folder is asked, or one that is named; else the names that commands
-have left in the folder. No database is started, and whatever goes wrong completes nothing.
+The names come from the named server or the server that runs on the data folder, else from the names
+that commands have stored in the folder. Completion starts no database, and offers nothing on any
+error.
 """
 
 import json
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 SHOWN_MAX = 500
-"""Words that are offered at once."""
+"""Words that are offered in one completion."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@~+-]+")
-"""Words that mean themselves in every shell. Names come out of recordings, where they can be any
-text, and scripts of shells evaluate what they are offered."""
+"""Words without special characters of any shell.
+
+Names come from recordings and can be any text, and completion scripts of shells evaluate the
+offered words.
+"""
 
 KINDS = {
     "pod": "pods",
@@ -35,11 +39,11 @@ KINDS = {
     "rule": "devicetaintrules",
     "patch": "resourceslicepatches",
 }
-"""Words for kinds whose objects are offered, with their plurals."""
+"""The words for kinds whose objects are offered, with the plurals."""
 
 
 def attach(command: Any, group: str = "") -> None:
-    """Give the parameters of a command, and of those below it, their words."""
+    """Attach completers to the parameters of a command and of its subcommands."""
     for parameter in command.params:
         complete = _completer(parameter, group)
         if complete is not None:
@@ -49,7 +53,7 @@ def attach(command: Any, group: str = "") -> None:
 
 
 def _completer(parameter: Any, group: str) -> "Callable[[Any, str], Iterator[str]] | None":
-    """What offers words for a parameter; None for those that are completed by their type."""
+    """The completer of a parameter; None for parameters that are completed by their type."""
     if group and parameter.name in ("name", "names"):
         return _incidents if group == "incidents" else _histories
     shown = str(parameter.metavar or "")
@@ -71,7 +75,7 @@ def _offered(complete: "Callable[[Any, str], Iterator[str]]", ctx: Any, incomple
     from typer._click.shell_completion import CompletionItem
 
     words: list[str] = []
-    # A server that is gone, a folder that others own, settings that are wrong: nothing to offer.
+    # Nothing is offered when a server is gone, a folder is not readable or a setting is invalid.
     with suppress(RedraError, OSError, ValueError, LookupError, TypeError):
         for word in complete(ctx, incomplete):
             if word.startswith(incomplete) and _PLAIN.fullmatch(word):
@@ -92,7 +96,7 @@ def _histories(ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _objects(ctx: Any, incomplete: str) -> Iterator[str]:
-    """Histories where they may stand, kinds, and objects of the kinds that fit."""
+    """Histories where the argument takes them, kinds, and objects of the matching kinds."""
     takes_history = any("[HISTORY]" in str(each.metavar) for each in ctx.command.params)
     if takes_history and "/" not in incomplete:
         yield from _histories(ctx, incomplete)
@@ -129,13 +133,13 @@ def _incidents(ctx: Any, incomplete: str) -> Iterator[str]:
 
 
 def _is_given(ctx: Any, name: str) -> bool:
-    """Whether somebody has said what a parameter is to be."""
+    """True if the parameter is given on the command line."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _known(ctx: Any, plurals: Sequence[str], incomplete: str) -> Mapping[str, list[str]]:
-    """The names of objects of some kinds of the history that is meant, by plural."""
+    """The names of objects of some kinds in the selected history, by plural."""
     from app.adapters.running import known_names
 
     settings, server = _source(ctx)
@@ -152,7 +156,7 @@ def _known(ctx: Any, plurals: Sequence[str], incomplete: str) -> Mapping[str, li
     kept = {plural: {*names} for plural, names in known.items()}
     _, slash, name = incomplete.rpartition("/")
     for plural in plurals:
-        # Of many the server names those that fit best.
+        # The server bounds its answer to the best matches.
         text = f"{plural}/{name if slash else ''}"
         query = ServedQuery(history=history, part="find", parameters={"q": text})
         for one in json.loads(server.ask(query))["items"]:
@@ -163,7 +167,7 @@ def _known(ctx: Any, plurals: Sequence[str], incomplete: str) -> Mapping[str, li
 
 
 def _source(ctx: Any) -> "tuple[Settings, Server | None]":
-    """The settings that the words so far mean, and the server that answers for them."""
+    """The settings and the server that the words so far select; None without a server."""
     from app.bootstrap import process_settings
     from app.bootstrap.asking import servers
 

@@ -1,7 +1,7 @@
-"""Options and arguments that take a moment: all take the same texts, refused in the same words.
+"""Options and arguments for a moment, with the same syntax and error messages everywhere.
 
-A moment is a revision, an instant, a time of day, or how long before the end of the history
-(`app/domain/values/moments.py`). Whoever reads the history resolves it.
+A moment is a revision, an instant, a time of day, or a duration before the end of the history
+(`app/domain/values/moments.py`). The reader of the history resolves it.
 """
 
 from typing import Annotated, Any, TypeVar
@@ -15,7 +15,7 @@ METAVAR = "MOMENT"
 HISTORY = "Name of the history, or HISTORY@MOMENT: as it was then."
 HISTORY_OR_DEFAULT = "Name of the history, or HISTORY@MOMENT [default: default]."
 FORMS = "42, 2026-01-02T03:04:05Z, 03:04:05, 10m"
-"""Examples of moments: a revision, an instant, the last such time, so long before the end."""
+"""Examples of moments: a revision, an instant, the last such time, a duration before the end."""
 
 Given = TypeVar("Given", str, list[str] | None)
 
@@ -26,9 +26,9 @@ def option(*names: str, help: str) -> Any:
 
 
 def split(text: str, at: str = "") -> tuple[str, str]:
-    """History and moment of `HISTORY@MOMENT`, the moment perhaps given by `--at` instead.
+    """The history and moment of `HISTORY@MOMENT`, or the moment of `--at`.
 
-    Raises InputError when it is given twice, and for a text that means no moment.
+    Raises InputError for two different moments, and for a text that is not a moment.
     """
     name, mark, moment = text.partition("@")
     if mark and at and at != moment:
@@ -41,10 +41,11 @@ def split(text: str, at: str = "") -> tuple[str, str]:
 
 
 def placed(argument: str, option: str, at: str = "") -> tuple[str, str]:
-    """History and moment that a command means; either may be empty.
+    """The history and moment of a command; either may be empty.
 
-    The history stands as an argument or behind `--history`, the moment behind it, `HISTORY@MOMENT`,
-    or in an option of its own. Raises InputError for what is named twice, or means no moment.
+    The history is an argument or the value of `--history`; the moment follows it as in
+    `HISTORY@MOMENT`, or is a separate option. Raises InputError for two different values, and for a
+    text that is not a moment.
     """
     if argument and option and argument != option:
         raise InputError(
@@ -54,12 +55,12 @@ def placed(argument: str, option: str, at: str = "") -> tuple[str, str]:
 
 
 def check(text: str) -> None:
-    """Raises InputError for a text that means no moment."""
+    """Raise InputError for a text that is not a moment."""
     moments.check(text)
 
 
 def _checked(value: Given) -> Given:
-    """What was given, when every text of it means a moment."""
+    """The option's value, checked. Raises InputError for a text that is not a moment."""
     for text in [value] if isinstance(value, str) else value or ():
         if text:
             check(text)

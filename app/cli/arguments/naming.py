@@ -1,4 +1,4 @@
-"""`-o name`: what an answer is about, a name on each line, as every command takes it."""
+"""`-o name`: the names of the objects in an answer, one per line, for every command."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,14 +6,17 @@ from typing import Any
 from app.domain.errors import InputError
 
 _LISTS = ("items", "objects", "pools", "entries", "rows", "effects", "pods", "roots")
-"""Where answers have what they list, the whole before its parts."""
+"""The fields of answers that hold lists, the outer ones first."""
 
 _PLAIN = ("incident", "device")
-"""Fields that name what is no object, before its parts."""
+"""The fields that hold the name of something other than an object."""
 
 
 def names_in(answer: Any) -> list[str]:
-    """The names, each once, in the order of the answer. Raises InputError where there are none."""
+    """The names in an answer, each once, in order.
+
+    Raises InputError for an answer without names.
+    """
     names = list(dict.fromkeys(_names(answer)))
     if not names and not _is_empty(answer):
         raise InputError("this answer lists nothing that has a name", place="-o", cure="use json")
@@ -21,7 +24,7 @@ def names_in(answer: Any) -> list[str]:
 
 
 def _is_empty(answer: Any) -> bool:
-    """Whether an answer lists nothing."""
+    """True if a list in the answer is empty."""
     if isinstance(answer, list):
         return not answer
     return isinstance(answer, dict) and any(answer.get(part) == [] for part in _LISTS)
@@ -43,7 +46,7 @@ def _names(answer: Any) -> Iterator[str]:
 
 
 def _name(row: dict[str, Any]) -> str:
-    """The name of what a row is about; empty when it names nothing."""
+    """The name of the subject of a row; empty without one."""
     resource, name = row.get("resource"), row.get("name")
     if isinstance(resource, str) and resource and isinstance(name, str) and name:
         from app.domain.objects import registry

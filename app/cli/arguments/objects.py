@@ -1,9 +1,8 @@
-"""Objects as people at a command line name them, for every command that takes one.
+"""The names of objects on the command line, for every command that takes them.
 
-`KIND/NAME` and `KIND NAME` are the same, as with kubectl, and the name may have its namespace in
-front: `KIND/NAMESPACE/NAME`. A kind is meant by its kind, plural, singular or short name in any
-case, with its group or without.
-Which kinds there are knows whoever reads the history.
+`KIND/NAME` and `KIND NAME` are equivalent, as in kubectl, and the name may be preceded by its
+namespace: `KIND/NAMESPACE/NAME`. A kind is given by its kind, plural, singular or short name in any
+case, with or without its group. The reader of the history knows the kinds.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,7 +12,7 @@ import typer
 
 from app.domain.errors import InputError
 
-if TYPE_CHECKING:  # heavy: what a server answers does without
+if TYPE_CHECKING:  # heavy: not needed for answers of a server
     from app.domain.log import ObjectKey
 
 METAVAR = "KIND/NAME"
@@ -30,9 +29,9 @@ WordsArgument = Annotated[
 
 
 class ObjectFilter:
-    """Judges objects by a name as people write it, and by namespace; empty ones take all.
+    """A filter of objects by name and namespace; empty values match all.
 
-    Raises InputError for a kind that there is not.
+    `check_known` raises InputError for an unknown kind or name.
     """
 
     def __init__(self, text: str, namespace: str) -> None:
@@ -50,16 +49,19 @@ class ObjectFilter:
             self._namespace = front if slash else namespace
             self._kinds = {(one.group, one.plural) for one in registry.spoken(kind)}
             if not self._kinds:
-                # Of a kind that the history defines, whose plural is the word.
+                # A kind that the history defines; the word is its plural.
                 self._kinds = {(kind.partition(".")[2], kind.partition(".")[0].lower())}
 
     @property
     def takes_all(self) -> bool:
-        """Whether nothing is left out."""
+        """True if the filter matches every object."""
         return not self._kinds and not self._namespace
 
     def takes(self, key: "ObjectKey") -> bool:
-        """Whether an object is wanted; one of the cluster that is named is so in any namespace."""
+        """True if the filter matches an object.
+
+        With a kind, cluster-scoped objects match in any namespace.
+        """
         is_placed = self._namespace in ("", key.namespace)
         return (
             (not self._kinds or self._is_of_kind(key))
@@ -68,7 +70,7 @@ class ObjectFilter:
         )
 
     def check_known(self, keys: "Collection[ObjectKey]") -> None:
-        """Raise InputError where a whole history has none of these objects, with the nearest."""
+        """Raise InputError if no object of a history matches, with similar names."""
         if any(map(self.takes, keys)):
             return
         from app.analysis import scope
@@ -81,7 +83,7 @@ class ObjectFilter:
         if self._namespace and self._namespace not in places:
             raise _unknown("namespace", self._namespace, sorted(places))
         if not self._name:
-            # The namespace is known, and has nothing of this kind.
+            # The namespace exists, but has no object of this kind.
             return
         elsewhere = sorted({key.namespace for key in of_kind if key.name == self._name})
         if elsewhere:
@@ -96,7 +98,7 @@ class ObjectFilter:
 
 
 def _unknown(noun: str, name: str, known: Sequence[str]) -> InputError:
-    """The refusal of a name that does not occur, with those that are like it."""
+    """The error for a name that does not occur, with similar names."""
     from app.analysis import scope
 
     return InputError(
@@ -106,7 +108,7 @@ def _unknown(noun: str, name: str, known: Sequence[str]) -> InputError:
 
 
 def names(texts: Sequence[str], kind: str) -> list[str]:
-    """Names of objects of one kind, which may be written as `KIND/NAME` all the same.
+    """The names of objects of one kind, given as `NAME` or `KIND/NAME`.
 
     Raises InputError for another kind.
     """
@@ -122,7 +124,7 @@ def names(texts: Sequence[str], kind: str) -> list[str]:
 
 
 def placed(text: str, namespace: str) -> str:
-    """`KIND/NAME` with a namespace in front of the name, where its kind has namespaces."""
+    """`KIND/NAME` with the namespace before the name, if the kind is namespaced."""
     from app.domain.objects import registry
 
     kind, _, name = text.partition("/")
@@ -132,9 +134,9 @@ def placed(text: str, namespace: str) -> str:
 
 
 def joined(words: Sequence[str]) -> str:
-    """`KIND/NAME` of what was written.
+    """The words of an object as `KIND/NAME`.
 
-    Raises InputError for words that name nothing, or more than one object.
+    Raises InputError for words that name no object or more than one.
     """
     parts = [part for word in words for part in word.split()]
     kind, slash, name = "/".join(parts).partition("/")
@@ -145,9 +147,10 @@ def joined(words: Sequence[str]) -> str:
 
 
 def after_history(words: Sequence[str]) -> tuple[str, list[str]]:
-    """History and object of `[HISTORY] [KIND/NAME]` or `[HISTORY] [KIND NAME]`.
+    """The history and object of `[HISTORY] [KIND/NAME]` or `[HISTORY] [KIND NAME]`.
 
-    One word without a slash is a history, two are kind and name, three all of it.
+    One word without a slash is a history, two such words are kind and name, three are history, kind
+    and name.
     """
     if not words:
         return "", []

@@ -1,1 +1,1 @@
-"""Where the answers of reading commands come from: a server, or the data folder itself."""
+"""The sources of the answers of reading commands: a server, or the data folder."""

@@ -1,4 +1,4 @@
-"""Answers for commands: of a server where one runs or is named, else of the data folder."""
+"""The answers for commands, from a running or named server, else from the data folder."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -9,7 +9,7 @@ from app.cli import console
 from app.cli.connecting import reading
 from app.domain.errors import InputError, Rejected, ServerUnreachable, TooLarge
 
-if TYPE_CHECKING:  # heavy: a command that a server answers does without
+if TYPE_CHECKING:  # heavy: not needed for a command that a server answers
     from app.bootstrap.asking.servers import Server
     from app.settings import Settings
 
@@ -20,26 +20,26 @@ Other = TypeVar("Other")
 
 
 class AnswerSource:
-    """Where one command has its answers from."""
+    """The source of the answers of one command."""
 
     def __init__(self, data: Path | None) -> None:
         from app.bootstrap import process_settings
         from app.bootstrap.asking import servers
 
         aim = servers.Aim(**reading.chosen())
-        # A folder that is named on the command line wins over a server of the environment.
+        # A folder on the command line takes precedence over a server in the environment.
         local = servers.AUTO if data is not None and not aim.server else None
         self.settings: Settings = process_settings.settings(data=data, server=local)
         self.server: Server | None = servers.find(self.settings, aim, note=console.note)
 
     def history(self, name: str) -> str:
-        """The history that is meant: the one that is named, that of the context, or the default."""
+        """The selected history: the named one, that of the context, or the default."""
         if name:
             return name
         return (self.server.history if self.server is not None else "") or DEFAULT_HISTORY
 
     def moment(self, at: str, name: str) -> str:
-        """The moment that is meant; a context of a moment of the history has its own."""
+        """The selected moment: the given one, or that of the context if it is of this history."""
         server = self.server
         if at or server is None or (name and name != server.history):
             return at
@@ -87,9 +87,9 @@ class AnswerSource:
         at: str,
         parameters: Mapping[str, str] | None = None,
     ) -> tuple[bytes, bytes]:
-        """Two answers about one moment; the second is empty where it is refused, or too long.
+        """Two answers about one moment; the second is empty if it is refused or too large.
 
-        The parameters are those of the first one.
+        The parameters are those of the first answer.
         """
         from app.bootstrap.asking.queries import ServedQuery
 
@@ -125,10 +125,10 @@ class AnswerSource:
     def answer(
         self, of_server: "Callable[[Server], Answer]", here: Callable[[], Other]
     ) -> Answer | Other:
-        """What the server answers, else what this process finds in the data.
+        """The answer of the server, else of this process from the data.
 
-        A server that was not named by anybody need not answer: it may just have ended, and some
-        questions are too long for any.
+        A server that the user did not name may fail to answer: it may just have ended, and some
+        requests are too large for a server.
         """
         if self.server is not None:
             try:
@@ -143,9 +143,9 @@ class AnswerSource:
     def lines(
         self, part: str, *, history: str = "", at: str = "", parameters: Mapping[str, str]
     ) -> Iterator[bytes] | None:
-        """The lines of a server's answer as they come; None when the data is to be opened.
+        """The lines of a server's answer as they arrive; None if the caller must open the data.
 
-        Once a line has come the server is believed to go on: a stream that breaks off is an error.
+        After the first line, a stream that ends early is an error.
         """
         from app.bootstrap.asking.queries import ServedQuery
 
@@ -164,7 +164,7 @@ class AnswerSource:
         return self.answer(begun, lambda: None)
 
     def refuse_server(self, what: str) -> None:
-        """Raise InputError where a server is named and no server answers the question."""
+        """Raise InputError if the user names a server for an answer that only the data can give."""
         if self.server is not None and self.server.is_named:
             raise InputError(
                 f"{what} is worked out from the data, which no server does",

@@ -1,4 +1,4 @@
-"""Long answers on a terminal go through a pager, as git's do; never where a program reads them."""
+"""The pager for long answers on a terminal, as in git. Output to programs is never paged."""
 
 import io
 import shlex
@@ -15,16 +15,16 @@ PAGED = frozenset(
         *("histories", "incidents", "profiles", "lint", "sql", "verify", "rehearse"),
     )
 )
-"""Commands whose answers people read."""
+"""Commands whose answers are paged."""
 
 _FOLLOWING = frozenset(("--follow", "--watch", "-w", "--live"))
 
 
 @contextmanager
 def paged(arguments: Sequence[str]) -> Iterator[None]:
-    """While it lasts, standard output is the pager's input, where the command and terminal want it.
+    """A context in which standard output goes to the pager, if the command is paged.
 
-    A pager that is left early ends the command as any reader does that has what it wants.
+    A pager that is left early ends the command like any reader that closes the pipe.
     """
     program, environment = _program(arguments)
     if not program:
@@ -45,21 +45,21 @@ def paged(arguments: Sequence[str]) -> Iterator[None]:
             sys.stdout.close()
         sys.stdout = terminal
         while pager.poll() is None:
-            # An interruption is the pager's matter, which the terminal tells, too.
+            # The pager handles interrupts, which it also receives from the terminal.
             with suppress(KeyboardInterrupt):
                 pager.wait()
 
 
 class PagedOutput(io.TextIOWrapper):
-    """The input of a pager, which shows what it gets on the terminal."""
+    """The input of a pager, which is shown on the terminal."""
 
     def isatty(self) -> bool:
-        """Colours and widths are those of the terminal."""
+        """Always True: colours and widths are those of the terminal."""
         return True
 
 
 def _program(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The words of the pager to start, and its environment; none where nothing is paged."""
+    """The command of the pager and its environment; empty if the output is not paged."""
     words = [word for word in arguments if not word.startswith("-")]
     if (
         not words

@@ -1,6 +1,6 @@
-"""The options of every reading command that name a server, without a parameter in each of them.
+"""The options of every reading command that select a server, without a parameter in each command.
 
-`--server`, `--context` and `--kubeconfig` mean what they mean to kubectl.
+`--server`, `--context` and `--kubeconfig` have the same meaning as in kubectl.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ _chosen: ContextVar[dict[str, str]] = ContextVar("chosen")
 _asked: ContextVar[str] = ContextVar("asked", default="")
 
 _PROBLEM_MAX = 200
-"""Characters of what is wrong with an answer."""
+"""Characters of the problem with an answer that a message shows."""
 
 _ODD = (LookupError, TypeError, AttributeError, ValueError, msgspec.MsgspecError)
-"""What reading an answer of another shape raises."""
+"""The exceptions for an answer of an unexpected shape."""
 
 _OPTIONS = (
     (
@@ -71,7 +71,7 @@ _HABITS = (
         "`kubectl -l` reads any moment of a history by a context of `redra kubeconfig`",
     ),
 )
-"""What kubectl takes and an answer of redra cannot, whether as a flag, and what does it instead."""
+"""Options of kubectl that answers do not support: names, whether a flag, the alternative."""
 
 
 def _refuse(text: str) -> Any:
@@ -83,9 +83,9 @@ def _refuse(text: str) -> Any:
 
 
 def _habits(params: list[Any]) -> list[TyperOption]:
-    """Hidden options for kubectl's habits, where a command has none of that name.
+    """Hidden options for habits of kubectl users, unless the command has its own.
 
-    All namespaces are what answers are about unless one is named.
+    `--all-namespaces` is accepted and ignored: answers cover all namespaces unless one is named.
     """
     known = {name for parameter in params for name in parameter.opts}
     hidden = [
@@ -110,16 +110,16 @@ def _habits(params: list[Any]) -> list[TyperOption]:
 
 @contextmanager
 def _choosing(ctx: Any) -> Iterator[None]:
-    """While it lasts, `chosen` gives what was said of the server.
+    """A context in which `chosen` returns the options that select the server.
 
-    Raises ServerUnreachable where the answer of a server has not the shape of redra's answers.
+    Raises ServerUnreachable if the answer of a server does not have the shape of redra's answers.
     """
     before = _chosen.set(ctx.meta.get(__name__, {}))
     nobody = _asked.set("")
     try:
         yield
     except _ODD as problem:
-        # What this process answers itself is no stranger's: then it is a mistake of the program.
+        # An error in an answer of this process itself is a defect of redra.
         if not (url := _asked.get()):
             raise
         text = f"{type(problem).__name__}: {problem}"
@@ -132,41 +132,41 @@ def _choosing(ctx: Any) -> Iterator[None]:
 
 
 class ReadingCommand(TyperCommand):
-    """A command that only reads: a server may answer it."""
+    """A command that only reads, so a server may answer it."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.params += _options() + _habits(self.params)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, which learns what was said of the server from `chosen`."""
+        """Run the command; `chosen` returns the options that select the server."""
         with _choosing(ctx):
             return super().invoke(ctx)
 
 
 class ReadingGroup(TyperGroup):
-    """The same for a command that has commands below it."""
+    """A reading command with subcommands."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.params += _options()
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, or one below it."""
+        """Run the command or a subcommand."""
         with _choosing(ctx):
             return super().invoke(ctx)
 
 
 def note_asked(url: str) -> None:
-    """Note the server whose answer the command goes on with; empty for its own."""
+    """Note the URL of the server whose answer the command uses; empty for its own answer."""
     _asked.set(url)
 
 
 @contextmanager
 def rendering() -> Iterator[None]:
-    """What goes wrong while an answer is shown, whose shape is known to be right, is our mistake.
+    """A context for showing an answer of known shape: errors in it are defects of redra.
 
-    After an error it goes on: whoever meets that asks whose it is.
+    After an error the URL stays empty, so that `_choosing` raises the error unchanged.
     """
     url = _asked.get()
     _asked.set("")
@@ -175,5 +175,5 @@ def rendering() -> Iterator[None]:
 
 
 def chosen() -> dict[str, str]:
-    """What was said of the server in the command line that runs."""
+    """The options of the running command that select the server."""
     return _chosen.get({})

@@ -1,6 +1,6 @@
 """Sources that are a history or files, for every command that takes both.
 
-A history is preferred: `prod` is the history of that name where there is one, `./prod` the folder.
+A history takes precedence: `prod` is the history of that name if it exists, `./prod` is the folder.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
-    """The sources as files; none when one history is named. Raises InputError for a mixture."""
+    """The sources as files; empty if the source is a history. Raises InputError for a mixture."""
     there = tuple(Path(source) for source in sources if Path(source).exists())
     if not there:
         if len(sources) > 1:
@@ -45,7 +45,7 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
 
 
 def _is_history(name: str, settings: "Settings") -> bool:
-    """Whether there is a history of that name. Raises LogError, InputError."""
+    """True if the history exists. Raises LogError, InputError."""
     from app.bootstrap import stores
 
     if not settings.database_url and not (settings.data / "postgres").exists():

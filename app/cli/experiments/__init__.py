@@ -1,1 +1,1 @@
-"""Commands that try a history or hand it on: the smallest that shows something, tests, matrices."""
+"""Commands that run variants of a history or export it: minimise, rehearse, sweep, export."""

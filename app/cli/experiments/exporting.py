@@ -1,4 +1,4 @@
-"""`redra export`: a history as a bundle, as a test, as manifests, or as what other tools read."""
+"""`redra export`: a history as a bundle, a test, manifests, or a format of other tools."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Form(StrEnum):
-    """What a history is exported as."""
+    """The format of an export."""
 
     BUNDLE = "bundle"
     PYTEST = "pytest"
@@ -38,7 +38,7 @@ _FOR_TOOLS = (Form.AUDIT, Form.WATCH, Form.OBJECTS, Form.K8SHARK)
 
 
 class Expect(StrEnum):
-    """What a test asserts."""
+    """The expectation that a test asserts."""
 
     RECORDED = "recorded"
     REPAIRED = "repaired"
@@ -98,7 +98,7 @@ _FORMS = {
     "--pod": "go-allocator-case",
     "--expect": "pytest",
 }
-"""What options are about, which bundles do not have."""
+"""The format that an option needs, for options that do not apply to bundles."""
 
 
 def register(root: typer.Typer) -> None:
@@ -167,7 +167,7 @@ def export(
 
 
 def _check(form: Form, flags: dict[str, bool], never: list[str] | None, pod: str) -> None:
-    """Raises InputError for options that the form does not have."""
+    """Raise InputError for options that do not apply to the format."""
     wrong = {
         "--with-secrets": flags["--with-secrets"] and form is not Form.BUNDLE,
         "--never": bool(never) and form is not Form.PYTEST,
@@ -237,7 +237,7 @@ def _hand_over(history: str, file: Path, settings: "Settings", wanted: "Wanted")
 
 
 def _redacted(history: str, file: Path, settings: "Settings", form: Form) -> None:
-    """A bundle, or what other tools read, without names."""
+    """Export a bundle, or a format of other tools, with names replaced."""
     from app.bootstrap import recordings
     from app.bootstrap.handover import exporting
 
@@ -252,7 +252,7 @@ def _redacted(history: str, file: Path, settings: "Settings", form: Form) -> Non
 
 
 def _source(history: str, settings: "Settings") -> tuple["Source", str]:
-    """The parts of a history, or of a recording in files, and what it is called."""
+    """The source of a history, or of a recording in files, and its name."""
     from app.bootstrap import garbage_collection, stores
     from app.bootstrap.minimising import sources
 

@@ -1,4 +1,4 @@
-"""`redra minimise`: the smallest history that still shows something."""
+"""`redra minimise`: the smallest history that still satisfies a predicate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -124,7 +124,7 @@ def minimise(
 
 
 class _Said:
-    """Progress on standard error: a line for each success and each pass."""
+    """The progress on standard error: a line for each change of the state."""
 
     def __init__(self, events: int) -> None:
         self._last = ""

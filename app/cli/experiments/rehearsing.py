@@ -1,4 +1,4 @@
-"""`redra rehearse`: what another release makes of the recorded inputs of a history."""
+"""`redra rehearse`: the recorded inputs of a history under another release."""
 
 from typing import Annotated
 

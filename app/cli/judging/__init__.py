@@ -1,1 +1,1 @@
-"""Commands that judge: objects by rules (`linting`), histories by incidents (`exhibiting`)."""
+"""Commands that check objects by rules (`linting`) and histories by incidents (`exhibiting`)."""

@@ -1,4 +1,4 @@
-"""`redra incidents`, `redra scan`: the gallery of known defects and traps, and where they show."""
+"""`redra incidents`, `redra scan`: the gallery of known defects and traps, and its search."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""`redra lint`: what is wrong with slices, classes, claims and rules before anybody uses them."""
+"""`redra lint`: problems of slices, classes, claims and rules before they are used."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LintOutput(StrEnum):
-    """The forms of a report."""
+    """The formats of a report."""
 
     TEXT = "text"
     JSON = "json"
@@ -25,7 +25,7 @@ class LintOutput(StrEnum):
 
 
 class Threshold(StrEnum):
-    """The least grave finding with which the command fails."""
+    """The lowest severity of a finding with which the command fails."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -1,1 +1,1 @@
-"""Commands that show what pages show: the same answers, in a terminal or as files."""
+"""Commands that show the answers of pages in a terminal or as files."""

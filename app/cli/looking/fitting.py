@@ -1,4 +1,4 @@
-"""`redra fit`, `redra capacity`: how much more fits, now and over time."""
+"""`redra fit`, `redra capacity`: the remaining capacity, now and over time."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -116,7 +116,7 @@ def capacity(
     course = _course(source, place, at)
     missing = course["missing"] + 1
     while 0 < course["missing"] < missing:
-        # A server works out some moments for each question.
+        # A server computes some of the moments per request.
         missing = course["missing"]
         course = _course(source, place, at)
     shown = msgspec.convert(course, CapacityCourse)
@@ -129,7 +129,7 @@ def capacity(
 
 
 def _course(source: AnswerSource, history: str, at: str) -> dict[str, Any]:
-    """The answer as far as it is worked out."""
+    """The answer with the moments that are computed so far."""
     import msgspec
 
     body: dict[str, Any] = msgspec.json.decode(source.ask("capacity", history=history, at=at))
@@ -137,7 +137,7 @@ def _course(source: AnswerSource, history: str, at: str) -> dict[str, Any]:
 
 
 def _subject(text: str, namespace: str) -> tuple[str, str, str]:
-    """Class, template and namespace that are meant by `KIND/NAME`; one of the first is empty."""
+    """The class, template and namespace of `KIND/NAME`; class or template is empty."""
     from app.domain.objects import registry
     from app.domain.values import api_resources
 
@@ -156,7 +156,7 @@ def _subject(text: str, namespace: str) -> tuple[str, str, str]:
 def _of_files(
     source: AnswerSource, files: list[Path], history: str, at: str, namespace: str
 ) -> bytes:
-    """The answer about what files hold; a refusal names file and line."""
+    """The answer for the objects in files. Raises InputError with file and line."""
     from app.bootstrap import manifests
 
     limits = manifests.limits_of(source.settings)
@@ -174,7 +174,7 @@ def _of_files(
 
 
 def _at_its_place(text: str, documents: "list[tuple[str, Any]]") -> str:
-    """The refusal with file and line for the number of an object."""
+    """The text of an error, with the number of an object replaced by file and line."""
     for number, (place, _) in enumerate(documents):
         text = text.replace(f"objects[{number}]:", f"{place}:")
     return text

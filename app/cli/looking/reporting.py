@@ -1,4 +1,4 @@
-"""`redra report`: an incident as one file to take away."""
+"""`redra report`: an incident as one self-contained file."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from app.domain.errors import InputError
 
 
 class Format(StrEnum):
-    """What the file is for: a browser, or Perfetto's trace viewer."""
+    """The target of the file: a browser, or Perfetto's trace viewer."""
 
     HTML = "html"
     PERFETTO = "perfetto"

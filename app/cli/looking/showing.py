@@ -1,4 +1,4 @@
-"""`redra findings`, `redra map`: what the pages of these names show, in a terminal."""
+"""`redra findings`, `redra map`: the answers of the pages with these names, in a terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -33,13 +33,13 @@ LabelsOption = Annotated[
 DevicesOption = Annotated[bool, typer.Option(help="List each device with its holders, as -o wide.")]
 
 _SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
-"""One sign for each state of a device."""
+"""The sign for each state of a device."""
 
 _OBJECTS_MAX = 5
-"""Objects that are named with a known defect."""
+"""Objects that are listed with a known defect."""
 
 SHOWN_MAX = 60
-"""Devices of one row of signs."""
+"""Devices in one row of signs."""
 
 
 def register(root: typer.Typer) -> None:
@@ -132,7 +132,7 @@ def device_map(
         return source.ask("map", history=place, at=at, parameters=parameters)
 
     def of_history(place: str) -> bytes | None:
-        """The map where the one word is the history, as in other commands."""
+        """The map of the history that the only word names, as in other commands; else None."""
         if history or len(shown_words) != 1 or "/" in place:
             return None
         return ask(place, driver=driver, node=node)
@@ -140,7 +140,7 @@ def device_map(
     try:
         answer = ask(driver=driver, pool=pool, node=node)
     except InputError:
-        # There is no default history, say.
+        # For example, the default history does not exist.
         if not pool or (whole := of_history(pool)) is None:
             raise
         answer, pool = whole, ""
@@ -164,7 +164,7 @@ def device_map(
 
 
 def _is_in(namespace: str, objects: Sequence[str]) -> bool:
-    """Whether one of the objects, as sightings name them, is in the namespace."""
+    """True if one of the objects, in the form of sightings, is in the namespace."""
     return any(f" {namespace}/" in f" {one.rpartition(' ')[2]}" for one in objects)
 
 
@@ -174,9 +174,9 @@ _DEVICES = ("dev", "device", "devices")
 
 
 def _after_history(words: Sequence[str], history: str) -> tuple[str, list[str]]:
-    """The history and the part of `[HISTORY] [POOL|KIND/NAME]`.
+    """The history and the words of the part in `[HISTORY] [POOL|KIND/NAME]`.
 
-    One word is a pool before it is a history, unless a moment stands behind it.
+    A single word is a pool rather than a history, unless it has a moment.
     """
     first, *rest = words or [""]
     is_kind = first.lower() in (*_NODES, *_POOLS, *_DEVICES)
@@ -187,7 +187,7 @@ def _after_history(words: Sequence[str], history: str) -> tuple[str, list[str]]:
 
 
 def _shown_part(words: Sequence[str], driver: str, node: str) -> tuple[str, str, str]:
-    """Pool, driver and node that are meant. Raises InputError for what is no part of a map."""
+    """The selected pool, driver and node. Raises InputError for a kind that maps do not show."""
     if not words or (len(words) == 1 and "/" not in words[0]):
         return "".join(words), driver, node
     kind, _, name = objects.joined(words).partition("/")
@@ -198,7 +198,7 @@ def _shown_part(words: Sequence[str], driver: str, node: str) -> tuple[str, str,
         pool = rest.rpartition("/")[0] if kind.lower() in _DEVICES else rest
         return pool if slash and pool else name, first if slash and pool else driver, node
     if "." in kind and len(words) == 1:
-        # The name of a pool with its driver, as maps and devices have it.
+        # The name of a pool with its driver, as in maps and devices.
         return name, kind, node
     raise InputError(f"a map has no {kind}", cure=f"redra why {kind}/{name} tells what it has")
 
@@ -213,7 +213,7 @@ def _pools_of(answer: bytes) -> set[str]:
 
 
 def _refuse_pool(pool: str, revision: int, known: set[str], history_cure: str) -> NoReturn:
-    """Raise InputError for a pool that nobody has published, with the nearest, or histories."""
+    """Raise InputError for an unknown pool, with similar names of pools or histories."""
     from app.analysis import scope
 
     nearest = scope.nearest(pool, sorted(known))
@@ -226,7 +226,7 @@ def _refuse_pool(pool: str, revision: int, known: set[str], history_cure: str) -
 
 
 def _ranked(sightings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The known defects that show, each with its severity, the gravest first."""
+    """The sighted known defects with their severities, the most severe first."""
     from app.analysis.findings import report
     from app.bootstrap.gallery import exhibits
 
@@ -247,7 +247,7 @@ def _ranked(sightings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def findings_lines(
     answer: "Findings", defects: Sequence[Mapping[str, Any]], history: str
 ) -> list[str]:
-    """The findings and known defects as lines: severity and sentence, count, revisions, objects."""
+    """The lines of findings and known defects: severity and sentence, count, revisions, objects."""
     from app.analysis.findings.report import Severity
 
     if not answer.items and not defects:
@@ -286,7 +286,7 @@ def _finding_lines(item: "Finding") -> list[str]:
 
 
 def _defect_lines(one: Mapping[str, Any]) -> list[str]:
-    """A known defect that shows, with its title, and where more is told."""
+    """The lines of a sighted known defect: title, objects, and the command for details."""
     from app.bootstrap.gallery import exhibits
 
     title = exhibits.read(one["incident"]).incident.title
@@ -301,7 +301,7 @@ def _defect_lines(one: Mapping[str, Any]) -> list[str]:
 
 
 def map_lines(answer: "DeviceMap", *, with_devices: bool) -> list[str]:
-    """The pools as lines, below their node."""
+    """The lines of pools, grouped by node."""
     if not answer.pools:
         return ["no pool fits"]
     lines: list[str] = []

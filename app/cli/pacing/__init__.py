@@ -1,1 +1,1 @@
-"""Commands about histories as they go on in time: played again, watched over."""
+"""Commands for histories over time: paced replay and continuous checks."""

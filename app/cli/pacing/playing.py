@@ -1,4 +1,4 @@
-"""`redra serve-replay`: a recorded history, shown again as if it happened now."""
+"""`redra serve-replay`: a recorded history, served as if it happened now."""
 
 import sys
 from pathlib import Path

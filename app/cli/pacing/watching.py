@@ -1,4 +1,4 @@
-"""`redra watch-over`: a history is judged as it goes on."""
+"""`redra watch-over`: continuous checks of a history as it grows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated

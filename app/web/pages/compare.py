@@ -1,5 +1,4 @@
-"""The page of two compared histories: the first difference with the reasons of both sides, then the
-consequences.
+"""The page of two compared histories: the first difference with reasons, then consequences.
 
 Releases are compared by a rehearsal, which has its own page.
 """

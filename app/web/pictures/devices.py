@@ -1,7 +1,7 @@
-"""The picture of a pool as strips of devices: filled if held, hatched if impossible, dashed if
-tainted.
+"""The picture of a pool as strips of devices.
 
-Partitions of one physical device, which use the same counter set, have their own strip.
+A device is filled if held, hatched if impossible, dashed if tainted. Partitions of one physical
+device, which use the same counter set, have their own strip.
 """
 
 from collections.abc import Callable, Sequence

@@ -15,10 +15,10 @@ WIDTH, HEIGHT, TOP = 1200.0, 34.0, 8.0
 
 
 def draw(density: Density, now: Instant, here: Callable[[object], str], since: Revision) -> Markup:
-    """A bar per interval, with a triangle for troubles and a line for findings, and a line at the
-    page's moment.
+    """The strip: a bar per interval, and a line at the moment of the page.
 
-    Each bar is a link to the end of its interval, unless that is before `since`, where the page has
+    A triangle marks troubles, a line marks findings. Each bar is a link to the end of its interval,
+    unless that is before `since`, where the page has
     nothing to show. `here` returns the URL of the page at a revision.
     """
     stretches = density.stretches

@@ -29,8 +29,7 @@ _MICRO_FIELDS = frozenset({"eventTime", "lastObservedTime", "renewTime", "acquir
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """The records of baseline objects, then of patches in the order of their offsets. Raises
-    InputError.
+    """The records of baseline objects, then of patches by offset. Raises InputError.
 
     `options.at` is the start of the recording; without it every time is an offset from a fixed
     instant. Objects keep their uid; resource versions are blanked, because patches have none.
@@ -141,8 +140,7 @@ def _op(method: str, body: JsonObject | None, place: str) -> Op:
 
 
 def restore_times(value: Any, start: Instant, field: str = "") -> Any:
-    """The tree with offsets replaced by times (start + N ns), in whole seconds where the API has
-    them.
+    """The tree with times (start + N ns) for offsets, in whole seconds where the API has them.
 
     Example: offset -5000000000 with start 00:00:10 → `…:00:05Z`.
     """

@@ -1,7 +1,7 @@
-"""A temporary, sorted store of records, in bounded memory: an import is read, joined and checked
-before the log is written.
+"""A temporary, sorted store of records, for imports in bounded memory.
 
-Records are stored in a SQLite file that is removed at the end: identity and position in columns,
+An import is read, joined and checked completely before the log is written. Records are stored in a
+SQLite file that is removed at the end: identity and position in columns,
 the record without its object in `head`, the object in `body`. Records of Secrets are encrypted with
 a key that exists only in memory. No code outside this package reads the file.
 """
