@@ -113,7 +113,7 @@ def time_text(instant: int) -> str:
 
 
 def count_text(number: int) -> str:
-    """A number with a thin space between thousands."""
+    """A number with a narrow space between thousands."""
     return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 

@@ -1,7 +1,6 @@
 """The writer of k8shark captures: lists at the beginning and the end, and watched changes.
 
-k8shark can serve such a capture, and redra can import it again. Parity:
-history-formats.md 14, 19.
+k8shark can serve such a capture, and redra can import it again. Parity: history-formats.md 14, 19.
 """
 
 import hashlib

@@ -22,14 +22,13 @@ class ImportLimits:
 
     `unpacked_bytes_max` bounds one unpacked source; `ratio_max` bounds the unpacked bytes per
     packed byte and applies beyond `ratio_free_bytes` unpacked bytes. `line_bytes_max` bounds one
-    line
-    of a log (an audit event holds an object twice), `object_bytes_max` one object as JSON,
-    `document_bytes_max` one JSON document or YAML file that must be read as a whole.
-    `depth_max` bounds nesting, `yaml_expanded_nodes_max` the nodes of one YAML document after its
-    aliases are followed. `sources_max` bounds the files of one import, `path_depth_max` the
-    folders above a file, `archive_entries_max` the entries of all archives, `archive_depth_max`
-    the nesting of archives, `records_max` the records of one import,
-    `refusals_max` the refusals that are listed (all are counted).
+    line of a log (an audit event holds an object twice), `object_bytes_max` one object as JSON,
+    `document_bytes_max` one JSON document or YAML file that must be read as a whole. `depth_max`
+    bounds nesting, `yaml_expanded_nodes_max` the nodes of one YAML document after its aliases are
+    followed. `sources_max` bounds the files of one import, `path_depth_max` the folders above a
+    file, `archive_entries_max` the entries of all archives, `archive_depth_max` the nesting of
+    archives, `records_max` the records of one import, `refusals_max` the refusals that are listed
+    (all are counted).
     """
 
     unpacked_bytes_max: int = 16 * GIB

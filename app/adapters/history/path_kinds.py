@@ -1,9 +1,9 @@
 """Kinds from the names of files and folders: support bundles store objects without their kind.
 
 Folders take precedence over the file, innermost first, because bundles name folders after kinds and
-files after namespaces (`cluster-resources/pods/default.json`). A name may be a plural, a
-singular, a short name or the plural of one (`pvcs`), with dashes (`pod-disruption-budgets`), with a
-group (`deployments.apps`) or as group, version and plural (`core_v1_pods`, `apps_v1_deployments`).
+files after namespaces (`cluster-resources/pods/default.json`). A name may be a plural, a singular,
+a short name or the plural of one (`pvcs`), with dashes (`pod-disruption-budgets`), with a group
+(`deployments.apps`) or as group, version and plural (`core_v1_pods`, `apps_v1_deployments`).
 """
 
 import re

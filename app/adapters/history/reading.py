@@ -34,15 +34,15 @@ class ReadOptions:
     """The options of an import.
 
     `format` overrides detection (`auto` detects). `at` is the moment of dumps, `now` the current
-    time that a server would write into manifests (times of taints), `unwrap` the path
-    of the field that holds the audit event in a cloud export. `one_counter` says that resource
-    versions of different types come from one counter, as in an ordinary cluster; without it types
-    are merged by time. `audit_list_baseline` takes lists in an audit log as baseline.
-    `with_secrets` keeps Secrets and the data of ConfigMaps, which are left out otherwise.
-    `keep_going` skips records that cannot be read and lists them; without it the error of a refusal
-    also names the `way_on`, if there is one. With `rules`, manifests are admitted as a server of
-    that release would (unknown fields, defaults, validation), dumps are checked for fields that the
-    release does not know, and patches can be applied.
+    time that a server would write into manifests (times of taints), `unwrap` the path of the field
+    that holds the audit event in a cloud export. `one_counter` says that resource versions of
+    different types come from one counter, as in an ordinary cluster; without it types are merged by
+    time. `audit_list_baseline` takes lists in an audit log as baseline. `with_secrets` keeps
+    Secrets and the data of ConfigMaps, which are left out otherwise. `keep_going` skips records
+    that cannot be read and lists them; without it the error of a refusal also names the `way_on`,
+    if there is one. With `rules`, manifests are admitted as a server of that release would (unknown
+    fields, defaults, validation), dumps are checked for fields that the release does not know, and
+    patches can be applied.
     """
 
     format: str = "auto"
@@ -130,7 +130,7 @@ class Notes:
         self.counts[name] = self.counts.get(name, 0) + amount
 
     def pass_over(self, place: str, reason: str, amount: int = 1) -> None:
-        """Note content that is not part of a cluster's state: a text, a response that is no object.
+        """Note content that is not part of a cluster's state, such as text between documents.
 
         Leaving it out loses nothing of the recording. A repeated reason in one place adds to its
         count.

@@ -18,8 +18,8 @@ def draw(density: Density, now: Instant, here: Callable[[object], str], since: R
     """The strip: a bar per interval, and a line at the moment of the page.
 
     A triangle marks troubles, a line marks findings. Each bar is a link to the end of its interval,
-    unless that is before `since`, where the page has
-    nothing to show. `here` returns the URL of the page at a revision.
+    unless that is before `since`, where the page has nothing to show. `here` returns the URL of the
+    page at a revision.
     """
     stretches = density.stretches
     if not stretches:

@@ -133,7 +133,7 @@ def _unflattened(tree: JsonObject) -> JsonObject | None:
 
 
 def _set(tree: JsonObject, path: list[str], value: Any) -> None:
-    """Set a value below a path; a path through a value that is no object is ignored."""
+    """Set a value below a path; a path through a value that is not an object is ignored."""
     for step in path[:-1]:
         below = tree.setdefault(step, {})
         if not isinstance(below, dict):

@@ -57,7 +57,7 @@ class RequestOutcome:
 
 
 def outcomes(event: AuditEvent) -> list[RequestOutcome]:
-    """The outcomes of one event, in order; empty for an event that is no write."""
+    """The outcomes of one event, in order; empty for an event that is not a write."""
     if event.stage == "Panic":
         return [_context(event, "the server panicked")]
     if event.stage != "ResponseComplete" or event.object_ref is None:

@@ -129,7 +129,7 @@ def read(
 
 
 def _no_object(tree: JsonObject, path: str) -> str:
-    """The reason why a document is no object of a cluster; empty for an object or a part of one."""
+    """The reason why a document is not an object; empty for an object or a part of one."""
     kind = tree.get("kind")
     if kind in kinds.NOT_OBJECTS and kind != "Table":
         return f"answers of kind {kind}, which are no objects"
@@ -200,7 +200,7 @@ def _printed(
     options: ReadOptions,
     losses: tuple[Loss, ...],
 ) -> Record:
-    """The record of an object with a few printed fields, which existed and is no manifest."""
+    """The record of an object with a few printed fields, which existed and is not a manifest."""
     missing = (*losses, Loss.NO_MANAGED_FIELDS, *(() if tree.get("status") else (Loss.NO_STATUS,)))
     return object_record(
         tree,

@@ -1,9 +1,8 @@
 """Documents whose fields are arrays of objects, named after their resource.
 
 Examples are exports of the scheduler simulator, snapshots of schedulers (`rawObjects`) and
-debugging snapshots
-of the cluster autoscaler (`NodeList`, each with its `Pods`). Their items have no kind. Parity:
-history-formats.md 3.8, 10.2, 15.
+debugging snapshots of the cluster autoscaler (`NodeList`, each with its `Pods`). Their items have
+no kind. Parity: history-formats.md 3.8, 10.2, 15.
 """
 
 from collections.abc import Iterator

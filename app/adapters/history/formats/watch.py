@@ -56,8 +56,7 @@ class TypeSummary:
 
     `baseline` is the number of leading events that form the initial list; `listed` are its keys
     with uid and version, `final` the keys that exist at the end. `first` and `last` are the
-    comparable
-    versions of the list and of the last event.
+    comparable versions of the list and of the last event.
     """
 
     baseline: int = 0
@@ -92,7 +91,7 @@ class _Run:
 
 
 def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
-    """Read the identities in a file. Raises InputError naming a line that is no watch event."""
+    """Read the identities in a file. Raises InputError naming a bad line."""
     types: dict[TypeName, TypeSummary] = {}
     runs: dict[TypeName, _Run] = {}
     for position, kind, item in _identities(source, notes):

@@ -1,8 +1,9 @@
 """Conversion of records to the storage versions of the emulator.
 
 The recorded version stays in `version`; the object is converted. Objects of unreleased or
-unsupported versions are refused with a message. Parity: history-formats.md
-3.7 (Secrets), 4.5 (Events), 17.
+unsupported versions are refused with a message.
+
+Parity: history-formats.md 3.7 (Secrets), 4.5 (Events), 17.
 """
 
 import msgspec

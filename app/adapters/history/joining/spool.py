@@ -1,9 +1,9 @@
 """A temporary, sorted store of records, for imports in bounded memory.
 
 An import is read, joined and checked completely before the log is written. Records are stored in a
-SQLite file that is removed at the end: identity and position in columns,
-the record without its object in `head`, the object in `body`. Records of Secrets are encrypted with
-a key that exists only in memory. No code outside this package reads the file.
+SQLite file that is removed at the end: identity and position in columns, the record without its
+object in `head`, the object in `body`. Records of Secrets are encrypted with a key that exists only
+in memory. No code outside this package reads the file.
 """
 
 import hashlib

@@ -43,7 +43,7 @@ _NAMESPACES = "\0namespaces\0"
 
 
 class _Missing(NamedTuple):
-    """An unrecorded write, between the versions `after` and `before`, both exclusive."""
+    """An unrecorded write, after the version `after` and before the version `before`."""
 
     before: str
     after: str

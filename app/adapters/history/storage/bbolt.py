@@ -1,8 +1,7 @@
 """A reader of the pages of a bbolt file: buckets, and their key-value pairs in order.
 
 Data is read directly from a memory map or bytes. No data is trusted: page numbers, counts and
-offsets are checked, and each page is visited at most once.
-Parity: history-formats.md 11.2.
+offsets are checked, and each page is visited at most once. Parity: history-formats.md 11.2.
 """
 
 import struct

@@ -39,8 +39,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     """The records of a table: the objects that existed at its compaction, then every change.
 
     The table is read several times, so that values need not be kept in memory. Raises InputError
-    for a file without
-    the table or with a damaged value.
+    for a file without the table or with a damaged value.
     """
     with _table(source) as rows:
         compacted = missing = last = 0
