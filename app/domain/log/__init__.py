@@ -1,4 +1,4 @@
-"""What an event of the log is, and how events are chained.
+"""The event of the log, and the hash chain over events.
 
 Belongs here: the event, its stamp and key, canonical bytes, the hash chain, upcasting of older
 formats. Does not belong here: where events are kept (adapters) and what they mean to a view

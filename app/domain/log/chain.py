@@ -1,12 +1,12 @@
 """Canonical bytes and the hash chain over them.
 
 `hash = SHA-256(previous hash + canonical JSON of {payload, revision, stamp, type})`. Canonical JSON
-has sorted keys and no blanks. The same bytes stand in the native bundle (history-formats.md 16), so
-a bundle is checked without any knowledge of the database.
+has sorted keys and no blanks. The native bundle contains the same bytes (history-formats.md 16), so
+a bundle can be checked without the database.
 
-The hash before the first event is made from what a history is decided with: its settings, seed and
-creation time (`genesis`). A history that was begun before there was such a beginning has 32 zero
-bytes there (`GENESIS`): its settings are not in the chain.
+The hash before the first event is computed from the settings, the seed and the creation time of the
+history (`genesis`). A history that was created before this rule existed has 32 zero bytes instead
+(`GENESIS`): its settings are not in the chain.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from app.domain.values.timestamps import Instant
 _canonical = msgspec.json.Encoder(order="sorted")
 
 BEGINNING_FORMAT = 1
-"""Version of what `genesis` covers."""
+"""Version of the input of `genesis`."""
 
 BEGINNING_PROBLEM = (
     "it does not follow from the settings of the history: the event was changed, or the profile, "
@@ -46,7 +46,7 @@ CONTENT_PROBLEM = "its content does not give the hash stored with it"
 
 
 class _WrittenStamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A stamp as it is hashed; its fields are those of Stamp."""
+    """The form of a stamp that is hashed; it has the fields of Stamp."""
 
     time: str
     actor: Actor
@@ -59,7 +59,10 @@ class _WrittenStamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 def canonical_json(value: Any) -> bytes:
-    """Sorted keys, no blanks, UTF-8. Equal values give equal bytes."""
+    """The canonical JSON of a value: sorted keys, no blanks, UTF-8.
+
+    Equal values give equal bytes.
+    """
     return _canonical.encode(value)
 
 
@@ -111,7 +114,7 @@ def stamp_json(stamp: Stamp) -> bytes:
 
 
 def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
-    """What the hash covers. `stamp` may be given when it has been encoded already."""
+    """The bytes that the hash of an event covers; `stamp` is its encoded stamp, if at hand."""
     return canonical_parts(
         event.format,
         event.key,
@@ -126,7 +129,7 @@ def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
 def canonical_parts(
     format: int, key: ObjectKey, uid: str, body: bytes, revision: Revision, stamp: bytes, type: str
 ) -> bytes:
-    """What the hash of an event of these parts covers."""
+    """The bytes that the hash covers, for an event with these parts."""
     group, resource, namespace, name = key
     return _COVERED % (
         format,
@@ -146,14 +149,14 @@ _COVERED = (
     b'{"payload":{"format":%d,"group":%b,"name":%b,"namespace":%b,"object":%b,"resource":%b,'
     b'"uid":%b},"revision":%d,"stamp":%b,"type":"%b"}'
 )
-"""What the hash covers, with its keys in order."""
+"""The template of the bytes that the hash covers, with the keys in order."""
 
 _text = lru_cache(maxsize=4_096)(_canonical.encode)
-"""Texts that come again and again as JSON: groups, resources, namespaces."""
+"""Encodes frequent texts as JSON: groups, resources, namespaces."""
 
 
 def event_json(event: Event) -> JsonObject:
-    """An event as people read it: the fields of the bundle's lines (history-formats.md 16)."""
+    """The readable form of an event: the fields of a line of a bundle (history-formats.md 16)."""
     key = event.key
     payload: JsonObject = {"group": key.group, "resource": key.resource}
     payload |= {"namespace": key.namespace, "name": key.name, "uid": event.uid}
@@ -188,14 +191,14 @@ def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
 
 
 def relinked(event: Event, body: bytes, previous: bytes) -> Event:
-    """The event with another body, or after another one than before, and the hash of that."""
+    """The event with this body, following the event whose hash is `previous`, with a new hash."""
     fresh = msgspec.structs.replace(event, body=body, tree=None)
     fresh.hash = hashlib.sha256(previous + canonical_bytes(fresh)).digest()
     return fresh
 
 
 def check_event(event: Event, previous: bytes, expected: Revision) -> None:
-    """Raise ChainBroken unless `event` is the one at `expected` and follows `previous`."""
+    """Raises ChainBroken unless `event` has the revision `expected` and follows `previous`."""
     if event.revision != expected:
         raise ChainBroken(event.revision, f"revision {expected} is missing before it")
     if not _fits(event, previous):
@@ -207,11 +210,11 @@ def _fits(event: Event, previous: bytes) -> bool:
 
 
 def check_continues(events: list[Event], head: Head, stored: Head) -> None:
-    """Raise ChainBroken unless a page of the log goes on where `head` was.
+    """Raises ChainBroken unless a page of the log continues from `head`.
 
-    `stored` is the end that the log named before the page was read; a head without a hash is only
-    known by its revision. The hash of the first event is computed, and covers all before it; the
-    others are looked at by whoever verifies.
+    `stored` is the head that the log named before the page was read. A head without a hash is
+    compared by revision only. Only the hash of the first event is computed, which covers all events
+    before it; verification checks the other hashes.
     """
     expected = Revision(head.revision + 1)
     if not events:
@@ -227,7 +230,7 @@ def check_continues(events: list[Event], head: Head, stored: Head) -> None:
 
 
 def check_same_end(head: Head, stored: Head) -> None:
-    """Raise ChainBroken unless the log, which does not go on, ends where `head` is."""
+    """Raises ChainBroken unless a log without further events ends at `head`."""
     if stored.revision < head.revision:
         raise ChainBroken(
             stored.revision, f"the log ends there, and was read up to revision {head.revision}"

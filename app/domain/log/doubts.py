@@ -1,9 +1,9 @@
-"""Doubts: what the losses of a recording mean for an answer about it.
+"""Doubts: the effect of a recording's losses on answers about it.
 
-A recording may lack objects, bodies, an order or times. A doubt names one such lack for one kind:
-its `code` (the name of a loss, or one of the codes below), what it affects, how often it occurs,
-and a sentence. An answer with a doubt about content is unsure, because the object that it rests on
-may have looked different. Parity: history-formats.md 3.6.
+A recording may lack objects, bodies, the order of changes, or times. A doubt describes one such
+loss for one kind: its `code` (the name of a loss, or one of the codes below), what it affects, how
+often it occurs, and a sentence. An answer with a doubt about content is unsure, because it depends
+on an object that may have been different. Parity: history-formats.md 3.6.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from app.domain.values import json_tree
 
 
 class Affects(StrEnum):
-    """What a doubt is about: the objects themselves, the order of changes, or their times."""
+    """The subject of a doubt: the content of objects, the order of changes, or their times."""
 
     CONTENT = "content"
     ORDER = "order"
@@ -36,10 +36,10 @@ REFUSED = "refused"
 """Code: records that the import could not read and left out."""
 
 UNFINISHED = "unfinished"
-"""Code: an import that did not come to its end."""
+"""Code: an import that did not finish."""
 
 TIMES = "times"
-"""What a recording lacks beside resources when its times contradict the order of changes."""
+"""A name beside the resources that a recording lacks: its times contradict the order of changes."""
 
 MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.NO_BASELINE: (Affects.CONTENT, "the state before the first event is not known"),
@@ -68,8 +68,8 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.COARSE_TIME: (Affects.TIME, "times are whole seconds"),
     Loss.TIMES_CONTRADICT: (Affects.TIME, "times contradict the order of changes"),
 }
-"""What each loss affects. A loss that is not here (an absent uid, actor or managed field, the last
-state of a deleted object) changes no decision about devices."""
+"""The effect of each loss, with its sentence. The losses that are not in this table (an absent uid,
+actor or managed field, the last state of a deleted object) change no decision about devices."""
 
 _INCOMPLETE = frozenset({Quality.PARTIAL.value, Quality.IDENTITY.value})
 _CONTENT = frozenset(
@@ -88,9 +88,9 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def of_event(event: Event) -> tuple[str, ...]:
-    """Codes of what makes the content of one imported event unsure; empty when nothing does.
+    """The codes of the doubts about the content of an imported event; empty when it is sure.
 
-    A deletion is sure whatever is known of the state before it.
+    A deletion is always sure, even when the state before it is not known.
     """
     origin = event.stamp.origin
     if origin is None or not (origin.losses or origin.quality):
@@ -102,7 +102,7 @@ def of_event(event: Event) -> tuple[str, ...]:
 
 
 def whole_kinds(event: Event) -> frozenset[tuple[str, str]]:
-    """Groups and resources that are known as they are, as the report of a recorder says."""
+    """The groups and resources for which a recorder's report names a position; else empty."""
     if event.type is not EventType.HISTORY_IMPORTED:
         return frozenset()
     positions = json_tree.mapping(event.object, "positions")
@@ -111,7 +111,7 @@ def whole_kinds(event: Event) -> frozenset[tuple[str, str]]:
 
 
 def gaps_closed(event: Event, gaps: Iterable[ObjectKey]) -> list[ObjectKey]:
-    """The gaps of kinds, in one namespace or in all, that the report of a recorder ends."""
+    """The gaps that a recorder's report closes: those of a whole kind, in one namespace or all."""
     whole = whole_kinds(event)
     if not whole:
         return []
@@ -119,7 +119,7 @@ def gaps_closed(event: Event, gaps: Iterable[ObjectKey]) -> list[ObjectKey]:
 
 
 def text_of(code: str) -> str:
-    """The sentence of a code that `of_event` gives."""
+    """The sentence for a code from `of_event`."""
     return PARTIAL_TEXT if code == PARTIAL else MEANINGS[Loss(code)][1]
 
 
@@ -131,7 +131,7 @@ def is_sure(doubts: Iterable[Doubt]) -> bool:
 def is_settled(doubts: Sequence[Doubt]) -> bool:
     """True when no doubt is about content, and no times contradict the order of changes.
 
-    Where they do nobody knows which state a controller saw.
+    When times contradict the order, the state that a controller saw is not known.
     """
     return is_sure(doubts) and all(doubt.code != Loss.TIMES_CONTRADICT for doubt in doubts)
 

@@ -1,6 +1,6 @@
-"""The event: one change of one cluster's timeline, with everything needed to judge it later.
+"""The event: one change in the timeline of one cluster, with the data that later checks need.
 
-An event is written once and read for ever. `body` is the canonical JSON of the whole object after
+An event is written once and never changed. `body` is the canonical JSON of the whole object after
 the change (of the last state for `ObjectDeleted`), or of the payload of an event that is not about
 an object. `metadata.resourceVersion` inside the body equals the revision.
 """
@@ -14,7 +14,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 HistoryId = NewType("HistoryId", int)
-"""The number of a history; first part of every key in the store."""
+"""The number of a history; the first part of every key in the store."""
 
 Revision = NewType("Revision", int)
 """Position in one history: 1, 2, 3, … without gaps. 0 is the empty history."""
@@ -27,7 +27,7 @@ GENESIS = bytes(32)
 
 
 class EventType(StrEnum):
-    """Facts in the past tense."""
+    """The type of an event: a fact, named in the past tense."""
 
     OBJECT_CREATED = "ObjectCreated"
     OBJECT_UPDATED = "ObjectUpdated"
@@ -51,7 +51,7 @@ _CREATED, _UPDATED, _DELETED = (
 
 
 class ObjectKey(NamedTuple):
-    """Which object: API group (empty for core), resource (the plural), namespace, name.
+    """The key of an object: API group (empty for core), resource (plural), namespace, name.
 
     The namespace is empty for cluster-scoped objects. Keys sort by group, resource, namespace,
     name, which is the order of lists.
@@ -68,19 +68,19 @@ class ObjectKey(NamedTuple):
 
 
 DECISION = ObjectKey("redra", "decisions", "", "")
-"""Where decisions stand in the log; namespace and name are those of the subject."""
+"""The key of decisions in the log; they have the namespace and name of their subject."""
 
 
 CLOCKS = ObjectKey("redra", "clocks", "", "")
-"""Where gaps of time stand: the clock of a recorder was not the cluster's. No change is missing."""
+"""The key of time gaps: the recorder's clock differed from the cluster's. No change is missing."""
 
 
 REPLAYS = ObjectKey("redra", "replays", "", "")
-"""Where a paced replay notes that it moved to another moment of its recording."""
+"""The key under which a paced replay records that it moved to another moment."""
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who asked: user name, groups, program."""
+    """The author of a request: user name, groups, program."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where an imported event comes from: file, place in it, the version it had there.
+    """The source of an imported event: file, position in the file, resource version there.
 
     `quality` is the object quality and `losses` the loss names of history-formats.md sections 1
     and 3.6; `version` the API version in which the object was recorded. `asked` and `answered` are
@@ -111,11 +111,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Everything that a decision may not invent, taken once at the edge and stored.
+    """The values that a decision may not invent, read once where a request enters and stored.
 
     `time` is the cluster's time. `uid` is the fresh uid that a create uses; generated name suffixes
-    derive from it. `cause` is the revision that provoked the command, `observed` the revision that
-    the decider looked at (0: none).
+    derive from it. `cause` is the revision that caused the command, `observed` the revision of the
+    views that the decision was made from (0: none).
     """
 
     time: Instant
@@ -142,10 +142,10 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 class Event(msgspec.Struct, kw_only=True, gc=False):
-    """One entry of the log. Treated as immutable; the decoded tree is filled in on first use.
+    """One entry of the log. It is treated as immutable; the decoded tree is filled in on first use.
 
-    `reading` is what somebody has read of the tree for all who fold the event, with the tree that
-    it was read from: of another one it says nothing. Both go together (`forget_tree`).
+    `reading` is a value that was read from the tree once, for all folds, together with that tree.
+    It is valid only for that tree; `forget_tree` drops both.
     """
 
     revision: Revision
@@ -160,11 +160,11 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     reading: tuple[JsonObject, object] | None = None
 
     def forget_tree(self) -> None:
-        """Let go of what was decoded; it is decoded again when somebody asks."""
+        """Drops the decoded tree; the next access decodes it again."""
         self.tree = self.reading = None
 
     def undecoded(self) -> "Event":
-        """The event without what was decoded, as it is stored and sent."""
+        """The event without its decoded tree, as it is stored and sent."""
         if self.tree is None and self.reading is None:
             return self
         return msgspec.structs.replace(self, tree=None, reading=None)
@@ -180,13 +180,13 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     @property
     def is_about_object(self) -> bool:
         """True for creations, updates and deletions of API objects."""
-        # Compared by identity: looking an enum up in a set costs several times as much.
+        # Comparing by identity costs a fraction of a lookup of the enum in a set.
         kind = self.type
         return kind is _CREATED or kind is _UPDATED or kind is _DELETED
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a history: last revision, epoch (counts lease take-overs), hash, time."""
+    """The end of a history: last revision, epoch (the number of lease take-overs), hash, time."""
 
     revision: Revision = Revision(0)
     epoch: int = 0
@@ -203,7 +203,7 @@ class LeaseToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hash before the first event of a history is made from."""
+    """The values from which the hash before the first event of a history is computed."""
 
     seed: int
     settings: JsonObject
@@ -211,12 +211,12 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One history as the store knows it.
+    """The store's entry for one history.
 
     `seed` feeds derived uids in replays; `settings` are profile, gates and quirks as JSON.
-    `parent` and `parent_revision` name what a copy or a fork was made from. The events of a fork up
-    to `parent_revision` are those of its parent (`is_fork`), or were, in a copy of it. Its chain
-    begins with the settings of another history, the first of its line: that is `beginning`.
+    `parent` and `parent_revision` name the source of a copy or a fork. A fork (`is_fork`) shares
+    the events up to `parent_revision` with its parent; a copy of a fork has its own. The chain of
+    either begins with the settings of the first history of its line, kept in `beginning`.
     """
 
     id: HistoryId
@@ -231,38 +231,38 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def begun(self) -> Beginning:
-        """What its chain begins with."""
+        """The values that the chain of this history begins with."""
         return self.beginning or Beginning(
             seed=self.seed, settings=self.settings, created=self.created
         )
 
     @property
     def has_own_time(self) -> bool:
-        """True when its time goes on from its last event, and only while somebody serves it."""
+        """True when its time continues from its last event, and only while it is served."""
         return self.settings.get("ownTime") is True
 
     @property
     def is_recorded(self) -> bool:
-        """True for an imported recording: what it shows happened elsewhere, nobody adds to it."""
+        """True for an imported recording of another cluster, to which nothing is added."""
         return self.settings.get("recorded") is True
 
     @property
     def is_paced(self) -> bool:
-        """True for what a paced replay shows again; clients write to it, controllers do not."""
+        """True for the history of a paced replay: clients write to it, controllers do not."""
         return self.settings.get("paced") is True
 
     @property
     def is_decided_elsewhere(self) -> bool:
-        """True where no controller runs: what they do is recorded."""
+        """True when no controller runs on the history, because their work is recorded."""
         return self.is_recorded or self.is_paced
 
 
 UNFINISHED = "~"
-"""Names that begin so are of histories that are still being made; nobody can give one."""
+"""Prefix of the names of histories that are still being made; users cannot choose such names."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a deleted history: what it was, how it ended, who deleted it and when.
+    """The remains of a deleted history: its settings, its head, who deleted it and when.
 
     `time` is the cluster's time of the last event, `deleted` that of the deletion.
     """

@@ -1,11 +1,11 @@
-"""Forks: histories whose first events are those of another.
+"""Forks: histories that begin with the events of another history.
 
     parent   1 ── 2 ── 3 ── 4 ── 5 ── 6
                        │
     fork     1 ── 2 ── 3 ── 4' ── 5'
 
-Revisions and hashes go on from the event after which the fork was made. Its first own event (4')
-holds the settings that apply from there on, so that they are in the chain as those of any history.
+Revisions and hashes continue from the event at which the fork was made. The first event of the fork
+itself (4') holds the settings that apply from there on, so the chain covers them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,16 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 
 FORK = ObjectKey("redra", "histories", "", "")
-"""Where the first event of a fork stands."""
+"""The key of the first event of a fork."""
 
 INPUTS_END: Mapping[str, str] = {"history": "fork"}
-"""The payload of the `ClockAdvanced` with which the recorded inputs of a fork end."""
+"""The payload of the `ClockAdvanced` event that ends the recorded inputs of a fork."""
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The payload of `HistoryForked`: where the fork comes from, and what it is decided with.
+    """The payload of `HistoryForked`: the source of the fork, and its seed and settings.
 
-    `hash` is that of the last event of the parent, in hexadecimal; `seed` a number as text.
+    `hash` is the hash of the parent's last event, in hexadecimal; `seed` is a number as text.
     """
 
     parent: str
@@ -67,7 +67,7 @@ def first_draft(info: HistoryInfo, parent: HistoryInfo, end: Head, actor: Actor)
 
 
 def problem_of(info: HistoryInfo, tree: JsonObject) -> str:
-    """What is wrong with the first event of a fork; empty when it says what the store says."""
+    """The problem with the first event of a fork; empty when it agrees with the store."""
     try:
         fork = msgspec.convert(tree, Forked)
     except msgspec.ValidationError as problem:
@@ -78,7 +78,7 @@ def problem_of(info: HistoryInfo, tree: JsonObject) -> str:
 
 
 def has_forks(name: str, forks: Sequence[str]) -> Conflict:
-    """What to say when a history is to be deleted whose events others read."""
+    """The error for deleting a history whose events its forks still read."""
     return Conflict(
         f'history "{name}" cannot be deleted: the events of {", ".join(sorted(forks))} begin with '
         "its own; delete these first",

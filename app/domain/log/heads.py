@@ -1,8 +1,8 @@
-"""A signed head: who holds a key says that a history had this hash at this revision.
+"""A signed head: the holder of a key states that a history had this hash at this revision.
 
-Kept outside of the database, it shows what a hash chain alone cannot: that a log was cut short
-together with its head, or written anew from its beginning. Signing and checking signatures is the
-business of adapters; here is what is signed.
+A signed head is kept outside the database. It detects what a hash chain alone cannot: a log that
+was cut short together with its head, or rewritten from its beginning. This module defines the
+signed content; adapters sign it and check signatures.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
 
     `hash` is `sha256:` and 64 hex digits, `time` the cluster's time of the last event, `key` is
     `ed25519:` and the public key in base64, `signature` base64. `history` is the name that the
-    history had; another database may call it otherwise.
+    history had; another database may use another name.
     """
 
     history: str
@@ -35,12 +35,12 @@ class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
 
     def covered(self) -> bytes:
-        """What the signature covers: the canonical JSON of all other fields."""
+        """The bytes that the signature covers: the canonical JSON of all other fields."""
         tree: JsonObject = msgspec.to_builtins(self)
         return canonical_json({name: tree[name] for name in tree if name != "signature"})
 
     def names(self, hash: bytes) -> bool:
-        """Whether this is the head's hash."""
+        """Whether `hash` is the hash of this head."""
         return self.hash == f"sha256:{hash.hex()}"
 
     def covered_and_signed(self) -> bytes:
@@ -48,13 +48,13 @@ class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
         return canonical_json(self.to_json()) + b"\n"
 
     def to_json(self) -> JsonObject:
-        """As it is written to files."""
+        """The JSON object that is written to files."""
         tree: JsonObject = msgspec.to_builtins(self)
         return tree
 
 
 def from_json(tree: Mapping[str, object]) -> SignedHead:
-    """The head in a JSON object. Raises ValueError, in words, for anything else."""
+    """The head in a JSON object. Raises ValueError with a readable message for anything else."""
     try:
         head = msgspec.convert(tree, SignedHead)
     except msgspec.ValidationError as problem:

@@ -1,7 +1,7 @@
-"""A page of a log: events in their order and by kind, of which each is split and read once.
+"""A page of a log: events in order and by kind; each event is split and read only once.
 
-Whoever takes a page hands the same one to all views and judges. What one of them has had split or
-read, the others find there; it goes with the page.
+All views and judges receive the same page. Results of splitting and reading are kept in the page,
+so each consumer reuses the work of the others, and they are dropped with the page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from app.domain.log.event import Event, EventType
 _T = TypeVar("_T")
 
 Place: TypeAlias = tuple[str, str]
-"""Group and resource of a kind."""
+"""The group and resource of a kind."""
 
 Split: TypeAlias = tuple[Event, Any]
 """An event, and the raw parts of its object: None for deletions and kinds that are not split."""
@@ -47,14 +47,14 @@ class Page:
 
     @property
     def kinds(self) -> Mapping[Place, Sequence[Split]]:
-        """Events about objects by the group and resource of these, each list in order."""
+        """The events about objects, by group and resource; each list is in order."""
         if self._splits is None:
             self._split()
         return self._kinds
 
     @property
     def facts(self) -> Sequence[Event]:
-        """Events that are not about an object, in order."""
+        """The events that are not about an object, in order."""
         if self._splits is None:
             self._split()
         return self._facts
@@ -64,9 +64,10 @@ class Page:
         return self.kinds.get(place, ())
 
     def read(self, place: Place, read: Callable[[Any], _T]) -> Sequence[tuple[Event, _T | None]]:
-        """The events about objects of a kind, with what a reader makes of parts or else bodies.
+        """The events about objects of a kind, each with the result of a reader.
 
-        None stands with deletions. The reader is asked once for each event, whoever wants to know.
+        The reader gets the raw parts of kinds that are split, the body of others. The result is
+        None for deletions. The reader is called once per event and its results are shared.
         """
         readings = self._readings.get((place, read))
         if readings is None:
@@ -84,7 +85,7 @@ class Page:
         return readings
 
     def decisions(self, read: Callable[[bytes], _T]) -> Sequence[tuple[Event, _T]]:
-        """The decisions in order, with what a reader makes of their bodies; it is asked once."""
+        """The decisions in order, each with the result of a reader that is called once per body."""
         readings = self._readings.get(read)
         if readings is None:
             readings = [(event, read(event.body)) for event in self.facts if event.type is _DECIDED]

@@ -1,4 +1,4 @@
-"""What every projection offers, and the order-free hash over its rows."""
+"""The interface of every projection, and the order-free hash over its rows."""
 
 import hashlib
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ RowKey: TypeAlias = tuple[str | int, ...]
 Row: TypeAlias = dict[str, Any]
 """Column name to JSON value; every key column is in it.
 
-A value that is there as canonical JSON already may stand as `msgspec.Raw`.
+A value that is already canonical JSON may be given as `msgspec.Raw`.
 """
 
 
@@ -30,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A view table: its rows are found by `key` within one history."""
+    """A table of a view; `key` identifies a row within one history."""
 
     name: str
     key: tuple[str, ...]
@@ -39,9 +39,9 @@ class Table:
 
 
 class Projection(Protocol):
-    """A view folded from the log. Folding is total: what it does not know it passes over.
+    """A view folded from the log. Folding never fails: unknown events are skipped.
 
-    A page may be folded as a whole, which gives the same state as its events one after the other.
+    Folding a page as a whole gives the same state as folding its events one by one.
     """
 
     @property
@@ -64,7 +64,7 @@ _MODULUS = 1 << 256
 
 
 def row_part(table: str, key: RowKey, row: Row) -> int:
-    """What one row adds to the sum of `RowSetHash`."""
+    """The amount that one row adds to the sum of `RowSetHash`."""
     text = canonical_json([table, key, row])
     return int.from_bytes(hashlib.sha256(text).digest(), "big")
 
@@ -81,7 +81,7 @@ class RowSetHash:
         self._parts: dict[tuple[str, RowKey], int] = {}
 
     def put(self, table: str, key: RowKey, row: Row | None) -> None:
-        """Set or (None) remove one row."""
+        """Sets one row, or removes it when `row` is None."""
         place = (table, key)
         old = self._parts.pop(place, 0)
         new = 0
@@ -95,7 +95,7 @@ class RowSetHash:
 
 
 def hash_rows(rows: Iterable[tuple[str, RowKey, Row]]) -> str:
-    """The hash of a set of rows from scratch; what RowSetHash keeps up to date."""
+    """Computes from scratch the hash of a set of rows that RowSetHash keeps up to date."""
     total = RowSetHash()
     for table, key, row in rows:
         total.put(table, key, row)

@@ -1,9 +1,9 @@
-"""The parts of pods and claims as they stand in their bytes: one split that all readers share.
+"""The raw parts of pods and claims: one split of their bytes that all readers share.
 
-This is the border between the folds and the judge of invariants. What stands where is found once,
-here; what it means everybody reads by himself: lists and mappings are handed out as their bytes,
-and texts as they are. A text that is something else (a number) counts as absent, as does a part
-that is no mapping.
+This is the border between the folds and the judge of invariants. This module only locates the
+parts; each reader interprets them independently. Lists and mappings are passed on as bytes, texts
+as text. A text field of another type (such as a number) counts as absent, as does a part that is
+not a mapping.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ ABSENT = Raw()
 
 
 class _Parts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Parts of an object; what is absent has its default."""
+    """Parts of an object; an absent part has its default."""
 
 
 class RawMetadata(_Parts, frozen=True, gc=False, rename="camel"):
-    """Of a pod or a claim."""
+    """The parts of the metadata of a pod or a claim."""
 
     deletion_timestamp: str = ""
     finalizers: Raw = ABSENT
@@ -34,14 +34,14 @@ class RawMetadata(_Parts, frozen=True, gc=False, rename="camel"):
 
 
 class RawPodSpec(_Parts, frozen=True, gc=False, rename="camel"):
-    """Of a pod."""
+    """The parts of a pod's spec."""
 
     node_name: str = ""
     resource_claims: Raw = ABSENT
 
 
 class RawPodStatus(_Parts, frozen=True, gc=False, rename="camel"):
-    """Of a pod."""
+    """The parts of a pod's status."""
 
     phase: str = ""
     conditions: Raw = ABSENT
@@ -50,7 +50,7 @@ class RawPodStatus(_Parts, frozen=True, gc=False, rename="camel"):
 
 
 class RawPod(_Parts, frozen=True, gc=False, rename="camel"):
-    """A pod."""
+    """The parts of a pod."""
 
     metadata: RawMetadata = RawMetadata()
     spec: RawPodSpec = RawPodSpec()
@@ -58,14 +58,14 @@ class RawPod(_Parts, frozen=True, gc=False, rename="camel"):
 
 
 class RawClaimStatus(_Parts, frozen=True, gc=False, rename="camel"):
-    """Of a claim."""
+    """The parts of a claim's status."""
 
     allocation: Raw = ABSENT
     reserved_for: Raw = ABSENT
 
 
 class RawClaim(_Parts, frozen=True, gc=False, rename="camel"):
-    """A claim."""
+    """The parts of a claim."""
 
     metadata: RawMetadata = RawMetadata()
     spec: Raw = ABSENT
@@ -73,7 +73,7 @@ class RawClaim(_Parts, frozen=True, gc=False, rename="camel"):
 
 
 def splitter(form: type[_T]) -> Callable[[bytes], _T]:
-    """What splits the bytes of an object; the fields of the form are texts, bytes and forms."""
+    """The function that splits an object's bytes into a form of texts, bytes and nested forms."""
     decode = msgspec.json.Decoder(form).decode
 
     def split(body: bytes) -> _T:
@@ -87,7 +87,7 @@ def splitter(form: type[_T]) -> Callable[[bytes], _T]:
 
 
 def _split_odd(form: Any, part: Raw) -> Any:
-    """The parts of something that has another form, as far as they are there."""
+    """The readable parts of bytes that do not fit the form."""
     try:
         stored = _mapping(part)
     except msgspec.ValidationError:
@@ -117,4 +117,4 @@ SPLITTERS: Mapping[tuple[str, str], Callable[[bytes], Any]] = {
     api_resources.PODS: of_pod,
     api_resources.RESOURCE_CLAIMS: of_claim,
 }
-"""The kinds that are split, which most events are about."""
+"""The splitters by kind. Most events are about these kinds."""

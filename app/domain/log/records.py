@@ -1,8 +1,8 @@
-"""The canonical record: one change of a recorded cluster, whatever format told of it.
+"""The canonical record: one change of a recorded cluster, independent of the file format.
 
-Every reader of a history format yields records; nothing after the reader knows the format
-(history-formats.md 1). A record carries the object after the change, or an `Effect` that says how
-it follows from the last known state. What a record cannot tell is named by losses (3.6).
+Every reader of a history format yields records; no later step knows the format
+(history-formats.md 1). A record contains the object after the change, or an `Effect` that derives
+it from the last known state. Losses name the information that a record lacks (3.6).
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ from app.domain.values.timestamps import Instant
 
 
 class Op(StrEnum):
-    """What the record says happened.
+    """The operation that a record describes.
 
-    `BASELINE`: the object existed before the recording began. `GAP`: a stretch in which changes
-    may have happened unseen. `CONTEXT`: a request that changed nothing (refused, dry run, empty).
+    `BASELINE`: the object existed before the recording began. `GAP`: a period in which changes
+    may be missing. `CONTEXT`: a request that changed nothing (refused, dry run, empty).
     """
 
     BASELINE = "BASELINE"
@@ -32,20 +32,20 @@ class Op(StrEnum):
 
 
 LIST, WATCH = "list", "watch"
-"""Positions of what a recorder of a cluster saw: by listing, or by watching."""
+"""The positions of records from a recorder of a cluster: from a list, or from a watch."""
 
 IMPORTER_USER = "redra:import"
-"""The author of events whose source does not say who wrote them."""
+"""The author of events whose source does not name one."""
 
 BASELINE_VERB = "baseline"
-"""The verb of an object that was there when the recording began, or was first seen later."""
+"""The verb of an object that existed when the recording began, or was first seen later."""
 
 CHANGES = frozenset({Op.BASELINE, Op.ADDED, Op.MODIFIED, Op.DELETED})
-"""Operations that give, change or remove an object."""
+"""The operations that add, change or remove an object."""
 
 
 class TimeQuality(StrEnum):
-    """How far the time of a record can be trusted, best first."""
+    """The reliability of a record's time, best first."""
 
     EXACT = "exact"
     DERIVED = "derived"
@@ -53,7 +53,7 @@ class TimeQuality(StrEnum):
 
 
 class Quality(StrEnum):
-    """How far the object of a record can be trusted, best first."""
+    """The reliability of a record's object, best first."""
 
     FULL = "full"
     RECONSTRUCTED = "reconstructed"
@@ -62,10 +62,10 @@ class Quality(StrEnum):
 
 
 class Loss(StrEnum):
-    """Names for what a source cannot tell. Parity: history-formats.md 3.6.
+    """The names of information that a source lacks. Parity: history-formats.md 3.6.
 
-    `CONTRADICTED`, `TIMES_CONTRADICT`: sources contradict each other, or their times the order.
-    `PRINTED`: read from what kubectl printed for people, which shows a few fields.
+    `CONTRADICTED`: sources contradict each other. `TIMES_CONTRADICT`: times contradict the order.
+    `PRINTED`: the object was read from kubectl's human-readable output, which shows few fields.
     `LATE`: a watch showed the change after later ones of other kinds had been recorded.
     """
 
@@ -112,7 +112,7 @@ class Scaled(msgspec.Struct, frozen=True, kw_only=True, tag="scaled"):
 
 
 class Terminating(msgspec.Struct, frozen=True, kw_only=True, tag="terminating"):
-    """Deletion was asked for and has not happened yet.
+    """Deletion was requested and has not happened yet.
 
     `grace_seconds` is None when the object's own grace period applies.
     """
@@ -128,22 +128,22 @@ class Patched(msgspec.Struct, frozen=True, kw_only=True, tag="patched"):
 
 
 Effect: TypeAlias = Bound | Scaled | Terminating | Patched
-"""How the object follows from the last known state where the source does not give it."""
+"""A change that derives the object from its last known state, when the source lacks the object."""
 
 OrderKey: TypeAlias = tuple[int, str, int, int, int]
-"""Epoch, comparable resource version or time, place within it, number of the source, position."""
+"""Epoch, comparable resource version or time, index within it, number of the source, position."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change, gap or observed request. Fields as in history-formats.md section 1.
+    """One change, gap or observed request. The fields follow history-formats.md section 1.
 
-    `source` and `position` say where it was read. `object` is complete after the change, or for
-    `DELETED` the last known state; None when `effect` applies or only the key is known. `code` and
-    `message` are the answer to a request that changed nothing; `message` also describes a gap.
-    `upon` is the version that the request changed, where it says so: the server refuses any other.
-    `asked_at` is when the request came, where `observed_at` is when it was answered.
-    `settled_at` is set when sources have been joined: an instant near `observed_at` that never
-    falls along the order.
+    `source` and `position` locate it in the source. `object` is the complete object after the
+    change, or for `DELETED` its last known state; it is None when `effect` applies or only the key
+    is known. `code` and `message` are the answer to a request that changed nothing; `message` also
+    describes a gap. `upon` is the version that the request names as the one it changes: the server
+    refuses any other. `asked_at` is the instant at which the request arrived, in records whose
+    `observed_at` is the instant of the answer. `settled_at` is set when sources are joined: an
+    instant near `observed_at` that never decreases along the order.
     """
 
     source: str
@@ -176,12 +176,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Which object the record is about; parts are empty where a gap covers more."""
+        """The key of the record's object; parts are empty when a gap covers several objects."""
         return ObjectKey(self.group, self.resource, self.namespace, self.name)
 
     @property
     def place(self) -> str:
-        """Source and position for messages."""
+        """The source and position, for messages."""
         return f"{self.source}:{self.position}" if self.position else self.source
 
 
@@ -205,19 +205,19 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def join_losses(first: Iterable[Loss], second: Iterable[Loss]) -> tuple[Loss, ...]:
-    """Both sets as a sorted tuple."""
+    """The union of both sets, as a sorted tuple."""
     return tuple(sorted({*first, *second}))
 
 
 COMPARABLE_DIGITS_MAX = 9999
-"""More digits than this are no resource version."""
+"""The most digits of a resource version; a longer number is not one."""
 
 
 def comparable_version(text: str) -> str:
-    """A text that sorts like the resource version as an integer of any size; empty if it is none.
+    """A text that sorts as the resource version does as an integer; empty if it is not a number.
 
-    Digits only and no leading zero. Parity: history-formats.md 3.2. Example: `9` → `00019`,
-    `10` → `000210`, `007` → ``.
+    A number has only digits and no leading zero. Parity: history-formats.md 3.2. Example: `9` →
+    `00019`, `10` → `000210`, `007` → ``.
     """
     if not text or not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0"):
         return ""

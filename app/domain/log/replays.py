@@ -1,7 +1,7 @@
-"""What a paced replay notes in the log: conflicts with what clients write.
+"""The conflicts of a paced replay with the writes of clients, as events of the log.
 
-A recorded event that cannot be shown as it was recorded is followed by `ConflictObserved`, which
-stands at `CONFLICTS` with the namespace and name of the object.
+When a recorded event cannot be shown as it was recorded, a `ConflictObserved` event follows, at the
+key `CONFLICTS` with the namespace and name of the object.
 """
 
 from enum import StrEnum
@@ -11,11 +11,11 @@ import msgspec
 from app.domain.log.event import Event, ObjectKey
 
 CONFLICTS = ObjectKey("redra", "conflicts", "", "")
-"""Where conflicts stand in the log; namespace and name are those of the object."""
+"""The key of conflicts in the log; they have the namespace and name of the object."""
 
 
 class Conflict(StrEnum):
-    """Why a recorded event is not shown as it was recorded."""
+    """The reason why a recorded event is not shown as it was recorded."""
 
     OTHER_OBJECT = "other-object"
     DELETED_HERE = "deleted-here"
@@ -31,7 +31,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConflictBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The payload of `ConflictObserved`: the object, the recorded event, and what stays."""
+    """The payload of `ConflictObserved`: the object, the recorded event, and what is kept."""
 
     conflict: str = ""
     group: str = ""
@@ -53,7 +53,7 @@ _decoder = msgspec.json.Decoder(ConflictBody)
 
 
 def conflict_of(event: Event) -> ConflictBody:
-    """What a `ConflictObserved` says; of a body that cannot be read the key alone."""
+    """The payload of a `ConflictObserved`; only namespace and name when the body is unreadable."""
     try:
         return _decoder.decode(event.body)
     except msgspec.DecodeError:

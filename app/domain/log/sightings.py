@@ -1,4 +1,4 @@
-"""What a real cluster shows of itself to a recorder: its kinds, and objects at their versions."""
+"""What a recorder sees of a real cluster: its kinds, and objects at their versions."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedKind:
-    """A kind that a cluster serves, in the version in which it is read."""
+    """A kind that a cluster serves, with the version in which the recorder reads it."""
 
     group: str
     version: str
@@ -20,18 +20,18 @@ class ServedKind:
 
     @property
     def name(self) -> str:
-        """As kubectl writes it. Example: `resourceclaims.resource.k8s.io`, `pods`."""
+        """The name as kubectl writes it. Example: `resourceclaims.resource.k8s.io`, `pods`."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
     @property
     def key(self) -> ObjectKey:
-        """Where events about the whole kind stand in the log."""
+        """The key in the log of events about the whole kind."""
         return ObjectKey(self.group, self.resource, "", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterIdentity:
-    """Which cluster it is: its address, release, and the uid of `kube-system` where it is known."""
+    """The identity of a cluster: its address, release, and the uid of `kube-system` if known."""
 
     server: str
     release: str
@@ -40,11 +40,11 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What a list or a watch shows at one place: an object, a bookmark, or what cannot be read.
+    """One item of a list or a watch: an object, a bookmark, or an object that cannot be read.
 
-    `version` is the cluster's resource version, `written` when a watched object says that it was
-    written last. Without `record` it is a bookmark, or, with a
-    `problem`, an object (`key`) that no view could fold.
+    `version` is the cluster's resource version. `written` is the time of the last write that a
+    watched object states. An item without `record` is a bookmark or, when it has a `problem`, an
+    object (`key`) that no view could fold.
     """
 
     version: str

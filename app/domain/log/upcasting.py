@@ -1,10 +1,10 @@
-"""Stored events of every format ever written, read as events of the present one.
+"""Reads stored events of every earlier format as events of the present format.
 
-An event is written once and read for ever. When its stored form changes, `FORMAT_VERSION` grows,
-the old form gets an upcaster here and a golden file under `tests/unit/log/golden`.
+An event is written once and stays readable. When the stored form changes, `FORMAT_VERSION` grows,
+and the old form gets an upcaster here and a golden file under `tests/unit/log/golden`.
 
 The hash of an event covers the form in which it was written. Events of the present format are
-checked as they are; those of an older one are checked before they are upcast.
+checked as they are; events of an older format are checked before they are upcast.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from app.domain.values.timestamps import Instant
 
 
 class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as a store keeps it: scalars, and two JSON texts.
+    """The stored form of an event: scalars, and two JSON texts.
 
     `stamp` is JSON with the fields of a Stamp; its time is a number of microseconds.
     """
@@ -35,9 +35,9 @@ class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored event and the columns that are made from it.
+    """A stored event and the columns that are derived from it.
 
-    `time` is that of the stamp, `clock` the greatest so far; None for what is no instant.
+    `time` is the time of the stamp, `clock` the greatest time so far; None when it is no instant.
     """
 
     event: StoredEvent
@@ -111,11 +111,11 @@ def stamp_of(stored: StoredEvent) -> Stamp:
 def hash_of(stored: StoredEvent, previous: bytes) -> bytes:
     """The hash that a stored event has after the one whose hash is `previous`.
 
-    Raises ChainBroken when its stamp is not as it is written.
+    Raises ChainBroken when its stamp is not in the form in which stamps are written.
     """
     stamp = stamp_of(stored)
     if encode_stamp(stamp) != stored.stamp:
-        # Whoever reads the database sees more than the fields that are hashed.
+        # A reader of the database sees the whole stamp, of which only some fields are hashed.
         raise ChainBroken(stored.revision, "its stamp is not in the form in which it is written")
     covered = chain.canonical_parts(
         stored.format,
