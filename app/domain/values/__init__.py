@@ -1,4 +1,4 @@
-"""Values that could be a library of their own.
+"""General-purpose values, which could be a separate library.
 
 Belongs here: quantities, semantic versions, label and field and node selectors, timestamps, name
 formats, JSON trees and their patches. Does not belong here: anything that knows what a claim, a

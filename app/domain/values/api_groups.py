@@ -1,4 +1,4 @@
-"""Names of API groups, as `kubectl api-resources` shows them before the slash of a version."""
+"""Names of API groups, as `kubectl api-resources` shows them before the slash of an API version."""
 
 CORE = ""
 ADMISSION_REGISTRATION = "admissionregistration.k8s.io"

@@ -1,4 +1,4 @@
-"""A dictionary that never grows beyond a size, for answers that can be found again."""
+"""A dictionary with a maximum size, for cached answers that can be computed again."""
 
 from typing import TypeVar
 
@@ -7,10 +7,10 @@ V = TypeVar("V")
 
 
 class Bounded(dict[K, V]):
-    """At most `size_max` entries; a new one beyond that drops the one that was written first.
+    """A dictionary of at most `size_max` entries; a new key beyond that drops the oldest entry.
 
-    With `recent` instead of `get` an entry that is read counts as written: then the one that was
-    used least recently is dropped. Reading is as fast as with any dictionary.
+    Reading an entry with `recent` instead of `get` makes it the newest, so that the least recently
+    used entry is dropped. Reading with `get` is as fast as with any dictionary.
     """
 
     __slots__ = ("_size_max",)
@@ -27,7 +27,7 @@ class Bounded(dict[K, V]):
         super().__setitem__(key, value)
 
     def recent(self, key: K) -> V | None:
-        """The value of a key, which becomes the newest; None when there is none."""
+        """The value of a key, which becomes the newest entry; None when the key is absent."""
         if key not in self:
             return None
         value = self.pop(key)
@@ -35,7 +35,7 @@ class Bounded(dict[K, V]):
         return value
 
     def copy(self) -> "Bounded[K, V]":
-        """The same entries within the same bound."""
+        """A copy with the same entries and the same bound."""
         made: Bounded[K, V] = Bounded(self._size_max)
         made.update(self)
         return made

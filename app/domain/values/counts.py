@@ -1,4 +1,4 @@
-"""Numbers of things in words: `1 finding`, `2 findings`."""
+"""Counts with their nouns in the singular or plural: `1 finding`, `2 findings`."""
 
 _IRREGULAR = {
     "history": "histories",
@@ -8,16 +8,16 @@ _IRREGULAR = {
     "has": "have",
     "contradicts": "contradict",
 }
-"""Plurals that are more than an s."""
+"""Plurals that are not formed by adding an s."""
 
 
 def of(count: int, noun: str) -> str:
-    """A number with its noun, which is given in the singular: its last word gets the plural."""
+    """The number and its noun. `noun` is singular; its last word is put in the plural if needed."""
     return f"{count} {plural(count, noun)}"
 
 
 def plural(count: int, noun: str) -> str:
-    """The noun as it stands behind a number."""
+    """The form of the noun after the number: singular for 1, otherwise plural."""
     if count == 1:
         return noun
     front, blank, last = noun.rpartition(" ")

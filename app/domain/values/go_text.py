@@ -1,4 +1,4 @@
-"""Values as Go prints them into messages: `%v`, `%#v`, quoted text, and reflected kinds."""
+"""Values formatted as Go prints them in messages: `%v`, `%#v`, quoted text, reflected kinds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ _ESCAPES = {
 
 
 def quoted(text: str) -> str:
-    """`%q` of a text."""
+    """The text formatted with `%q`."""
     return '"' + "".join(_ESCAPES.get(char, char) for char in text) + '"'
 
 
 def plain(value: Any) -> str:
-    """`%v`: `map[a:1 b:map[c:x]]`, `[1 2]`, `<nil>`."""
+    """The value formatted with `%v`: `map[a:1 b:map[c:x]]`, `[1 2]`, `<nil>`."""
     match value:
         case None:
             return "<nil>"
@@ -33,7 +33,7 @@ def plain(value: Any) -> str:
 
 
 def syntax(value: Any) -> str:
-    """`%#v` of a decoded JSON value: `map[string]interface {}{"a":1}`."""
+    """A decoded JSON value formatted with `%#v`: `map[string]interface {}{"a":1}`."""
     match value:
         case None:
             return "interface {}(nil)"

@@ -1,6 +1,6 @@
 """Names of images as the kubelet reads them: `registry/path:tag@digest`.
 
-Parity: objects.md 15.1; the grammar of image references; a name without a registry is one of the
+Parity: objects.md 15.1; the grammar of image references; a name without a registry belongs to the
 public registry.
 """
 
@@ -20,7 +20,7 @@ _IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 
 
 def tag(image: str) -> str:
-    """The tag; `latest` without tag and digest; empty for a name that cannot be read."""
+    """The tag of an image: `latest` when it has neither tag nor digest, empty when unreadable."""
     if _IDENTIFIER.fullmatch(image):
         return ""
     match = _REFERENCE.fullmatch(_with_registry(image))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 Step: TypeAlias = Callable[[Any], Iterable[Any]]
 
 STEPS_MAX = 64
-"""How many steps a path may have."""
+"""The most steps that a path may have."""
 
 _FIELD = re.compile(r"\.((?:\\.|[^.\[\]\\])+)")
 _QUOTED = re.compile(r"""\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]""")
@@ -29,7 +29,7 @@ class JsonPathError(ValueError):
 
 @lru_cache(maxsize=4_096)
 def parse(text: str) -> tuple[Step, ...]:
-    """The steps of a path; braces around it are allowed. Raises JsonPathError."""
+    """The steps of a path, which may be enclosed in braces. Raises JsonPathError."""
     rest = text.strip()
     if rest.startswith("{") and rest.endswith("}"):
         rest = rest[1:-1].strip()
@@ -47,7 +47,7 @@ def parse(text: str) -> tuple[Step, ...]:
 
 
 def select(tree: Any, text: str) -> list[Any]:
-    """The values that a path finds, in order. Raises JsonPathError."""
+    """The values that a path selects, in order. Raises JsonPathError."""
     values = [tree]
     for step in parse(text):
         values = [value for item in values for value in step(item)]
@@ -55,7 +55,7 @@ def select(tree: Any, text: str) -> list[Any]:
 
 
 def fields(text: str) -> tuple[str, ...]:
-    """The names in a path that has nothing but fields, such as `.spec.replicas`; else none."""
+    """The field names of a path of fields only, such as `.spec.replicas`; else an empty tuple."""
     names = []
     rest = text if text.startswith(".") else f".{text}"
     while rest:

@@ -1,7 +1,7 @@
 """JSON as Python values, with typed access.
 
-Objects of the API are kept as the tree that was received. Code that needs a field of such a tree
-asks here, so that a wrong type is found at one place and no `Any` travels further.
+Objects of the API are kept as the tree that was received. Code reads the fields of such a tree with
+these functions, so that wrong types are handled in one place and `Any` goes no further.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ JsonObject: TypeAlias = dict[str, Any]
 """An object whose values are JSON: None, bool, int, float, str, list or another object."""
 
 JsonView: TypeAlias = Mapping[str, Any]
-"""The same, for readers that promise not to change it."""
+"""A JSON object that its readers do not change."""
 
 EMPTY: JsonView = {}
 
@@ -20,7 +20,7 @@ def get(tree: JsonView, *path: str) -> Any:
     """The value at `path`, or None where a step is missing or is not an object."""
     value: Any = tree
     for step in path:
-        # Nearly every step is a dict or absent, and asking an abstract class costs much more.
+        # Nearly every step is a dict or absent, and a check against an abstract class costs more.
         if value.__class__ is not dict and (value is None or not isinstance(value, Mapping)):
             return None
         value = value.get(step)
@@ -29,7 +29,7 @@ def get(tree: JsonView, *path: str) -> Any:
 
 def text(tree: JsonView, *path: str) -> str:
     """The text at `path`; empty when it is absent or not text."""
-    # The loop of `get` once more: nothing else is asked as often.
+    # The loop of `get` is repeated here because this function is called most often.
     value: Any = tree
     for step in path:
         if value.__class__ is not dict and (value is None or not isinstance(value, Mapping)):
@@ -59,24 +59,24 @@ def mapping(tree: JsonView, *path: str) -> JsonView:
 
 
 def objects(tree: JsonView, *path: str) -> list[JsonObject]:
-    """The objects in the list at `path`, in order; items of another type are passed over."""
+    """The objects in the list at `path`, in order; items of another type are skipped."""
     value = get(tree, *path)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def texts(tree: JsonView, *path: str) -> list[str]:
-    """The texts in the list at `path`, in order."""
+    """The texts in the list at `path`, in order; items of another type are skipped."""
     value = get(tree, *path)
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def labels(tree: JsonView, *path: str) -> dict[str, str]:
-    """The object at `path` as text to text; entries of another type are passed over."""
+    """The object at `path` as a map from text to text; entries of another type are skipped."""
     return {key: value for key, value in mapping(tree, *path).items() if isinstance(value, str)}
 
 
 def walk(tree: Any) -> Iterator[Any]:
-    """Every value of the tree, parents before children."""
+    """All values of the tree, parents before children."""
     pending = [tree]
     while pending:
         value = pending.pop()

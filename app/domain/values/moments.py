@@ -1,10 +1,10 @@
-"""Moments as people write them: RFC 3339, a date, a time of day, or how long before the end.
+"""Moments as users write them: RFC 3339, a date, a time of day, or a duration before the end.
 
-A revision is a moment too; those who know the history resolve it (`app/service/moments.py`).
+A revision is a moment too; `app/service/moments.py`, which knows the history, resolves it.
 
 2026-01-02T03:04:05Z   2026-01-02 03:04:05   2026-01-02   (UTC where no zone is given)
 03:04:05   03:04       the last such time of day up to the end
-10m   1h30m   2d   -45s   so long before the end
+10m   1h30m   2d   -45s   a duration before the end
 """
 
 import re
@@ -23,12 +23,12 @@ _DIGITS_MAX = 18
 
 
 def is_revision(text: str) -> bool:
-    """Whether a moment is given as a revision."""
+    """Whether a moment is written as a revision."""
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def check(text: str) -> None:
-    """Raises InputError for a text that means no moment of any history."""
+    """Raises InputError for a text that is not a moment of any history."""
     if not is_revision(text):
         try:
             parse(text, timestamps.LATEST)
@@ -37,7 +37,7 @@ def check(text: str) -> None:
 
 
 def refusal(text: str) -> InputError:
-    """What is said of a text that means no moment, wherever it is given."""
+    """The error for a text that is not a moment."""
     return InputError(
         f"{text!r} is neither a revision nor an instant",
         cure="give a number such as 42, a time such as 2026-01-02T03:04:05Z or 03:04:05, or 10m "
@@ -46,14 +46,14 @@ def refusal(text: str) -> InputError:
 
 
 def needs_end(text: str) -> bool:
-    """Whether a moment means something only together with the end of a history."""
+    """Whether a moment has a meaning only relative to the end of a history."""
     return _TIME.fullmatch(text) is not None or _BEFORE.fullmatch(text) is not None
 
 
 def parse(text: str, end: Instant | None = None) -> Instant:
-    """The instant that a text means in a history that ends at `end`.
+    """The instant that a text denotes in a history that ends at `end`.
 
-    Raises TimestampError for another text, and for one that needs an end where there is none.
+    Raises TimestampError for an unreadable text, and for one that needs `end` when it is None.
     """
     date = _DATE.fullmatch(text)
     if date is not None:
@@ -70,7 +70,7 @@ def parse(text: str, end: Instant | None = None) -> Instant:
 
 
 def _last(time: str, end: Instant) -> Instant:
-    """The last instant up to the end that has this time of day."""
+    """The last instant with this time of day that is not after the end."""
     day = timestamps.seconds_text(end).partition("T")[0]
     instant = timestamps.parse(f"{day}T{time}Z")
     if instant > end:

@@ -1,7 +1,7 @@
-"""Formats of names: each check returns the messages of the broken rules, an empty list when fine.
+"""Formats of names. Each check returns the messages of the violated rules, or an empty tuple.
 
 Parity: objects.md 2.1. Lengths of labels and subdomains are part of the format; other limits
-belong to the field and are checked where the field is.
+belong to a field and are checked together with that field.
 """
 
 import ipaddress
@@ -15,13 +15,13 @@ DRIVER_MAX = 63
 POOL_MAX = 253
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""What generated suffixes are made of: no vowels, so that no words arise."""
+"""The characters of generated suffixes: no vowels, so that suffixes do not form words."""
 
 SUFFIX_LENGTH = 5
-"""Characters of a generated suffix."""
+"""The number of characters of a generated suffix."""
 
 GENERATED_BASE_MAX = 58
-"""A generateName is cut to this length before the suffix is added."""
+"""The length to which a generateName is cut before the suffix is added."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -105,13 +105,13 @@ def subdomain(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def c_identifier(text: str) -> tuple[str, ...]:
-    """`[A-Za-z_][A-Za-z0-9_]*`; its length limit is the field's."""
+    """A C identifier: `[A-Za-z_][A-Za-z0-9_]*`; the field sets the length limit."""
     return () if _is_c_identifier(text) else (C_IDENTIFIER_MESSAGE,)
 
 
 @lru_cache(maxsize=65_536)
 def label_name(text: str) -> tuple[str, ...]:
-    """An optional subdomain and slash, then at most 63 letters, digits, `-`, `_` or `.`."""
+    """A label key: an optional subdomain and `/`, then up to 63 letters, digits, `-`, `_`, `.`."""
     parts = text.split("/")
     problems: list[str] = []
     if len(parts) > 2:
@@ -136,7 +136,7 @@ def label_name(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def label_value(text: str) -> tuple[str, ...]:
-    """Empty, or at most 63 letters, digits, `-`, `_` or `.` with a letter or digit at both ends."""
+    """A label value: empty, or up to 63 of `[A-Za-z0-9._-]` with a letter or digit at both ends."""
     problems = [] if len(text) <= LABEL_MAX else [_too_many_bytes(LABEL_MAX)]
     if text and not _is_qualified(text):
         problems.append(LABEL_VALUE_MESSAGE)
@@ -145,7 +145,7 @@ def label_value(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def port_name(text: str) -> tuple[str, ...]:
-    """The name of a port: 1 to 15 of `[a-z0-9-]` with a letter, hyphens only single and inside."""
+    """The name of a port: 1 to 15 of `[a-z0-9-]` with a letter; hyphens single, not at an end."""
     problems = [] if len(text) <= PORT_NAME_MAX else [_too_long(PORT_NAME_MAX)]
     if not _is_of_ports(text):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -168,7 +168,7 @@ def environment_name(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def config_key(text: str) -> tuple[str, ...]:
-    """The key of an item of a ConfigMap or Secret: it can name a file."""
+    """The key of an item of a ConfigMap or Secret, which can be used as a file name."""
     problems = [] if len(text) <= SUBDOMAIN_MAX else [_too_long(SUBDOMAIN_MAX)]
     if not _is_config_key(text):
         problems.append(CONFIG_KEY_MESSAGE)
@@ -183,7 +183,7 @@ def config_key(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def path_segment(text: str) -> tuple[str, ...]:
-    """A name that fits between slashes of a path; the rule of RBAC objects."""
+    """A name that is valid as one segment of a path; the rule for RBAC objects."""
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{char}'" for char in "/%" if char in text)
@@ -191,7 +191,7 @@ def path_segment(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def address(text: str) -> tuple[str, ...]:
-    """An address of either family, in the one form that it is printed in."""
+    """An IP address of either family, in its canonical form."""
     try:
         plain = str(ipaddress.ip_address(text))
     except ValueError:
@@ -200,14 +200,14 @@ def address(text: str) -> tuple[str, ...]:
 
 
 def is_uid(text: str) -> bool:
-    """36 characters, lower case, RFC 4122."""
+    """Whether the text is a uid: 36 characters, lower case, RFC 4122."""
     return _is_uid(text) is not None
 
 
 def generated(base: str, uid: str, attempt: int) -> str:
-    """The name that a generateName gives: the base, cut, and five characters drawn from the uid.
+    """The name for a generateName: the base, cut to size, and five characters derived from the uid.
 
-    The same uid and attempt give the same name, so a replay does too.
+    The same uid and attempt give the same name, also in a replay.
     """
     number = int.from_bytes(uid.encode(), "big") % _PRIME
     number = (number * 1_000_003 + attempt * 7_919 + 12_345) % _PRIME
@@ -226,5 +226,5 @@ def _too_long(limit: int) -> str:
 
 
 def _too_many_bytes(limit: int) -> str:
-    """The same for the formats of DNS and of labels, which upstream checks elsewhere."""
+    """The message for the formats of DNS names and labels, for which upstream counts bytes."""
     return f"must be no more than {limit} bytes"

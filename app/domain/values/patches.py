@@ -1,8 +1,8 @@
 """Three ways to patch a JSON tree: operations (RFC 6902), merge (RFC 7386), strategic merge.
 
-All of them return a new tree; what did not change is shared with the old one, which is never
-touched. Parity: api.md 8. Strategic merge needs to know which lists merge by which key;
-it asks a `StrategySchema`, which the schema tables of the objects provide.
+Each returns a new tree, which shares the unchanged parts with the old one. The old tree is never
+changed. Parity: api.md 8. Strategic merge needs to know which lists merge by which key; a
+`StrategySchema` tells it, and the schema tables of the objects provide one.
 """
 
 import json
@@ -17,20 +17,20 @@ OPERATIONS_MAX = 10_000
 """The most operations that one JSON patch may have."""
 
 COPIED_BYTES_MAX = 3 * 1024 * 1024
-"""The most bytes of JSON that the copies of one JSON patch may add up to: each can double the
-object, so that a few dozen would fill any memory."""
+"""The most bytes of JSON that all copies of one JSON patch may add up to. Each copy can double the
+object, so a few dozen copies could fill any memory."""
 
 
 DEPTH_MAX = 100
-"""How deep a JSON patch may leave an object; bodies are no deeper either."""
+"""The greatest depth of an object after a JSON patch; request bodies have the same limit."""
 
 
 class PatchError(ValueError):
-    """A patch that cannot be applied, or is none. The message says which part."""
+    """A patch that is malformed or cannot be applied. The message names the part."""
 
 
 class StrategySchema(Protocol):
-    """What strategic merge must know about one place."""
+    """The information that strategic merge needs about one position in an object."""
 
     @property
     def fields(self) -> Mapping[str, "StrategySchema"]:
@@ -39,7 +39,7 @@ class StrategySchema(Protocol):
 
     @property
     def items(self) -> "StrategySchema":
-        """What a list holds; asked only of lists."""
+        """The schema of the items of a list; used only for lists."""
         ...
 
     @property
@@ -95,7 +95,7 @@ def apply_strategic(tree: JsonView, patch: JsonView, schema: StrategySchema) -> 
 
 
 def _size(value: Any) -> int:
-    """Bytes of a value as JSON. Raises PatchError for one that is too deep to be written."""
+    """The size of a value as JSON, in bytes. Raises PatchError for a value that nests too deep."""
     try:
         return len(json.dumps(value))
     except RecursionError as problem:
@@ -103,7 +103,7 @@ def _size(value: Any) -> int:
 
 
 def _check_depth(tree: JsonObject) -> None:
-    """Raise PatchError for a tree deeper than DEPTH_MAX; breadth by breadth, without recursion."""
+    """Raises PatchError for a tree deeper than DEPTH_MAX; goes level by level, not recursively."""
     level: list[Any] = [tree]
     for _ in range(DEPTH_MAX):
         if not level:
@@ -142,7 +142,7 @@ def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
 
 
 def _pointer(text: Any, number: int) -> list[str]:
-    # Parity: api.md 8; what stands before the first slash is passed over.
+    # Parity: api.md 8; the text before the first slash is ignored.
     if not isinstance(text, str) or (text and "/" not in text):
         raise PatchError(f"operation {number} has no JSON pointer: {text!r}")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
@@ -186,7 +186,7 @@ def _index(items: list[Any], part: str, path: Sequence[str], *, end: bool) -> in
 
 
 def _changed(tree: Any, path: list[str], change: Any) -> Any:
-    """A copy of the containers along `path`, the last of which `change` has altered."""
+    """A copy of the tree along `path`, in which `change` has altered the last container."""
 
     def copied(node: Any, depth: int) -> Any:
         if not isinstance(node, dict | list):
@@ -245,7 +245,7 @@ def _test(tree: Any, path: list[str], expected: Any) -> None:
     try:
         value = _get(tree, path)
     except PatchError:
-        # A test for null holds where there is nothing.
+        # A test for null succeeds when the path does not exist.
         if expected is None:
             return
         raise
@@ -311,7 +311,7 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
     strategies = schema.strategies if schema is not None else frozenset()
     if isinstance(value, dict):
         if not isinstance(old, dict):
-            # Parity: api.md 8; whatever the directives of what was not there say, it is left out.
+            # Parity: api.md 8; an object with directives adds nothing when there was no old value.
             old, value = {}, _undirected(value)
         elif "replace" in strategies:
             old = {}
@@ -323,7 +323,7 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
 
 
 def _undirected(value: Mapping[str, Any]) -> JsonObject:
-    """What an object of a patch adds where nothing was: nothing, when it says how to be merged."""
+    """The value that an object of a patch adds when there was none: empty if it has a directive."""
     if _DIRECTIVE in value:
         return {}
     return {
@@ -371,10 +371,9 @@ def _matches(item: Any, merge_key: str, value: Any) -> bool:
 
 
 def _ordered(items: list[Any], wanted: list[Any], before: list[Any], merge_key: str) -> list[Any]:
-    """Items in the wanted order; those it does not name stay before what followed them.
+    """The items in the wanted order; items that it does not name stay before their old successors.
 
-    Items that were not there before come before those that the order does not name. Parity:
-    api.md 8; recorded, 1.36.
+    New items come before the items that the order does not name. Parity: api.md 8; recorded, 1.36.
     """
 
     def identity(item: Any) -> Any:
@@ -421,7 +420,7 @@ def _unique(items: list[Any]) -> list[Any]:
 
 
 def _without_directives(value: Any) -> Any:
-    """What a patch sets where nothing was: without directives and nulls in its objects."""
+    """The value that a patch sets when there was none: without the directives and nulls."""
     if isinstance(value, dict):
         return {
             key: _without_directives(item)

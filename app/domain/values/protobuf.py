@@ -1,7 +1,7 @@
 """Protobuf wire format to JSON, by a table of field numbers.
 
-Only reading, and only what Kubernetes objects use. The table (`parse_table`) says how each field
-looks in JSON; unknown fields are passed over. Parity: api.md 3.
+This module only reads, and supports only what Kubernetes objects use. The table (`parse_table`)
+defines the JSON form of each field; unknown fields are skipped. Parity: api.md 3.
 
 Example: with `Pair: 1:name, 2:count=int32?` the bytes `0a 01 61 10 00` give `{"name": "a"}`:
 the zero count is left out because of the `?`.
@@ -25,7 +25,7 @@ MAGIC = b"k8s\x00"
 """The first bytes of every protobuf body."""
 
 DEPTH_MAX = 64
-"""Messages nested deeper than this are refused."""
+"""The greatest nesting of messages; deeper ones are refused."""
 
 SCALARS = frozenset({"string", "bytes", "bool", "double", "int32", "int64"})
 
@@ -41,7 +41,7 @@ SPECIAL = frozenset(
         "Time",
     }
 )
-"""Messages with a JSON form of their own."""
+"""The messages that have a special JSON form."""
 
 _FIELD = re.compile(r"(\d+):([A-Za-z0-9$-]+)(?:=([A-Za-z0-9.]+))?(\[\]|\{\}|\+|\*|\?|\|)?")
 
@@ -49,14 +49,14 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class ProtobufError(ValueError):
-    """Bytes that are not the message they should be."""
+    """Bytes that are not a valid message of the expected type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """How one field number looks in JSON; `type` is a scalar, a special type or a message.
+    """The JSON form of one field number; `type` is a scalar, a special type or a message.
 
-    A message whose first field `is_choice` is shown as the last of its parts that is there.
+    A message whose first field has `is_choice` takes the form of the last of its fields present.
     """
 
     name: str
@@ -78,7 +78,7 @@ Messages: TypeAlias = Mapping[str, Message]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """The wrapping of every body: what the object claims to be, and its bytes."""
+    """The envelope of every body: the stated API version and kind, and the object's bytes."""
 
     api_version: str
     kind: str
@@ -103,7 +103,7 @@ _BUILT_IN: dict[str, Message] = {
 
 
 def parse_table(package: str, text: str) -> dict[str, Message]:
-    """Read lines `Message: number:field=type…`; names of messages get `package` before them."""
+    """Reads lines `Message: number:field=type…`; prefixes the names of messages with `package`."""
     messages: dict[str, Message] = {}
     joined = text.replace("\n  ", " ")
     for line in filter(None, joined.splitlines()):
@@ -128,7 +128,7 @@ def parse_table(package: str, text: str) -> dict[str, Message]:
 
 
 def decode_envelope(body: bytes) -> Envelope:
-    """Open the wrapping. Raises ProtobufError when it is not one."""
+    """Decodes an envelope. Raises ProtobufError when the body is not one."""
     if body[:4] != MAGIC:
         raise ProtobufError("the body does not begin with the bytes of a Kubernetes object")
     raw = b""
@@ -232,7 +232,7 @@ def _value(messages: Messages, field: Field, wire: int, value: int | bytes, dept
 
 
 def _shown(message: Message, found: JsonObject) -> Any:
-    """What a message looks like in JSON: an object, or the part that was chosen."""
+    """The JSON form of a message: an object, or for a choice the chosen field."""
     if not next(iter(message.values())).is_choice:
         return found
     present = [found[field.name] for field in message.values() if field.name in found]
@@ -266,7 +266,7 @@ def _raw_json(raw: bytes) -> Any:
 
 
 def _time(kind: str, raw: bytes) -> str | None:
-    """RFC 3339 text; the zero time is unset."""
+    """The RFC 3339 text of a time; None for the zero time."""
     parts = _decode(_BUILT_IN, _TIME, raw, 0)
     seconds, nanos = parts.get("seconds", 0), parts.get("nanos", 0)
     if seconds == 0 and nanos == 0:
@@ -281,7 +281,7 @@ def _time(kind: str, raw: bytes) -> str | None:
 
 
 def _fields(raw: bytes) -> list[tuple[int, int, int | bytes]]:
-    """Number, wire type and value of every field, in order."""
+    """The number, wire type and value of every field, in order."""
     fields: list[tuple[int, int, int | bytes]] = []
     at, end = 0, len(raw)
     while at < end:
@@ -310,7 +310,7 @@ def _fields(raw: bytes) -> list[tuple[int, int, int | bytes]]:
 
 
 def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    """The number at `at` and the place after it."""
+    """The number at `at` and the position after it."""
     result = shift = 0
     while True:
         if at >= len(raw) or shift > 63:
@@ -324,7 +324,7 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def _number(raw: bytes) -> float:
-    """A number as JSON writes it: whole ones without a point."""
+    """A number as JSON writes it: whole numbers without a decimal point."""
     number: float = struct.unpack("<d", raw)[0]
     if not math.isfinite(number):
         raise ProtobufError("a number has no JSON form")

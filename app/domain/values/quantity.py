@@ -1,9 +1,9 @@
-"""Kubernetes quantities: exact numbers that remember how they were written.
+"""Kubernetes quantities: exact numbers that keep the text in which they were written.
 
 A `Quantity` is a number, a format and perhaps a remembered text. The number has one of two forms:
 compact (a 64-bit mantissa times a power of ten) or decimal (any precision). Forms differ in
-`is_integer`, in the rounding of negatives and in what is printed after arithmetic; numerically
-they are equal, so code that only counts uses the integer `nanos`.
+`is_integer`, in the rounding of negatives and in the printed text after arithmetic. Their numbers
+are equal, so code that only counts uses the integer `nanos`.
 
 Parity: allocator.md 12. Two bounds are ours: a number has at most `DIGITS_MAX` digits and an
 exponent of at most `EXPONENT_MAX`; beyond them upstream would compute for minutes.
@@ -33,11 +33,11 @@ NUMERIC_ERROR = "unable to parse numeric part of quantity"
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; the message is one of the three texts of the API."""
+    """A text that is not a quantity; the message is one of the three texts of the API."""
 
 
 class Format(StrEnum):
-    """How a quantity prints. UNKNOWN is that of a quantity which was never written."""
+    """The format in which a quantity prints. UNKNOWN is for one that was not read from a text."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -113,7 +113,7 @@ _BINARY_NAMES = {bits: suffix for suffix, bits in _BINARY_SUFFIXES.items()}
 
 @lru_cache(maxsize=65_536)
 def parse(text: str) -> Quantity:
-    """The quantity that `text` writes. Raises QuantityError with the text of the API.
+    """The quantity that `text` denotes. Raises QuantityError with the text of the API.
 
     Surrounding white space is an error here; see `from_json` for the JSON form.
     """
@@ -163,12 +163,12 @@ def from_integer(value: int, form: Format = Format.DECIMAL_SI) -> Quantity:
 
 
 def from_nanos(nanos: int, form: Format = Format.DECIMAL_SI) -> Quantity:
-    """The quantity of so many units of 10**-9."""
+    """The quantity of `nanos` units of 10**-9."""
     return _decimal(nanos, form)
 
 
 def compare(left: Quantity, right: Quantity) -> int:
-    """-1, 0 or 1: the numbers compared, whatever their formats."""
+    """Compares the numbers, independent of their formats: -1, 0 or 1."""
     return (left.nanos > right.nanos) - (left.nanos < right.nanos)
 
 
@@ -202,7 +202,7 @@ def negate(value: Quantity) -> Quantity:
 
 
 def to_decimal(value: Quantity) -> Quantity:
-    """The same quantity in decimal form; upstream does this to what it compares with one."""
+    """The same quantity in decimal form; upstream converts what it compares with a decimal form."""
     return _decimal(value.nanos, value.format, value.text) if value.compact else value
 
 
@@ -221,7 +221,7 @@ def is_integer(value: Quantity) -> bool:
 
 
 def as_integer(value: Quantity) -> int:
-    """The integer of a quantity for which `is_integer` holds; else QuantityError."""
+    """The integer value of a quantity. Raises QuantityError unless `is_integer` holds for it."""
     if not is_integer(value):
         raise QuantityError("cannot convert value to integer")
     return value.nanos // 10**9
@@ -260,7 +260,7 @@ def identical(left: Quantity, right: Quantity) -> bool:
 
 
 def wrap_int64(value: int) -> int:
-    """`value` as 64-bit two's complement arithmetic would leave it."""
+    """The value wrapped to a signed 64-bit integer (two's complement)."""
     return (value - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
@@ -305,7 +305,7 @@ def _parse_compact_binary(text: str, sign: str, digits: str, bits: int) -> Quant
 
 
 def _magnitude_in_nanos(mantissa: int, decimals: int, exponent: int, form: Format) -> int:
-    """The number without sign, rounded away from zero to 10**-9."""
+    """The absolute value in units of 10**-9, rounded up."""
     if form is Format.BINARY_SI:
         mantissa <<= exponent
         exponent = 0
@@ -327,7 +327,7 @@ def _capped(nanos: int, form: Format) -> Quantity:
 
 
 def _canonical(value: Quantity) -> str:
-    """Canonical text. Parity: allocator.md 12.3, with its lost suffixes."""
+    """The canonical text. Parity: allocator.md 12.3, with its lost suffixes."""
     nanos = value.nanos
     if nanos == 0:
         return "0"

@@ -1,6 +1,6 @@
 """Selectors: of labels (as text or as an object), of fields, and of nodes.
 
-Each is compiled once into a frozen value and then asked. Texts that cannot be read raise
+A selector is compiled once into a frozen value, which then matches objects. Unreadable texts raise
 SelectorError. Parity: allocator.md 2.1 for node selectors, api.md for list parameters.
 """
 
@@ -17,7 +17,7 @@ from app.domain.values.json_tree import JsonView
 Labels: TypeAlias = Mapping[str, str]
 
 TEXT_MAX = 64 * 1024
-"""A longer selector text is refused."""
+"""The most characters of a selector text; a longer one is refused."""
 
 _PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
@@ -36,7 +36,7 @@ _OPERATORS = {
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be read; the message says where and why."""
+    """A selector that cannot be read; the message names the position and the problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Requirement:
     bound: int = 0
 
     def holds(self, labels: Labels) -> bool:
-        """Whether the labels meet the condition; an absent label meets notin and absent."""
+        """Whether the labels satisfy the condition; an absent label satisfies notin and absent."""
         value = labels.get(self.key)
         match self.operator:
             case "in":
@@ -68,18 +68,18 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelector:
-    """Requirements that must all hold; none at all selects everything."""
+    """Requirements that must all hold; an empty selector matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        """Whether the labels meet all requirements."""
+        """Whether the labels satisfy all requirements."""
         return all(requirement.holds(labels) for requirement in self.requirements)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRequirement:
-    """One field compared with one text; `equal` false asks for a difference."""
+    """One field compared with one text; with `equal` false they must differ."""
 
     field: str
     value: str
@@ -93,7 +93,7 @@ class FieldSelector:
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, value_of: Callable[[str], str]) -> bool:
-        """Whether all hold; `value_of` gives the text of a field, empty when it is unset."""
+        """Whether all comparisons hold; `value_of` gives the text of a field, empty when unset."""
         return all(
             (value_of(requirement.field) == requirement.value) is requirement.equal
             for requirement in self.requirements
@@ -108,7 +108,7 @@ class NodeSelectorTerm:
     fields: tuple[FieldRequirement, ...]
 
     def holds(self, name: str, labels: Labels) -> bool:
-        """Whether the node meets the term; a node without a name skips the name part."""
+        """Whether the node satisfies the term; field conditions are skipped for a nameless node."""
         if not self.labels and not self.fields:
             return False
         if not all(requirement.holds(labels) for requirement in self.labels):
@@ -124,7 +124,7 @@ class NodeSelectorTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSelector:
-    """Terms of which one must hold."""
+    """Terms of which at least one must hold."""
 
     terms: tuple[NodeSelectorTerm, ...]
 
@@ -165,7 +165,7 @@ def label_selector_of(tree: JsonView) -> LabelSelector:
 def parse_fields(text: str) -> FieldSelector:
     """The selector of a list parameter: `metadata.name=a,status.phase!=Failed`.
 
-    A backslash takes the special meaning from `,`, `=` and itself.
+    A backslash escapes `,`, `=` and itself.
     """
     if len(text) > TEXT_MAX:
         raise SelectorError(f"the selector is longer than {TEXT_MAX} characters")
@@ -185,7 +185,7 @@ def parse_fields(text: str) -> FieldSelector:
 
 
 def node_selector_of(tree: JsonView) -> NodeSelector:
-    """The selector of a NodeSelector object; all its terms are read before it is returned.
+    """The selector of a NodeSelector object, with all its terms compiled.
 
     One unreadable term makes the whole selector an error. Parity: allocator.md 2.1.
     """
@@ -215,7 +215,7 @@ def node_selector_text(tree: JsonView) -> str:
 
 
 def label_selector_text(tree: JsonView) -> str:
-    """The selector as the Go type prints itself, in tables and Events."""
+    """The selector as its Go type prints it, for tables and Events."""
     labels = json_tree.labels(tree, "matchLabels")
     pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     return (

@@ -1,4 +1,4 @@
-"""Semantic versions 2.0.0 as the device attributes and CEL use them.
+"""Semantic versions 2.0.0 as device attributes and CEL use them.
 
 Precedence ignores build metadata. Parity: allocator.md 11.5.
 """
@@ -18,7 +18,7 @@ Identifier: TypeAlias = tuple[int, int, str]
 
 
 class SemverError(ValueError):
-    """A text that is no semantic version; the message says which part is wrong."""
+    """A text that is not a semantic version; the message names the wrong part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Semver:
 
 @lru_cache(maxsize=16_384)
 def parse(text: str) -> Semver:
-    """The version that `text` writes strictly; SemverError for anything else."""
+    """The version in `text`, parsed strictly. Raises SemverError for anything else."""
     if not text:
         raise SemverError("Version string empty")
     shape = _SHAPE.fullmatch(text)
@@ -68,9 +68,9 @@ def parse(text: str) -> Semver:
 
 
 def parse_normalised(text: str) -> Semver:
-    """As `parse`, after dropping one leading `v`, leading zeros, and adding missing parts.
+    """Like `parse`, after dropping one leading `v` and leading zeros and adding missing parts.
 
-    A short version with `+` or `-` is a SemverError.
+    Raises SemverError also for a short version with `+` or `-`.
     """
     parts = text.removeprefix("v").split(".", 2)
     if len(parts) < 3:
@@ -81,7 +81,7 @@ def parse_normalised(text: str) -> Semver:
 
 
 def compare(left: Semver, right: Semver) -> int:
-    """-1, 0 or 1 by precedence; build metadata does not count."""
+    """Compares by precedence, ignoring build metadata: -1, 0 or 1."""
     return (left.key > right.key) - (left.key < right.key)
 
 

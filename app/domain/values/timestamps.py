@@ -1,6 +1,6 @@
 """Instants as microseconds since 1970 in UTC, and their texts.
 
-An `Instant` is an integer: it compares, subtracts and is hashed without surprises. The API writes
+An `Instant` is an integer, so that comparison, subtraction and hashing are exact. The API writes
 most times in whole seconds (`seconds_text`), some with six digits (`micro_text`).
 """
 
@@ -19,8 +19,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 EARLIEST = Instant(-62_135_596_800 * SECOND)
 LATEST = Instant(253_402_300_800 * SECOND - 1)
-"""The first and the last instant that have a text: years 1 to 9999. What is computed may lie
-beyond them, and is written as the nearer of the two."""
+"""The first and the last instant that have a text: years 1 to 9999. A computed instant may lie
+outside this range; it is then written as the nearer end."""
 
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
@@ -32,9 +32,9 @@ class TimestampError(ValueError):
 
 
 def parse(text: str) -> Instant:
-    """The instant that an RFC 3339 text names; digits beyond microseconds are cut.
+    """The instant that an RFC 3339 text denotes; digits beyond microseconds are cut.
 
-    Raises TimestampError for anything else, also for a day or hour that does not exist.
+    Raises TimestampError for anything else, and for a day or hour that does not exist.
     """
     match = _RFC3339.fullmatch(text)
     if match is None:
@@ -57,18 +57,18 @@ def parse(text: str) -> Instant:
 
 
 def seconds_text(instant: Instant) -> str:
-    """`2026-01-02T03:04:05Z`: whole seconds, cut, as the API writes most times."""
+    """The instant cut to whole seconds, as the API writes most times: `2026-01-02T03:04:05Z`."""
     return _second(instant // SECOND) + "Z"
 
 
 def micro_text(instant: Instant) -> str:
-    """`2026-01-02T03:04:05.000006Z`: always six digits."""
+    """The instant with six fractional digits: `2026-01-02T03:04:05.000006Z`."""
     return f"{_second(instant // SECOND)}.{instant % SECOND:06}Z"
 
 
 @lru_cache(maxsize=1_024)
 def _second(seconds: int) -> str:
-    """A second as it begins each text; many instants of one are asked for in a row."""
+    """The text of a whole second, cached because successive instants often share one."""
     return to_datetime(Instant(seconds * SECOND)).isoformat(timespec="seconds")[:19]
 
 

@@ -11,19 +11,19 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
-"""Label of namespaces in which claims may ask for administrative access."""
+"""Label of namespaces in which claims may request admin access."""
 
 CLAIM_PROTECTION = "resource.kubernetes.io/delete-protection"
-"""Finalizer that keeps an allocated claim in existence (controllers.md 11.4)."""
+"""Finalizer that prevents the removal of an allocated claim (controllers.md 11.4)."""
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of a generated claim: which entry of its pod it was made for."""
+"""Annotation of a generated claim: the entry of the pod that it was created for."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""Annotation of the bookmark after which a streamed list is complete."""
+"""Annotation of the bookmark that completes a streamed list."""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""Annotation in which `kubectl apply` keeps what it sent."""
+"""Annotation in which `kubectl apply` keeps the configuration that it sent."""
 
 LOST_DRIVERS = "redra.dev/lost-drivers"
 """Annotation of a node whose emulated kubelet has lost these drivers."""

@@ -5,7 +5,7 @@ from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonView
 
 FINISHED = frozenset(("Succeeded", "Failed"))
-"""The phases of a pod whose containers have ended for good."""
+"""The phases of a pod whose containers have terminated and will not restart."""
 
 node_name = paths.text("spec", "nodeName")
 """The node that a pod is bound to; empty while it waits for one."""
@@ -42,7 +42,7 @@ def is_finished(pod: JsonView) -> bool:
 
 
 class Terminated(Record, frozen=True):
-    """How a container ended."""
+    """The terminated state of a container."""
 
     exit_code: int = 0
     signal: int = 0
@@ -51,19 +51,19 @@ class Terminated(Record, frozen=True):
 
 
 class Waiting(Record, frozen=True):
-    """Why a container does not run yet."""
+    """The waiting state of a container: why it does not run yet."""
 
     reason: str = ""
 
 
 class Running(Record, frozen=True):
-    """A container that runs."""
+    """The running state of a container."""
 
     started_at: str = ""
 
 
 class ContainerState(Record, frozen=True):
-    """At most one of the three is there."""
+    """The state of a container; at most one of the three fields is set."""
 
     waiting: Waiting = Waiting()
     running: Running | None = None
@@ -101,14 +101,14 @@ field_requirements = records.of_list(SelectorRequirement, paths.get("matchFields
 
 
 class Series(Record, frozen=True):
-    """How often a Kubernetes Event was repeated."""
+    """The series of a repeated Kubernetes Event."""
 
     count: int = 0
     last_observed_time: str = ""
 
 
 class Source(Record, frozen=True):
-    """Who reported a Kubernetes Event, as the older group says it."""
+    """The reporter of a Kubernetes Event, in the older API group."""
 
     component: str = ""
     host: str = ""
@@ -135,7 +135,7 @@ class EventObject(Record, frozen=True):
 
     @property
     def subject(self) -> meta.Reference:
-        """What it is about."""
+        """The reference to the object that the Event is about."""
         return self.regarding if self.involved_object == meta.Reference() else self.involved_object
 
     @property

@@ -1,11 +1,11 @@
-"""The fields of recorded decisions, as the bodies of DecisionRecorded events have them."""
+"""The fields of recorded decisions, in the bodies of DecisionRecorded events."""
 
 from app.domain.values.fields import paths, records
 from app.domain.values.fields.records import Record
 
 
 class Inputs(Record, frozen=True):
-    """What a decision depended on beside the views; each controller sets what it needs."""
+    """The inputs of a decision other than the views; each controller sets the fields it needs."""
 
     now: int = 0
     uid: str = ""
@@ -25,7 +25,7 @@ class Inputs(Record, frozen=True):
 
 
 class Preemption(Record, frozen=True):
-    """Why pods were evicted for another one."""
+    """The preemption of pods in favour of another pod."""
 
     node: str = ""
     victims: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Preemption(Record, frozen=True):
 
 
 class Cause(Record, frozen=True):
-    """One counted cause of devices that could not be had."""
+    """One cause for which devices were not available, with counts."""
 
     claim: str = ""
     request: str = ""
@@ -47,7 +47,7 @@ class Cause(Record, frozen=True):
 
 
 class Summary(Record, frozen=True):
-    """What a decision says of itself."""
+    """The summary of a decision."""
 
     message: str = ""
     node: str = ""
@@ -61,7 +61,7 @@ class Summary(Record, frozen=True):
 
 
 class Decision(Record, frozen=True):
-    """A recorded decision. `cause` is the revision that provoked it, `key` the key in its queue."""
+    """A recorded decision. `cause` is the revision that caused it, `key` its key in the queue."""
 
     controller: str = ""
     resource: str = ""
@@ -75,7 +75,7 @@ class Decision(Record, frozen=True):
 
     @property
     def place(self) -> tuple[str, str]:
-        """Namespace and name of the object that it is about."""
+        """The namespace and name of the object that the decision is about."""
         return (self.namespace, self.name)
 
 

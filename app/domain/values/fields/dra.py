@@ -15,16 +15,16 @@ PoolId: TypeAlias = tuple[str, str]
 """Driver and pool name."""
 
 allocation = paths.get("status", "allocation")
-"""The allocation of a claim as it is written, or None."""
+"""The allocation of a claim as stored, or None."""
 
 reserved_for = paths.objects("status", "reservedFor")
-"""The consumers of a claim as they are written."""
+"""The consumers of a claim as stored."""
 
 request_trees = paths.objects("spec", "devices", "requests")
-"""The requests of a claim as they are written."""
+"""The requests of a claim as stored."""
 driver = paths.text("spec", "driver")
 node_name = paths.text("spec", "nodeName")
-"""The node whose devices a slice publishes; empty where others can reach them."""
+"""The node whose devices a slice publishes; empty when other nodes can access them."""
 
 pool_name = paths.text("spec", "pool", "name")
 devices = paths.objects("spec", "devices")
@@ -35,13 +35,13 @@ device_taints = paths.objects("taints")
 """The taints in one entry of a slice's `spec.devices`."""
 
 device_selector = paths.get("spec", "deviceSelector")
-"""The selector of a DeviceTaintRule, or None where it has none and selects nothing."""
+"""The selector of a DeviceTaintRule, or None when it has none."""
 
 taint = paths.mapping("spec", "taint")
 """The taint of a DeviceTaintRule."""
 
 extended_resource_name = paths.text("spec", "extendedResourceName")
-"""The extended resource that a DeviceClass serves; empty where it serves none."""
+"""The extended resource that a DeviceClass serves; empty when it serves none."""
 
 
 class DeviceResult(Record, frozen=True):
@@ -64,7 +64,7 @@ class DeviceResult(Record, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Driver, pool, device and share: what a device's status is for."""
+        """Driver, pool, device and share, which identify the device's status."""
         return (self.driver, self.pool, self.device, self.share_id)
 
     @property
@@ -74,7 +74,7 @@ class DeviceResult(Record, frozen=True):
 
 
 class DeviceStatus(Record, frozen=True):
-    """What a driver reports of one device of a claim."""
+    """The status that a driver reports for one device of a claim."""
 
     driver: str = ""
     pool: str = ""
@@ -110,7 +110,7 @@ class Pool(Record, frozen=True):
 
 
 class Ask(Record, frozen=True):
-    """What one request asks for: its `exactly`, or one of its `firstAvailable`."""
+    """The content of one request: its `exactly`, or an entry of its `firstAvailable`."""
 
     name: str = ""
     device_class_name: str = ""
@@ -121,7 +121,7 @@ class Ask(Record, frozen=True):
 
 
 class DeviceRequest(Record, frozen=True):
-    """One request of a claim: exact, or alternatives in their order."""
+    """One request of a claim: an exact one, or alternatives in order."""
 
     name: str = ""
     exactly: Ask | None = None
@@ -129,7 +129,7 @@ class DeviceRequest(Record, frozen=True):
 
 
 class Constraint(Record, frozen=True):
-    """What the devices of some requests (all, when none is named) must have in common, or not."""
+    """A constraint on the devices of some requests (all, when none is named)."""
 
     requests: tuple[str, ...] = ()
     match_attribute: str = ""
@@ -151,17 +151,17 @@ results_of = records.of_list(DeviceResult, paths.get("devices", "results"))
 """The devices of an allocation."""
 
 results = records.of_list(DeviceResult, paths.get("status", "allocation", "devices", "results"))
-"""The devices of a claim's allocation; none while it is not allocated."""
+"""The devices of a claim's allocation; empty while the claim is not allocated."""
 
 result_trees_of = paths.objects("devices", "results")
 result_trees = paths.objects("status", "allocation", "devices", "results")
-"""The devices of a claim's allocation as they are written."""
+"""The devices of a claim's allocation as stored."""
 
 _terms = paths.objects("nodeSelector", "nodeSelectorTerms")
 
 
 def selected_node(allocation: JsonView) -> str:
-    """The one node that an allocation's selector names; empty when it leaves a choice.
+    """The single node that an allocation's selector names; empty when there is no single node.
 
     Parity: allocator.md 10.3, a node-local device gives one term with one field.
     """
@@ -173,7 +173,7 @@ def selected_node(allocation: JsonView) -> str:
 
 
 def device_names(allocation: JsonView) -> tuple[str, ...]:
-    """`request: pool/device` of each result."""
+    """The text `request: pool/device` for each result."""
     return tuple(
         f"{result.request}: {result.pool}/{result.device}" for result in results_of(allocation)
     )

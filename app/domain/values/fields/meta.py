@@ -11,7 +11,7 @@ status = paths.mapping("status")
 
 name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
-"""The namespace of an object; empty for kinds of the cluster."""
+"""The namespace of an object; empty for cluster-scoped kinds."""
 
 uid = paths.text("metadata", "uid")
 labels = paths.labels("metadata", "labels")
@@ -21,16 +21,16 @@ generation = paths.integer("metadata", "generation")
 resource_version = paths.text("metadata", "resourceVersion")
 creation_timestamp = paths.text("metadata", "creationTimestamp")
 deletion_timestamp = paths.text("metadata", "deletionTimestamp")
-"""When the object's deletion was asked for; empty before."""
+"""The time at which deletion of the object was requested; empty before."""
 
 deletion_grace_seconds = paths.integer("metadata", "deletionGracePeriodSeconds")
-"""How long an object that is being deleted may take; 0 when it is forced."""
+"""The grace period of an object that is being deleted, in seconds; 0 for a forced deletion."""
 
 phase = paths.text("status", "phase")
 
 owner_references = paths.objects("metadata", "ownerReferences")
 condition_trees = paths.objects("status", "conditions")
-"""Both as they are written; `owners` and `conditions` are records of them."""
+"""Owner references and conditions as stored; `owners` and `conditions` read them as records."""
 
 
 class Owner(Record, frozen=True):
@@ -74,7 +74,7 @@ _condition = records.of_tree(Condition)
 
 
 def is_deleting(tree: JsonView) -> bool:
-    """True when `metadata.deletionTimestamp` is there, whatever it holds."""
+    """True when `metadata.deletionTimestamp` is present, with any value."""
     return "deletionTimestamp" in metadata(tree)
 
 
@@ -84,7 +84,7 @@ def annotation(tree: JsonView, key: str) -> str:
 
 
 def place(tree: JsonView) -> tuple[str, str]:
-    """Namespace and name."""
+    """The namespace and name of an object."""
     return namespace(tree), name(tree)
 
 
@@ -106,7 +106,7 @@ def condition(tree: JsonView, wanted: str) -> Condition | None:
 
 
 def condition_tree(tree: JsonView, wanted: str) -> JsonObject | None:
-    """The first condition of a type as it is written, or None."""
+    """The first condition of a type as stored, or None."""
     return next((item for item in condition_trees(tree) if item.get("type") == wanted), None)
 
 

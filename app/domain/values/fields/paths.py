@@ -1,8 +1,8 @@
-"""Readers of one path, made once and called with the object.
+"""Readers of one fixed path, created once and called with the object.
 
-Each does what the function of the same name in `json_tree` does; the path is fixed, which saves the
-loop over its steps. Nearly every object is a `dict`, and nearly every path has one step or two: for
-these texts and objects are read without a further call.
+Each reader does the same as the function of that name in `json_tree`, without the loop over the
+steps of the path. Nearly every object is a `dict`, and nearly every path has one or two steps; in
+these cases texts and objects are read without a further call.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 
 def get(*path: str) -> Callable[[JsonView], Any]:
-    """The value at the path, or None."""
+    """Returns a reader of the value at the path, or None."""
     if len(path) == 1:
         return _get_of_one(path[0])
     if len(path) != 2:
@@ -41,7 +41,7 @@ def _get_of_one(step: str) -> Callable[[JsonView], Any]:
 
 
 def text(*path: str) -> Callable[[JsonView], str]:
-    """The text at the path; empty when it is absent or not text."""
+    """Returns a reader of the text at the path; empty when it is absent or not text."""
     value_of = get(*path)
     if len(path) != 2:
 
@@ -61,7 +61,7 @@ def text(*path: str) -> Callable[[JsonView], str]:
 
 
 def integer(*path: str) -> Callable[[JsonView], int | None]:
-    """The integer at the path, or None; booleans are not integers here."""
+    """Returns a reader of the integer at the path, or None; booleans are not integers here."""
     value_of = get(*path)
 
     def read(tree: JsonView) -> int | None:
@@ -72,13 +72,13 @@ def integer(*path: str) -> Callable[[JsonView], int | None]:
 
 
 def flag(*path: str) -> Callable[[JsonView], bool]:
-    """True when the path holds true."""
+    """Returns a predicate that is true when the path holds true."""
     value_of = get(*path)
     return lambda tree: value_of(tree) is True
 
 
 def mapping(*path: str) -> Callable[[JsonView], JsonView]:
-    """The object at the path; empty when it is absent or of another type."""
+    """Returns a reader of the object at the path; empty when absent or of another type."""
     value_of = get(*path)
 
     def read(tree: JsonView) -> JsonView:
@@ -96,7 +96,7 @@ def mapping(*path: str) -> Callable[[JsonView], JsonView]:
         if tree.__class__ is not dict:
             return read(tree)
         value = tree.get(step)
-        if value is None:  # Asking an abstract class about it costs ten times as much.
+        if value is None:  # A check against an abstract class costs ten times as much.
             return json_tree.EMPTY
         return cast(JsonView, value) if value.__class__ is dict else read(tree)
 
@@ -104,7 +104,7 @@ def mapping(*path: str) -> Callable[[JsonView], JsonView]:
 
 
 def objects(*path: str) -> Callable[[JsonView], list[JsonObject]]:
-    """The objects in the list at the path, in order; items of another type are passed over."""
+    """Returns a reader of the objects in the list at the path, in order; others are skipped."""
     value_of = get(*path)
 
     def read(tree: JsonView) -> list[JsonObject]:
@@ -115,7 +115,7 @@ def objects(*path: str) -> Callable[[JsonView], list[JsonObject]]:
 
 
 def texts(*path: str) -> Callable[[JsonView], list[str]]:
-    """The texts in the list at the path, in order."""
+    """Returns a reader of the texts in the list at the path, in order."""
     value_of = get(*path)
 
     def read(tree: JsonView) -> list[str]:
@@ -126,7 +126,7 @@ def texts(*path: str) -> Callable[[JsonView], list[str]]:
 
 
 def labels(*path: str) -> Callable[[JsonView], dict[str, str]]:
-    """The object at the path as text to text; entries of another type are passed over."""
+    """Returns a reader of the map from text to text at the path; other entries are skipped."""
     value_of = mapping(*path)
     return lambda tree: {
         key: value for key, value in value_of(tree).items() if isinstance(value, str)

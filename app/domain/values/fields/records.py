@@ -1,8 +1,9 @@
-"""Frozen records of the few fields that are read, made from a tree or from stored bytes.
+"""Frozen records of selected fields of an object, read from a tree or from stored bytes.
 
-A record is declared by its fields, each with a default. What the object lacks, or holds in another
-type, has the default: `text` for `str`, `integer` for `int | None`, `flag` for `bool` and so on, as
-`json_tree` would have read it. Four fields and more are read faster this way than one by one.
+A record declares its fields, each with a default. A field that the object lacks, or that has
+another type, gets the default, as `json_tree` would read it: `text` for `str`, `integer` for
+`int | None`, `flag` for `bool` and so on. Reading four or more fields is faster this way than one
+by one.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,11 +18,11 @@ _T = TypeVar("_T")
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A part of an object; what is absent has its default."""
+    """A part of an object; an absent field has its default."""
 
 
 def of_tree(form: type[_T]) -> Callable[[object], _T]:
-    """A reader of one record from a tree; of something else it is the default."""
+    """A reader of one record from a tree; it reads any other value as the default record."""
     convert = msgspec.convert
     lenient = _lenient(form)
 
@@ -42,7 +43,7 @@ def of_value(form: type[_T], value_of: Callable[[JsonView], Any]) -> Callable[[J
 
 
 def of_list(form: type[_T], items_of: Callable[[JsonView], Any]) -> Callable[[JsonView], list[_T]]:
-    """A reader of the records in a list of the tree; items that are no objects are passed over."""
+    """A reader of the records in a list of the tree; items that are not objects are skipped."""
     convert = msgspec.convert
     listed = list[form]  # type: ignore[valid-type]  # (the form is a value here)
     read_one = of_tree(form)
@@ -75,7 +76,7 @@ def of_bytes(form: type[_T]) -> Callable[[bytes], _T]:
 
 
 def of_list_bytes(form: type[_T]) -> Callable[[bytes], tuple[_T, ...]]:
-    """A reader of the records in a stored list; items that are no objects are passed over."""
+    """A reader of the records in a stored list; items that are not objects are skipped."""
     decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
     lenient = _lenient(form)
 
@@ -95,7 +96,7 @@ _Read: TypeAlias = Callable[[Any], Any]
 
 
 def _lenient(form: Any) -> _Read:
-    """A reader of a record from a tree that does not fit; what does not fit has its default."""
+    """A reader of a record from a tree with unfit fields, which get their defaults."""
     empty = form()
     fields = [
         (field.name, field.encode_name, _reader(field.type, getattr(empty, field.name)))
@@ -111,7 +112,7 @@ def _lenient(form: Any) -> _Read:
 
 
 def _reader(form: Any, default: Any) -> _Read:
-    """A reader of one field, by its type."""
+    """A reader of one field, chosen by its type."""
     if get_origin(form) is UnionType:
         form = next(part for part in get_args(form) if part is not NoneType)
     if isinstance(form, type) and issubclass(form, msgspec.Struct):
