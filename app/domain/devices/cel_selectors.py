@@ -1,8 +1,8 @@
-"""The real selector compiler: CEL over devices.
+"""The selector compiler: CEL expressions over devices.
 
-A selector remembers its verdicts by what the expression reads of a device, so that devices which
-agree there (most devices of a cluster) are judged once. Devices of plain scalars, which surely can
-be converted for CEL, are compared as they were published and not even converted. Parity:
+A selector caches its results by the values that the expression reads from a device, so that devices
+with equal values (most devices of a cluster) are evaluated once. Devices with only plain scalars,
+which always convert to CEL, are compared as published, without a conversion. Parity:
 allocator.md 5.1, 11.1.
 """
 
@@ -21,14 +21,14 @@ from app.domain.devices.model import Device
 from app.domain.values.bounded import Bounded
 
 VERDICTS_MAX = 50_000
-"""Verdicts remembered per selector; when there are more, all are forgotten."""
+"""The most results cached per selector; beyond it, the oldest is dropped."""
 
 SELECTORS_MAX = 4_096
-"""Selectors remembered per compiler; when there are more, all are forgotten."""
+"""The most selectors cached per compiler; beyond it, the oldest is dropped."""
 
 
 class CelSelector:
-    """A compiled expression, asked about devices."""
+    """A compiled expression that is evaluated for devices."""
 
     __slots__ = ("_detailed", "_parts", "_plain", "_verdicts", "program", "published_key")
 
@@ -42,7 +42,7 @@ class CelSelector:
         self._plain: Bounded[object, SelectorResult] = Bounded(VERDICTS_MAX)
 
     def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
-        """The verdict for each device, in order."""
+        """The result for each device, in order."""
         key_of, known = self.published_key, self._plain
         if key_of is None:
             return [self._converted(device) for device in devices]
@@ -59,11 +59,11 @@ class CelSelector:
         return converted
 
     def judge_like(self, device: Device) -> SelectorResult | None:
-        """The verdict for all plain devices of the driver, if that is all the expression reads."""
+        """The result for all plain devices of the driver; None if more than the driver is read."""
         return self.judge((device,))[0] if self.published_key is driver_of else None
 
     def _converted(self, device: Device) -> SelectorResult:
-        """The verdict by the CEL values of what the expression reads."""
+        """The result for a device, cached by the CEL values that the expression reads."""
         given = device.cel_input
         value = given.value
         known = self._verdicts
@@ -81,10 +81,10 @@ class CelSelector:
 
 
 def _key_of(parts: Sequence[Read]) -> KeyOf | None:
-    """What plain devices have in the parts, as published; None when it takes conversion to say.
+    """The key function for plain devices over these parts; None when it needs a conversion to CEL.
 
-    Plain devices with equal keys have equal CEL values there. The driver is part of the key where
-    names are looked up, because those without a domain belong to it.
+    Plain devices with equal keys have equal CEL values in these parts. The driver is part of the
+    key when names are looked up, because names without a domain belong to the driver's domain.
     """
     names: list[tuple[bool, str, str, str]] = []
     flagged = False
@@ -132,10 +132,10 @@ def _key_of(parts: Sequence[Read]) -> KeyOf | None:
 
 
 class CelCompiler:
-    """Compiles in the environment that knows everything, as the scheduler does.
+    """Compiles expressions in the environment with all features, as the scheduler does.
 
-    Errors are remembered too: the answer depends on the text alone. With `detailed_errors` run-time
-    errors name the device and carry advice, as since 1.37; 1.36 was recorded without.
+    Errors are cached too, because they depend only on the text. With `detailed_errors`, run-time
+    errors name the device and contain a hint, as since 1.37; recordings of 1.36 have neither.
     """
 
     def __init__(self, *, detailed_errors: bool = True) -> None:

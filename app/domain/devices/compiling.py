@@ -1,8 +1,7 @@
-"""From a ResourceSlice object to a compiled Slice.
+"""Compiles a ResourceSlice object into a Slice.
 
-Nothing is validated beyond what is needed to count: objects come from an API that has validated
-them, or from test vectors that break its rules on purpose. A quantity that cannot be read is an
-InputError naming its path.
+Only quantities are validated: objects come from an API that has validated them, or from test
+vectors that violate its rules on purpose. An unreadable quantity raises InputError with its path.
 """
 
 from collections.abc import Mapping
@@ -24,10 +23,10 @@ from app.domain.values.quantity import Quantity, QuantityError
 
 
 def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = None) -> Slice:
-    """The compiled slice, as published: no rules and no patches merged in.
+    """The compiled slice, as published: without rules and patches.
 
-    `key` tells slices apart and orders them; it is the object's name unless given. `before` is what
-    was published under the key until now: devices of which nothing changed stay the same values.
+    `key` identifies and orders slices; it defaults to the object's name. `before` is the slice that
+    was published under the key until now: unchanged devices are taken from it.
     """
     name = meta.name(tree)
     spec = meta.spec(tree)
@@ -57,7 +56,7 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
 def _devices_of(
     pool: tuple[str, str], spec: JsonView, place: str, before: Slice | None
 ) -> tuple[Device, ...]:
-    """The devices of a slice; those of `before` that are published as they were, as they are."""
+    """The devices of a slice; devices that are published unchanged are taken from `before`."""
     known: dict[str, Device] = {}
     if before is not None and before.pool == pool:
         known = {device.id[2]: device for device in before.devices}
@@ -91,7 +90,7 @@ def device_of(pool: tuple[str, str], tree: JsonView, place: str) -> Device:
 
 
 def capacity_of(tree: JsonView, place: str) -> Mapping[str, Capacity]:
-    """The capacities by name, in order of name so that everything that follows is ordered."""
+    """The capacities by name, sorted by name so that all later steps have a fixed order."""
     return {
         name: Capacity(
             value=read_quantity(json_tree.get(tree, name, "value"), f"{place}[{name}].value"),
@@ -102,7 +101,7 @@ def capacity_of(tree: JsonView, place: str) -> Mapping[str, Capacity]:
 
 
 def policy_of(capacity: JsonView, place: str) -> CapacityPolicy | None:
-    """The request policy of a capacity, None when it has none."""
+    """The request policy of a capacity, or None."""
     if not isinstance(json_tree.get(capacity, "requestPolicy"), Mapping):
         return None
     policy = json_tree.mapping(capacity, "requestPolicy")
@@ -135,7 +134,7 @@ def counters_of(tree: JsonView, place: str) -> Mapping[str, int]:
 
 
 def read_quantity(found: object, place: str) -> Quantity:
-    """The quantity at `place`; InputError when it is none."""
+    """The quantity at `place`. Raises InputError when the value is not a quantity."""
     try:
         return quantity.from_json(found)
     except QuantityError as problem:

@@ -1,8 +1,8 @@
-"""CEL selectors asked about devices; the one place where devices meet the CEL package.
+"""The interface of CEL selectors over devices.
 
-`SelectorCompiler` is what patches and the allocator need of CEL: an expression becomes a
-`DeviceSelector`, or SelectorCompileError with upstream's text. A selector sees the device's driver,
-attributes, capacity and flag, and nothing else. Parity: allocator.md 5.1 and 11.
+Patches and the allocator use CEL through `SelectorCompiler`: it turns an expression into a
+`DeviceSelector`, or raises SelectorCompileError with upstream's text. A selector sees only the
+device's driver, attributes, capacity and flag. Parity: allocator.md 5.1 and 11.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -18,9 +18,9 @@ class SelectorCompileError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectorResult:
-    """What a selector says of one device: a match, or not, or the text of a run-time error.
+    """The result of a selector for one device: match, no match, or the text of a run-time error.
 
-    Errors name the device since 1.37; before, `names_device` is false.
+    Errors name the device since 1.37; for earlier releases `names_device` is false.
     """
 
     match: bool
@@ -29,37 +29,37 @@ class SelectorResult:
 
 
 KeyOf: TypeAlias = Callable[[Device], Hashable]
-"""What a selector reads of a plain device, comparable and hashable."""
+"""A function that gives what a selector reads from a plain device, as a hashable value."""
 
 
 def driver_of(device: Device) -> Hashable:
-    """The key of plain devices for a selector that reads nothing but the driver."""
+    """The key of plain devices for a selector that reads only the driver."""
     return device.id[0]
 
 
 class DeviceSelector(Protocol):
     """A compiled selector.
 
-    Plain devices with equal keys by `published_key` get equal verdicts; it is None when only
-    converted values tell what the selector reads.
+    Plain devices with equal keys by `published_key` get equal results. It is None when the values
+    that the selector reads are known only after conversion.
     """
 
     @property
     def published_key(self) -> KeyOf | None:
-        """What the selector reads of a plain device, as published."""
+        """The function that gives what the selector reads from a plain device, as published."""
         ...
 
     def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
-        """The verdict for each device, in order. Pure; may remember by device."""
+        """The result for each device, in order. It depends only on the device and may be cached."""
         ...
 
     def judge_like(self, device: Device) -> SelectorResult | None:
-        """The verdict for all plain devices of the device's driver; None if it depends on more."""
+        """The result for all plain devices of the device's driver; None if it depends on more."""
         ...
 
 
 class SelectorCompiler(Protocol):
-    """Turns expressions into selectors; compiling the same text again is cheap."""
+    """Compiles expressions into selectors; compiling the same text again is cheap."""
 
     def compile(self, expression: str) -> DeviceSelector:
         """The compiled selector. Raises SelectorCompileError."""

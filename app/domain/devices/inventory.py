@@ -1,13 +1,13 @@
 """All devices of a cluster, kept up to date slice by slice.
 
-The inventory holds the published slices, the rules and patches that change them, and what follows:
-effective slices and the pools each node sees. A change touches the pools concerned; pools of other
-nodes keep their identity, so whatever was computed from a `NodeView` stays valid as long as the
+The inventory holds the published slices, the rules and patches that change them, and the derived
+effective slices and pools of each node. A change updates only the affected pools. The views of
+other nodes stay the same objects, so a value computed from a `NodeView` is valid as long as the
 view is the same object.
 
 **Invariant**: everything derived depends only on the present slices, rules, patches (with the
-revisions of their creation) and classes, not on the order in which they came. Slices are ordered by
-key (their name).
+revisions of their creation) and classes, not on the order in which they were added. Slices are
+ordered by key (their name).
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -28,11 +28,11 @@ from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonObject
 
 QUESTIONS_MAX = 1_024
-"""Questions that have a token at a time; when there are more, all are forgotten."""
+"""The most questions that have a token; beyond it, the oldest token is dropped."""
 
 
 class ChangeType(StrEnum):
-    """What happened to a merged slice."""
+    """The type of change of a merged slice."""
 
     ADD = "add"
     UPDATE = "update"
@@ -58,8 +58,8 @@ class _CachedView:
 class Inventory:
     """The devices of one cluster at one moment.
 
-    `compiler` reads the CEL of patches; without one, patches are not accepted. `with_rules` and
-    `with_patches` are the gates of the two merges: off, slices are used as published.
+    `compiler` compiles the CEL of patches; without one, patches are not accepted. `with_rules` and
+    `with_patches` are the gates of the two merges: when one is off, its merge is skipped.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Inventory:
 
     @classmethod
     def of_slices(cls, trees: Iterable[JsonObject]) -> "Inventory":
-        """The inventory of a list whose order counts and whose names may repeat (vectors)."""
+        """The inventory of a list of slices in their order; names may repeat (in vectors)."""
         made = cls()
         for index, tree in enumerate(trees):
             made.put_slice(tree, key=f"{index:08d}")
@@ -145,7 +145,7 @@ class Inventory:
         return (SliceChange(type=ChangeType.UPDATE, old=old, new=effective),)
 
     def remove_slice(self, name: str) -> tuple[SliceChange, ...]:
-        """Remove a ResourceSlice; nothing happens when there is none of that name."""
+        """Removes a ResourceSlice; does nothing when there is none with that name."""
         old = self._effective_or_none(name)
         if old is None:
             return ()
@@ -154,7 +154,7 @@ class Inventory:
         return (SliceChange(type=ChangeType.DELETE, old=old, new=None),)
 
     def put_rule(self, tree: JsonObject) -> tuple[SliceChange, ...]:
-        """Add or replace a DeviceTaintRule; slices whose merged taints change are returned."""
+        """Adds or replaces a DeviceTaintRule and returns the slices whose merged taints change."""
         rule = taints.rule_of(tree)
         before = self._rules.get(rule.name)
         affected = self._slices_under(rule)
@@ -164,16 +164,16 @@ class Inventory:
         return self._remerge(affected) if self._with_rules else ()
 
     def remove_rule(self, name: str) -> tuple[SliceChange, ...]:
-        """Remove a DeviceTaintRule; slices whose merged taints change are returned."""
+        """Removes a DeviceTaintRule and returns the slices whose merged taints change."""
         rule = self._rules.pop(name, None)
         if rule is None or not self._with_rules:
             return ()
         return self._remerge(self._slices_under(rule))
 
     def put_patch(self, tree: JsonObject, *, revision: int = 0) -> tuple[SliceChange, ...]:
-        """Add or replace a ResourceSlicePatch; slices that change are returned.
+        """Adds or replaces a ResourceSlicePatch and returns the slices that change.
 
-        `revision` is that of the event: of its creation, for a patch that was not there before.
+        `revision` is the revision of the event; for a new patch, that of its creation.
         Raises InputError for an unreadable quantity.
         """
         assert self._compiler is not None, "patches need a compiler of selectors"
@@ -184,14 +184,14 @@ class Inventory:
         return self._remerge(self._slices_patched_by(concerned)) if self._with_patches else ()
 
     def remove_patch(self, name: str) -> tuple[SliceChange, ...]:
-        """Remove a ResourceSlicePatch; slices that change are returned."""
+        """Removes a ResourceSlicePatch and returns the slices that change."""
         patch = self._patches.pop(name, None)
         if patch is None or not self._with_patches:
             return ()
         return self._remerge(self._slices_patched_by([patch]))
 
     def put_class(self, tree: JsonObject) -> tuple[SliceChange, ...]:
-        """Add or replace a DeviceClass, which filters of patches may name."""
+        """Adds or replaces a DeviceClass, which the filters of patches may name."""
         if self._compiler is None:
             return ()
         name = meta.name(tree)
@@ -199,7 +199,7 @@ class Inventory:
         return self._class_changed(name)
 
     def remove_class(self, name: str) -> tuple[SliceChange, ...]:
-        """Remove a DeviceClass; patches that name it match nothing from now on."""
+        """Removes a DeviceClass; patches that name it then match nothing."""
         if self._classes.pop(name, None) is None:
             return ()
         return self._class_changed(name)
@@ -226,14 +226,14 @@ class Inventory:
         return sorted(self._by_pool)
 
     def pool(self, pool: PoolId) -> Pool | None:
-        """The pool as the whole cluster sees it, None when it has no slice."""
+        """The pool as the whole cluster sees it, or None when it has no slice."""
         everywhere = self.slices_of(pool)
         return pools.survey(pool, everywhere) if everywhere else None
 
     def has_plain_counters(self, pool: PoolId) -> bool:
-        """Whether every node sees the same counters of the pool, and no other pool uses its books.
+        """Whether all nodes see the same counters of the pool, and no other pool shares its books.
 
-        Then quirks q3 and q12 cannot make available counters depend on who asks first.
+        If so, quirks q3 and q12 cannot make the available counters depend on the order of queries.
         """
         if any(other != pool for other in self._counting.get(pool[1], ())):
             return False
@@ -256,12 +256,12 @@ class Inventory:
         return self._patches
 
     def patch_problems(self) -> Iterator[PatchProblem]:
-        """Every patch that was passed over for a device because a selector failed on it."""
+        """All patches that were skipped for a device because a selector failed on it."""
         for resource_slice in self.slices():
             yield from resource_slice.patch_problems
 
     def node_view(self, node: Node, reading: Reading) -> NodeView:
-        """What the node sees. The same object until a slice of one of its pools changes.
+        """The view of a node. It stays the same object until a slice of one of its pools changes.
 
         Raises NodeSelectionError with the text of the API.
         """
@@ -281,20 +281,20 @@ class Inventory:
         return view
 
     def token_of(self, question: Hashable) -> object:
-        """A short key for a long question that is asked of many views; the same for equal ones."""
+        """A short key for a long question that is used with many views; equal ones share it."""
         known = self._questions.get(question)
         if known is None:
             known = self._questions[question] = object()
         return known
 
     def forget_node(self, name: str) -> None:
-        """Drop what is remembered for a node that is gone; nodes come and go without end."""
+        """Drops the cached views of a deleted node, so that the cache does not grow without end."""
         for reading in self._readings:
             self._views.pop((name, reading), None)
         self._node_stamps.pop(name, None)
 
     def _candidates(self, node: Node, reading: Reading) -> list[Slice]:
-        """The node's own slices, then the shared ones; the stable variant takes all in order."""
+        """The node's own slices, then the shared ones; for the stable variant all, in order."""
         if reading.counter_slices_everywhere:
             return list(self.slices())
         keys = sorted(self._local.get(node.name, ())) if node.name else []
@@ -304,7 +304,7 @@ class Inventory:
         return self.slice(key) if key in self._published else None
 
     def _forget(self, old: Slice) -> None:
-        """Take a published slice out of every index."""
+        """Removes a published slice from every index."""
         self._touch_pool(old.pool)
         self._effective.pop(old.key, None)
         keys = self._by_pool[old.pool]
@@ -318,7 +318,7 @@ class Inventory:
             del self._shared[old.key]
 
     def _count_consuming(self, found: Slice, sign: int) -> None:
-        """Keep, per pool name, the pools that have devices with counters."""
+        """Updates the index of pools that have devices with counters, by pool name."""
         if not found.traits.consuming:
             return
         pools_of_name = self._counting.setdefault(found.pool[1], {})
@@ -331,7 +331,7 @@ class Inventory:
             del self._counting[found.pool[1]]
 
     def _touch_pool(self, pool: PoolId) -> None:
-        """Make the views of all nodes that see the pool out of date."""
+        """Invalidates the views of all nodes that see the pool."""
         self._uniform.pop(pool, None)
         for key in self._by_pool.get(pool, ()):
             name = self._published[key].node.name
@@ -341,9 +341,9 @@ class Inventory:
             self._node_stamps[name] = self._node_stamps.get(name, 0) + 1
 
     def _merged(self, published: Slice, before: tuple[Slice, Slice] | None = None) -> Slice:
-        """The slice with rules and patches.
+        """The slice with rules and patches merged in.
 
-        `before` is what was published until now, and what became of it with the same rules.
+        `before` is the previously published slice and the result of its merge with the same rules.
         """
         rules: Sequence[TaintRule] = ()
         if self._with_rules and self._rules:
@@ -376,7 +376,7 @@ class Inventory:
         return replace(published, devices=tuple(devices), patch_problems=tuple(problems))
 
     def _slices_under(self, rule: TaintRule) -> set[str]:
-        """The slices that have a device which the rule taints."""
+        """The keys of the slices that have a device which the rule taints."""
         if not rule.selects:
             return set(self._published)
         if rule.driver is not None and rule.pool is not None:
@@ -403,7 +403,7 @@ class Inventory:
         return self._remerge(self._slices_patched_by(concerned)) if concerned else ()
 
     def _remerge(self, keys: Iterable[str]) -> tuple[SliceChange, ...]:
-        """Merge the slices again and report those that changed."""
+        """Merges the slices again and returns the changes."""
         changes = []
         for key in sorted(keys):
             old = self._effective.pop(key, None)
@@ -454,7 +454,7 @@ def _taint_object(taint: Taint) -> JsonObject:
 
 
 def _same_devices(old: Slice, new: Slice) -> bool:
-    """Whether merging again made no difference."""
+    """Whether two merges of a slice have the same result."""
     return old.patch_problems == new.patch_problems and all(
         before.taints == after.taints
         and before.patches == after.patches

@@ -1,6 +1,6 @@
-"""Devices and slices as the allocator sees them: parsed, frozen, made once.
+"""Devices and slices as the allocator sees them: parsed once, frozen.
 
-The published object stays at hand (`tree`) and is never changed; what rules and patches add is in
+The published object is kept in `tree` and never changed; the additions of rules and patches are in
 the compiled value. Amounts of counters are integers in units of 10**-9 (`Quantity.nanos`).
 """
 
@@ -17,10 +17,10 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
 CounterSets: TypeAlias = Mapping[str, Mapping[str, int]]
-"""Counter set name to counter name to nanos."""
+"""The amounts of counters in nanos, by counter set name and counter name."""
 
 Consumption: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-"""What a device consumes: per counter set its counters with nanos, as published."""
+"""The consumption of a device: per counter set its counters with nanos, as published."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -38,7 +38,7 @@ class Taint:
 
     @property
     def text(self) -> str:
-        """`key=value:effect`, without the sign where there is no value, as kubectl writes it."""
+        """The text `key=value:effect`, or `key:effect` without a value, as kubectl writes it."""
         value = f"={self.value}" if self.value else ""
         return f"{self.key}{value}:{self.effect}"
 
@@ -56,9 +56,9 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityPolicy:
-    """How much of a capacity a request may consume.
+    """The request policy of a capacity: the amounts that a request may consume.
 
-    `ranged` tells whether `validRange` is there at all; `valid_values` is None when it is absent.
+    `ranged` is true when `validRange` is present; `valid_values` is None when it is absent.
     """
 
     default: Quantity | None
@@ -79,7 +79,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPatch:
-    """One attribute or capacity that a ResourceSlicePatch changed, and by which patch."""
+    """One attribute or capacity that a ResourceSlicePatch changed, with the name of the patch."""
 
     patch: str
     field: str
@@ -89,7 +89,7 @@ class AppliedPatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchProblem:
-    """A patch that was passed over for one device because a selector failed on it."""
+    """A patch that was skipped for one device because a selector failed on it."""
 
     patch: str
     device: DeviceId
@@ -97,9 +97,10 @@ class PatchProblem:
 
 
 def written_of(tree: JsonView) -> bytes:
-    """A published device as it is written, value by value and in its own order.
+    """The exact JSON of a published device, in its own order of keys.
 
-    Trees do not tell as much: to Python 1, 1.0 and true are equal, and so are maps in any order.
+    A comparison of trees is less exact: in Python 1, 1.0 and true are equal, and the order of maps
+    does not count.
     """
     return _encode(tree)
 
@@ -109,8 +110,8 @@ class Device:
     """One device with its effective attributes, capacity and taints.
 
     `attributes` and `capacity_tree` are API maps (patches merged in); `tree` is as published.
-    `node` is what the device says of its own nodes, looked at only when its slice selects nodes per
-    device. Compared by identity: a changed device is a new value.
+    `node` is the node choice of the device itself, used only when its slice selects nodes per
+    device. Devices are compared by identity: a changed device is a new value.
     """
 
     id: DeviceId
@@ -132,7 +133,7 @@ class Device:
 
     @property
     def written(self) -> bytes:
-        """The published device as it is written; made when its slice is published again."""
+        """The exact JSON of the published device; computed when its slice is published again."""
         written = self._written
         if written is None:
             written = written_of(self.tree)
@@ -141,7 +142,7 @@ class Device:
 
     @property
     def cel_input(self) -> DeviceInput:
-        """The device as CEL expressions see it; made when it is first asked for."""
+        """The device as CEL expressions see it; computed on first use."""
         cel_input = self._cel
         if cel_input is None:
             cel_input = DeviceInput(
@@ -155,9 +156,9 @@ class Device:
 
     @property
     def is_plain(self) -> bool:
-        """Whether CEL can read the device for certain, as every attribute is one scalar.
+        """Whether the device certainly converts to CEL, because every attribute is one scalar.
 
-        Capacities were read when the device was compiled.
+        Capacities are already checked when the device is compiled.
         """
         plain = self._is_plain
         if plain is None:
@@ -167,16 +168,16 @@ class Device:
 
     @property
     def text(self) -> str:
-        """`driver/pool/device`, as error texts name it."""
+        """The text `driver/pool/device`, as used in error texts."""
         return "/".join(self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What some device of a slice or view has, so that nobody looks for it where nothing is.
+    """The features that devices of a slice or view have, so that code can skip absent features.
 
-    `unique` tells that no two devices of a slice have the same name, `plain` that CEL can read all
-    of them for certain.
+    `unique` means that no two devices of a slice have the same name, `plain` that all devices
+    certainly convert to CEL.
     """
 
     unique: bool
@@ -209,7 +210,7 @@ def traits_of(devices: Sequence[Device]) -> Traits:
 
 
 def merged_traits(found: Sequence[Traits]) -> Traits:
-    """The traits of slices together; names are not compared across slices."""
+    """The combined traits of several slices; names are not compared across slices."""
     if len(found) == 1:
         return found[0]
     return Traits(
@@ -227,9 +228,9 @@ def merged_traits(found: Sequence[Traits]) -> Traits:
 class Slice:
     """One ResourceSlice, compiled.
 
-    `per_device` is true when nodes are selected per device; `mentions_per_device` when the field is
-    there at all. `counter_sets` keeps duplicates, which make the pool invalid. `tree` is the
-    published object.
+    `per_device` is true when nodes are selected per device, `mentions_per_device` when the field is
+    present. `counter_sets` keeps duplicates, which make the pool invalid. `tree` is the published
+    object.
     """
 
     key: str
@@ -248,7 +249,7 @@ class Slice:
 
     @property
     def traits(self) -> Traits:
-        """What some of the devices have; found out when it is first asked for."""
+        """The traits of the slice's devices; computed on first use."""
         traits = self._traits
         if traits is None:
             traits = traits_of(self.devices)

@@ -1,4 +1,4 @@
-"""What one node sees of the inventory."""
+"""The view of one node on the inventory."""
 
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -14,9 +14,9 @@ PartT = TypeVar("PartT")
 class NodeView:
     """The pools of one node in search order, and its devices flattened in the same order.
 
-    `is_uniform` tells that all devices are of one driver and can be read by CEL for certain.
+    `is_uniform` means that all devices have the same driver and certainly convert to CEL.
     `pool_index[i]` is the position in `usable` of the pool of device i, `slices[i]` its slice.
-    Compared by identity: the inventory returns the same view until something in it changes.
+    Views are compared by identity: the inventory returns the same view until it changes.
     """
 
     node: Node
@@ -30,9 +30,9 @@ class NodeView:
     _parts: dict[type[object], object] = field(default_factory=dict)
 
     def part(self, kind: type[PartT]) -> PartT:
-        """What a reader of views keeps with this one; made when it is first asked for.
+        """The data that a reader of views keeps with this view; created on first use.
 
-        Each reader has a class of its own for it, so that nobody reads what another has kept.
+        Each reader uses a class of its own, so that readers do not share data.
         """
         held = self._parts.get(kind)
         if held is None:
@@ -42,7 +42,7 @@ class NodeView:
 
 
 def view_of(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
-    """The view of a node that sees these pools, in this order."""
+    """The view of a node with these pools, in this order."""
     usable = tuple(pool for pool in gathered if pool.usable)
     devices: list[Device] = []
     slices: list[Slice] = []

@@ -1,4 +1,4 @@
-"""Which nodes a slice or a device is for. Parity: allocator.md 2.1."""
+"""The nodes that a slice or a device is for. Parity: allocator.md 2.1."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from app.domain.values.selectors import NodeSelector, SelectorError
 
 
 class NodeSelectionError(Exception):
-    """A node selector that cannot be parsed; raised only when it is asked. Ends the attempt."""
+    """A node selector that cannot be parsed. It is raised only on a match and ends the attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """The node an allocation is for."""
+    """The node of an allocation."""
 
     name: str
     labels: Mapping[str, str]
@@ -23,9 +23,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChoice:
-    """The triple name, all nodes, selector; `tree` is the published selector.
+    """A choice of nodes: by name, all nodes, or by selector. `tree` is the published selector.
 
-    `problem` holds the text of a selector that cannot be parsed, until somebody asks.
+    `problem` is the error text of a selector that cannot be parsed; `matches` raises it.
     """
 
     name: str = ""
@@ -36,11 +36,11 @@ class NodeChoice:
 
     @property
     def is_set(self) -> bool:
-        """True when one of the three is given."""
+        """True when one of the three fields is set."""
         return bool(self.name) or self.all_nodes or self.tree is not None
 
     def matches(self, node: Node) -> bool:
-        """Whether the node is meant. Raises NodeSelectionError for an unreadable selector."""
+        """Whether the choice includes the node. Raises NodeSelectionError for a bad selector."""
         if self.name:
             return self.name == node.name
         if self.all_nodes:
@@ -51,7 +51,7 @@ class NodeChoice:
 
 
 NOWHERE = NodeChoice()
-"""A choice that names nothing and so matches no node."""
+"""A choice with no field set, which matches no node."""
 
 
 def node_of(tree: JsonView) -> Node:

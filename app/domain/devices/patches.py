@@ -1,9 +1,9 @@
-"""ResourceSlicePatches (KEP-5027): administrators overrule attributes and capacity of devices.
+"""ResourceSlicePatches (KEP-5027): administrators override attributes and capacity of devices.
 
-Selectors see the device as its driver published it. Precedence is decided per attribute and per
-capacity: higher priority, then older patch; a removal counts like a value. A patch is as old as its
-creation; creationTimestamp has seconds, so within one the revision of its creation decides, and the
-name only where that is not known either. Parity: KEP-5027, objects.md 9.
+Selectors see the device as its driver published it. Precedence applies per attribute and per
+capacity: first the higher priority, then the older patch; a removal counts as a value. The age is
+the creationTimestamp, which has whole seconds; within a second the revision of the creation
+decides, and the name only if that is not known. Parity: KEP-5027, objects.md 9.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ from app.domain.values.json_tree import JsonObject, JsonView
 class SlicePatch:
     """A ResourceSlicePatch, compiled.
 
-    `attributes` and `capacity` map qualified names to API values; `{"null": …}` removes.
-    `created` is the revision of its creation, 0 when that is not known. `selectors` are those of
-    the filter itself; `problem` is the text of one that does not compile.
+    `attributes` and `capacity` map qualified names to API values; `{"null": …}` removes an entry.
+    `created` is the revision of its creation, 0 when that is not known. `selectors` are the
+    selectors of the filter itself; `problem` is the error text of one that does not compile.
     """
 
     name: str
@@ -47,11 +47,11 @@ class SlicePatch:
 
     @property
     def precedence(self) -> tuple[int, str, int, str]:
-        """What patches are sorted by; the first one wins."""
+        """The sort key of patches; the first patch wins."""
         return (-self.priority, self.created_at, self.created, self.name)
 
     def names(self, device: DeviceId) -> bool:
-        """Whether the names in the filter allow the device; selectors are asked elsewhere."""
+        """Whether the names in the filter include the device; selectors are not evaluated here."""
         return (
             (not self.driver or self.driver == device[0])
             and (not self.pool or self.pool == device[1])
@@ -61,14 +61,14 @@ class SlicePatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassFilter:
-    """The selectors of a DeviceClass, or the reason why they cannot be asked."""
+    """The selectors of a DeviceClass, or the problem that prevents their evaluation."""
 
     selectors: tuple[DeviceSelector, ...]
     problem: str
 
 
 def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> SlicePatch:
-    """The compiled patch of an API object that was made at revision `created`.
+    """The compiled patch of an API object that was created at revision `created`.
 
     Raises InputError for an unreadable quantity.
     """
@@ -96,7 +96,7 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> 
 
 
 def as_old_as(patch: SlicePatch, before: SlicePatch | None) -> SlicePatch:
-    """The patch with the age of the object that it changes, if it is the same one."""
+    """The patch with the creation revision of `before`, if that is the same object by uid."""
     if before is None or before.uid != patch.uid:
         return patch
     return replace(patch, created=before.created)
@@ -141,7 +141,7 @@ def merge(
 def choosing(
     device: Device, patches: Iterable[SlicePatch], classes: Mapping[str, ClassFilter]
 ) -> tuple[list[SlicePatch], list[PatchProblem]]:
-    """The patches that choose a device, the winning ones first, and those that failed on it."""
+    """The patches that select a device, in order of precedence, and those that failed on it."""
     matching: list[SlicePatch] = []
     problems: list[PatchProblem] = []
     for patch in sorted(patches, key=lambda found: found.precedence):
@@ -163,7 +163,7 @@ def _apply(
     name: str,
     value: JsonView,
 ) -> AppliedPatch:
-    """Set or remove one entry; a name of the driver's domain replaces its short spelling."""
+    """Sets or removes one entry; a name in the driver's domain also replaces its short form."""
     domain, _, short = name.partition("/")
     spellings = [name, short] if domain == device.id[0] else [name]
     present = [spelling for spelling in spellings if spelling in target]

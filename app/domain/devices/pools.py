@@ -14,18 +14,18 @@ from app.domain.values.fields.dra import PoolId
 
 
 class HasGeneration(Protocol):
-    """Whatever stands for a slice."""
+    """Any representation of a slice."""
 
     @property
     def generation(self) -> int:
-        """The generation of its pool that the slice belongs to."""
+        """The generation of the pool that the slice belongs to."""
 
 
 _T = TypeVar("_T", bound=HasGeneration)
 
 
 class PoolState(StrEnum):
-    """Whether the devices of a pool may be looked at."""
+    """The state of a pool; only the devices of a usable pool are considered."""
 
     USABLE = "usable"
     INCOMPLETE = "incomplete"
@@ -34,10 +34,10 @@ class PoolState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pool:
-    """A pool as one node sees it. One that is not usable has neither slices nor devices.
+    """A pool as one node sees it. A pool that is not usable has neither slices nor devices.
 
-    `slices` are the device slices in search order; `others` are devices of slices that are not for
-    this node and count only for counters. `problem` says why the pool is not usable.
+    `slices` are the device slices in search order; `others` are the slices that are not for this
+    node and matter only for counters. `problem` is the reason why the pool is not usable.
     """
 
     id: PoolId
@@ -51,7 +51,7 @@ class Pool:
 
     @property
     def text(self) -> str:
-        """`driver/pool`, as error texts name it."""
+        """The text `driver/pool`, as used in error texts."""
         return "/".join(self.id)
 
     @property
@@ -68,11 +68,11 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How slices are read: which gates and which variant decide.
+    """The gates and the variant that decide how slices are read.
 
     `partitionable` is the PartitionableDevices feature; `counter_slices_everywhere` is true for
-    the stable variant, for which a slice with counters is relevant on every node. The last three
-    are quirks q12, q13 and q15.
+    the stable variant, in which a slice with counters is relevant on every node. The last three
+    fields are quirks q12, q13 and q15.
     """
 
     partitionable: bool
@@ -90,8 +90,8 @@ def gather(
 ) -> tuple[Pool, ...]:
     """The pools of a node in search order.
 
-    `candidates` are the node's own slices followed by the shared ones; `all_of` gives every slice
-    of a pool whatever its node. Raises NodeSelectionError with the whole text of the API.
+    `candidates` are the node's own slices followed by the shared ones; `all_of` returns all slices
+    of a pool, for any node. Raises NodeSelectionError with the whole text of the API.
     """
     grouped: dict[PoolId, list[Slice]] = {}
     for resource_slice in candidates:
@@ -149,9 +149,9 @@ def build(
 ) -> Pool | None:
     """The pool of the relevant slices of its newest relevant generation; None when obsolete.
 
-    Parity: allocator.md 2.4 and 2.5. When the relevant slices are as many as the first one
-    announces, newer generations elsewhere are not noticed (quirk Q12). Where they are, an obsolete
-    pool disappears (quirk Q13) or is incomplete.
+    Parity: allocator.md 2.4 and 2.5. When the number of relevant slices equals the count that the
+    first one announces, newer generations elsewhere are not noticed (quirk Q12). When a newer one
+    is noticed, the obsolete pool disappears (quirk Q13) or is incomplete.
     """
     first = kept[0]
     collected: Sequence[Slice] = ()
@@ -171,7 +171,7 @@ def build(
             return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
     ordered = sorted(kept, key=lambda found: found.name)
     counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []
-    # Up to 1.34 one slice has both (objects.md 7.1).
+    # Up to 1.34 one slice may have both devices and counters (objects.md 7.1).
     slices = [s for s in ordered if s.devices or not (reading.partitionable and s.counter_sets)]
     others: list[Slice] = []
     if len(collected) > len(kept):
@@ -219,7 +219,7 @@ def invalidity(
     others: Iterable[Slice],
     reading: Reading,
 ) -> str:
-    """Why a complete pool is invalid, empty when it is valid. Parity: allocator.md 2.5."""
+    """The reason why a complete pool is invalid; empty if valid. Parity: allocator.md 2.5."""
     targeting = tuple(slices)
     alone = len(targeting) == 1 and targeting[0].traits.unique
     names: set[str] = set()
@@ -250,15 +250,15 @@ def invalidity(
 
 
 def newest(slices: Collection[_T]) -> list[_T]:
-    """Those of a pool's slices that are of its newest generation, in their order."""
+    """The slices of a pool's newest generation, in their order."""
     generation = max((item.generation for item in slices), default=0)
     return [item for item in slices if item.generation == generation]
 
 
 def survey(pool: PoolId, everywhere: Sequence[Slice]) -> Pool:
-    """The pool as the whole cluster sees it: its newest generation, whatever the nodes.
+    """The pool as the whole cluster sees it: its newest generation, for any node.
 
-    For people and projections; the allocator asks `gather`.
+    Used by reports and projections; the allocator uses `gather`.
     """
     kept = newest(everywhere)
     made = build(pool, kept, lambda _: kept, Reading(partitionable=True))

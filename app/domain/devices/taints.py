@@ -11,7 +11,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.tolerations import fits
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
-"""Effects that keep a device from being allocated; all others are ignored."""
+"""The effects that prevent the allocation of a device; others are ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class TaintRule:
     """A DeviceTaintRule, compiled.
 
     A rule without selector (`selects` false) taints every device for allocation and none for
-    eviction (quirk Q14); the caller of `matches` says which of the two it wants.
+    eviction (quirk Q14); the caller of `matches` chooses between the two.
     """
 
     name: str
@@ -31,7 +31,7 @@ class TaintRule:
     tree: JsonObject
 
     def matches(self, device: DeviceId, *, without_selector: bool = True) -> bool:
-        """Whether the rule taints the device; `without_selector` is the answer of Q14."""
+        """Whether the rule taints the device; `without_selector` is the result for Q14."""
         if not self.selects:
             return without_selector
         return (
