@@ -1,8 +1,8 @@
-"""The allocator: built once per scheduling attempt, asked once per node.
+"""The allocator: created once per scheduling attempt, called once per node.
 
-Parity: allocator.md 1. What survives between nodes of one attempt is the cache of available
-counters and, with quirk q20, requests that have grown. Everything else is a function of the inputs;
-the answers carry the attempt, so that they can be explained later.
+Parity: allocator.md 1. Only the cache of available counters and, with quirk q20, requests that have
+grown persist between the nodes of an attempt. Everything else is a function of the inputs. Each
+answer includes its case, so that it can be explained later.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ TIMED_OUT = "filter operation aborted: context deadline exceeded"
 
 
 class Scope(StrEnum):
-    """How far a failure reaches: the attempt for the pod, or this node only."""
+    """The scope of a failure: the whole attempt for the pod, or this node only."""
 
     FATAL = "fatal"
     NODE = "node"
@@ -42,7 +42,7 @@ class Scope(StrEnum):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Allocation:
-    """All claims fit. `results` are the takes per claim."""
+    """The answer that all claims fit on the node. `results` are the takes per claim."""
 
     node: Node
     case: Case
@@ -69,7 +69,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DoesNotFit:
-    """The claims do not fit on the node."""
+    """The answer that the claims do not fit on the node."""
 
     node: Node
     case: Case
@@ -115,8 +115,8 @@ class _Attempt:
 class Allocator:
     """Allocates the claims of one pod, node by node, on one state of the cluster.
 
-    `variant` is chosen by the features unless given. `prune` switches off the proven shortcuts of
-    the search; the answers are the same.
+    `variant` defaults to the one that the features require. With `prune` false the proven shortcuts
+    of the search are off; the answers are the same.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Allocator:
         self._attempt: _Attempt | None = None
 
     def allocate(self, node: Node | JsonView, claims: Sequence[JsonView]) -> Answer:
-        """Allocate all claims on the node, or none."""
+        """Allocates all claims on the node, or none."""
         here = node if isinstance(node, Node) else nodes.node_of(node)
         attempt = self._attempt_for(claims)
         try:
@@ -176,19 +176,19 @@ class Allocator:
             return Failure(node=here, scope=scope, text=str(abort), case=case, steps=0)
 
     def case_of(self, node: Node, claims: Sequence[JsonView]) -> Case:
-        """The question alone, to be asked for reasons. Raises NodeSelectionError."""
+        """The case of a node without a search, for explanations. Raises NodeSelectionError."""
         attempt = self._attempt_for(claims)
         view = self.inventory.node_view(node, self.reading)
         return Case(view=view, plans=attempt.plans, builder=attempt.builder)
 
     def repaired(self, *marks: str) -> "Allocator":
-        """The same question to an allocator with defects repaired. KeyError for an unknown mark."""
+        """The same allocator with the marked defects repaired. KeyError for an unknown mark."""
         return self._like(self.inventory, self.classes, self.state, self.quirks.without(*marks))
 
     def on_world(
         self, inventory: Inventory, classes: Mapping[str, JsonView], state: AllocatedState
     ) -> "Allocator":
-        """An allocator of the same settings on another world."""
+        """An allocator with the same settings for other devices, classes and allocated state."""
         return self._like(inventory, classes, state, self.quirks)
 
     def _like(
@@ -211,7 +211,7 @@ class Allocator:
         )
 
     def _search(self, node: Node, case: Case, attempt: _Attempt) -> Answer:
-        """Search, or use what was found on a like node. Raises AttemptAborted."""
+        """Searches, or reuses the answer of a like node. Raises AttemptAborted."""
         problem = case.problem
         known = None if attempt.like is None else attempt.like.recall_problem(problem)
         results = None

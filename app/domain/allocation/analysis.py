@@ -1,6 +1,6 @@
-"""What can be said of a problem before it is searched: traces, aborts, classes of devices.
+"""The analysis of a problem before its search: traces, aborts, classes of devices.
 
-`pruning` cuts branches on the strength of this; what makes each cut sound is proven there.
+`pruning` uses it to cut branches; the proof that each cut is sound is there.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from app.domain.allocation.problem import Problem, Row
 
 
 class Analysis:
-    """What a problem allows; computed once, with the first failure of its search.
+    """The analysis of a problem; computed once, at the first failure of its search.
 
-    Lists have an entry per row, about the search from that row on: `clean` when no failed attempt
-    can leave a trace, `clean_but_bookings` when none can but for quirk q1, `bounds_hold` when none
-    can abort, `exchange_holds` when like devices may be exchanged, `relevant` the devices that
-    matter, `later_in_claim` the requests that follow. With `outlasting` nothing of this is known.
+    Each list has an entry per row, about the search from that row on: `clean` when no failed
+    attempt can leave a trace, `clean_but_bookings` when none can except by quirk q1, `bounds_hold`
+    when none can abort, `exchange_holds` when like devices may be exchanged, `relevant` the devices
+    that matter, `later_in_claim` the requests that follow. With `outlasting` none of this is known.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -38,17 +38,17 @@ class Analysis:
             self._look_ahead(bookings, _tracing_rows(problem, self._rows))
 
     def rows_from(self, row: Row) -> Sequence[Row]:
-        """The row, all rows of later requests, and perhaps alternatives to the row."""
+        """The row and all rows after it: later requests, and later alternatives to the row."""
         return self._rows[row.index :]
 
     def alike(self, device: int) -> int:
-        """The devices of the class of `device`."""
+        """The devices in the same class as `device`."""
         if not self._classes:
             self._classify()
         return self._alike[self._classes[device]]
 
     def groups(self, claim: int, number: int) -> dict[Facts, int] | None:
-        """The devices per attribute value, None unless equality is all that the constraint asks."""
+        """The devices per attribute value; None unless the constraint requires only equality."""
         known = self._groups.get((claim, number), False)
         if known is not False:
             assert known is None or isinstance(known, dict)
@@ -69,7 +69,7 @@ class Analysis:
         return groups
 
     def _look_ahead(self, bookings: set[int], tracing: set[int]) -> None:
-        """Per row, what holds from it on: devices that matter, aborts, later rows."""
+        """Computes the lists per row: relevant devices, aborts, later rows."""
         problem = self._problem
         relevant, aborts, exchange, clean, nearly = 0, False, True, True, True
         for claim in reversed(problem.rows):
@@ -128,11 +128,11 @@ class Analysis:
 
 
 def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
-    """Whether the search enlarges requests (quirk q20), which outlasts it.
+    """Whether the search enlarges requests (quirk q20), an effect that persists after it.
 
-    Also true without quirk q9 where admin rows exist: then devices of one attempt need not differ,
-    which the bounds rely on. And without q18 where there are alternatives: there traces end with
-    the alternative, while remembering relies on their only growing.
+    Also true without quirk q9 when admin rows exist: the devices of one attempt then need not
+    differ, but the bounds rely on that. Also true without q18 when there are alternatives: traces
+    then end with the alternative, but remembered failures rely on traces that only grow.
     """
     quirks = problem.quirks
     return any(
@@ -144,7 +144,7 @@ def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
 
 
 def _booking_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
-    """The rows of which a refused device may leave its counters booked (quirk q1)."""
+    """The rows in which a refused device may leave its counters booked (quirk q1)."""
     if not problem.quirks.q1:
         return set()
     consuming = _consuming(problem)
@@ -162,9 +162,9 @@ def _consuming(problem: Problem) -> int:
 
 
 def _tracing_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
-    """The rows of which a failed attempt can leave another trace that later ones see.
+    """The rows in which a failed attempt can leave another trace that affects later attempts.
 
-    Conservative: a row is listed when its devices make a trace possible, whether or not it happens.
+    Conservative: a row is included when its devices make a trace possible.
     """
     quirks = problem.quirks
     numbers: set[int] = set()

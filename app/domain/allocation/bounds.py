@@ -1,7 +1,7 @@
-"""Necessary conditions for the rest of a search to succeed; see `pruning` for why they are sound.
+"""Necessary conditions for the rest of a search to succeed; `pruning` proves that they are sound.
 
-A demand is what one row still needs and from which devices it may come. Each function may narrow
-the devices or say that no solution is left; none ever refuses where one exists.
+A demand is the number of devices that one row still needs, and the devices that can satisfy it.
+Each function may narrow the devices or report that no solution remains; it never does so wrongly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from app.domain.allocation.usage import Usage
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Demand:
-    """`need` different devices out of `mask`; `row` is None when several alternatives are open.
+    """A demand for `need` different devices of `mask`; `row` is None with several alternatives.
 
-    The demands of one choice point are of one claim, so their devices must differ.
+    The demands of one choice point belong to one claim, so their devices must differ.
     """
 
     row: Row | None
@@ -36,11 +36,12 @@ def restrict(
     reference: object,
     multi: int,
 ) -> None:
-    """Leave only devices whose value can still be common to all demands under the constraint.
+    """Keeps only devices whose value can still be common to all demands under the constraint.
 
-    `groups` are the devices per value, `reference` the value that is fixed already, if any (as
-    facts, or as a set of one value). Without one, a value stays if every concerned demand finds
-    enough devices with it, and all of them together do; shared devices (`multi`) may serve several.
+    `groups` are the devices per value, `reference` the value that is already fixed, if any (as
+    facts, or as a set of one value). Without a reference, a value remains possible if each
+    concerned demand, and all of them together, have enough devices with it; shared devices
+    (`multi`) may serve several demands.
     """
     concerned = [demand for demand in demands if demand.concerned(constraint) and demand.need]
     if not concerned:
@@ -67,9 +68,9 @@ def restrict(
 
 
 def can_match(demands: Sequence[Demand]) -> bool:
-    """Whether all demands can be met at once with different devices (Hall's condition).
+    """Whether different devices can satisfy all demands at once (Hall's condition).
 
-    By augmenting paths: each unit of need looks for a free device, or for one whose owner can take
+    Uses augmenting paths: each unit of need takes a free device, or one whose owner can take
     another.
     """
     owner: dict[int, int] = {}
@@ -83,9 +84,9 @@ def can_match(demands: Sequence[Demand]) -> bool:
 def counters_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) -> bool:
     """Whether each counter covers the cheapest devices that the demands could take.
 
-    Per counter and demand the `need` smallest amounts are summed; devices that do not use the
-    counter cost nothing. That the same device may be counted for two demands only lowers the sum;
-    shared devices, whose further shares cost nothing, must not be among them.
+    The `need` smallest amounts are summed per counter and demand; devices that do not use the
+    counter cost nothing. The same device may be counted for two demands, which only lowers the sum.
+    The demands must not include shared devices, whose further shares cost nothing.
     """
     pool_index, draws = problem.view.pool_index, problem.draws.amounts
     costs: dict[tuple[int, Counter], int] = {}
@@ -111,10 +112,10 @@ def counters_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) 
 
 
 def shares_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) -> bool:
-    """Whether the devices have places enough, a place being the smallest share of any demand.
+    """Whether the devices have enough places, each sized as the smallest share of any demand.
 
-    A request takes a device once, so no device has more places than there are demands; a dedicated
-    device has one.
+    A request takes a device once, so a device has at most as many places as there are demands; a
+    dedicated device has one.
     """
     needed = sum(demand.need for demand in demands)
     together = 0
@@ -130,7 +131,7 @@ def shares_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) ->
 
 
 def _places(demands: Sequence[Demand], device: int, usage: Usage) -> int:
-    """How many demands the shared device can serve at most."""
+    """The greatest number of demands that the shared device can serve."""
     places = sum(demand.mask >> device & 1 for demand in demands)
     smallest: dict[str, tuple[int, int]] = {}
     for demand in demands:
@@ -150,7 +151,7 @@ def _places(demands: Sequence[Demand], device: int, usage: Usage) -> int:
 
 
 def _augment(demands: Sequence[Demand], number: int, owner: dict[int, int]) -> bool:
-    """Give demand `number` one more device, moving others if need be."""
+    """Gives demand `number` one more device, moving the devices of other demands if necessary."""
     seen = 0
     came_from: dict[int, tuple[int, int]] = {}
     queue = [number]
@@ -182,7 +183,7 @@ def _held_by(came_from: Mapping[int, tuple[int, int]], asking: int, root: int) -
 def _shift(
     came_from: Mapping[int, tuple[int, int]], owner: dict[int, int], device: int, root: int
 ) -> None:
-    """Move owners along the path that ends in the free device."""
+    """Moves owners along the path that ends at the free device."""
     while True:
         asking, through = came_from[device]
         owner[device] = asking

@@ -1,7 +1,7 @@
-"""Consumable capacity: how much a request consumes, and whether that fits.
+"""Consumable capacity: the amount that a request consumes, and whether it fits.
 
-Parity: allocator.md 8. `Requested` is the amount a claim asks for; with quirk q20 checking may
-enlarge it, so it is the one mutable value here and lives as long as the allocator of one attempt.
+Parity: allocator.md 8. `Requested` is the amount that a claim requests. With quirk q20 a check may
+enlarge it, so it is the only mutable value here; it exists as long as the allocator of an attempt.
 """
 
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from app.domain.values.quantity import Format, Quantity
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Requested:
-    """An amount that a claim asks for. `may_grow` says whether it is in decimal form."""
+    """An amount that a claim requests. `may_grow` is true for an amount in decimal form."""
 
     amount: Quantity
 
     @property
     def may_grow(self) -> bool:
-        """Only decimal forms are shared by reference upstream."""
+        """Whether the amount can grow: upstream shares only decimal forms by reference."""
         return not self.amount.compact
 
     def grow(self, by: int) -> None:
-        """Add nanos to it in place (quirk q20)."""
+        """Adds nanos to the amount in place (quirk q20)."""
         nanos = self.amount.nanos + by
         self.amount = Quantity(
             nanos=nanos,
@@ -37,7 +37,7 @@ class Requested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """What would be consumed; `source` is set when it is the requested amount by reference."""
+    """A consumed amount; `source` is set when it refers to the requested amount."""
 
     value: Quantity
     source: Requested | None = None
@@ -94,14 +94,14 @@ def violates(amount: Quantity, policy: CapacityPolicy | None) -> bool:
 def amounts(
     requested: Mapping[str, Requested], capacity: Mapping[str, Capacity]
 ) -> Mapping[str, Amount]:
-    """The amount per capacity of a device, also of those that nobody asked for."""
+    """The consumed amount of each capacity of a device, including those not requested."""
     return {name: amount_of(requested.get(name), own) for name, own in capacity.items()}
 
 
 def asks_for_unknown(
     requested: Mapping[str, Requested], capacity: Mapping[str, Capacity]
 ) -> str | None:
-    """The first capacity asked for that the device does not have."""
+    """The first requested capacity that the device does not have, or None."""
     return next((name for name in sorted(requested) if name not in capacity), None)
 
 
@@ -113,9 +113,9 @@ def shortage(
     *,
     grows: bool,
 ) -> str | None:
-    """Why the device cannot give what is asked, None when it can. Parity: allocator.md 8.2.
+    """The reason why the device lacks the requested capacity, or None. Parity: allocator.md 8.2.
 
-    With `grows` (quirk q20) the requested amount is enlarged on the way.
+    With `grows` (quirk q20) the check enlarges the requested amount.
     """
     is_whole = not requested and not aggregated and not allocating
     if is_whole and all(own.policy is None for own in capacity.values()):
@@ -143,7 +143,7 @@ def shortage(
 
 
 def shown(nanos: int) -> str:
-    """An amount in nanos as people write it: in binary units where that is exact and short."""
+    """The readable text of an amount in nanos: in binary units for multiples of Mi."""
     binary = nanos and nanos % (2**20 * 10**9) == 0
     return str(
         Quantity(

@@ -1,7 +1,7 @@
-"""One question to the allocator and what was found: the node, the claims, the takes.
+"""One case of the allocator: the node and the claims, and the picks that solve it.
 
-A case is enough to say everything later: the results as API objects, the reasons, the check. What
-is costly to make (the compiled problem) is made again when it is asked for, from the same inputs.
+Results as API objects, reasons and the check can be derived later from a case. The compiled
+problem, which is expensive, is built again on demand from the same inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,18 +16,18 @@ from app.domain.allocation.usage import Taken
 from app.domain.devices.node_views import NodeView
 
 Pick: TypeAlias = tuple[int, int, bool]
-"""Number of the row, number of the device, whether its counters were booked."""
+"""The number of the row, the number of the device, and whether its counters were booked."""
 
 Picks: TypeAlias = tuple[tuple[Pick, ...], ...]
-"""The picks per claim: a solution without names, valid on every node that looks the same."""
+"""The picks per claim: a solution without names, valid on every node with an equal problem."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Case:
     """The claims of an attempt on one node.
 
-    Inventory and state are those of the attempt: a case must be asked before they change, or on the
-    same revision of them.
+    Inventory and state are those of the attempt: a case must be used before they change, or with
+    the same revision of them.
     """
 
     view: NodeView
@@ -37,13 +37,13 @@ class Case:
 
     @property
     def problem(self) -> Problem:
-        """The compiled problem, made when it is first asked for."""
+        """The compiled problem, built on first use."""
         if self._problem is None:
             self._problem = self.builder.build(self.view)
         return self._problem
 
     def keep(self, problem: Problem) -> None:
-        """Use a problem that was compiled already."""
+        """Sets the problem when it is already compiled."""
         self._problem = problem
 
 
@@ -55,7 +55,7 @@ def picks_of(results: Sequence[Sequence[Taken]]) -> Picks:
 
 
 def takes_of(problem: Problem, picks: Picks) -> tuple[tuple[Taken, ...], ...]:
-    """The takes of picks that were found on this or a like problem; without grown requests."""
+    """The takes for picks from this or a like problem; valid without grown requests."""
     rows = {row.index: row for claim in problem.rows for request in claim for row in request}
     return tuple(
         tuple(

@@ -1,8 +1,8 @@
-"""Constraints during a search: what each has seen, and whether it accepts a further device.
+"""The state of constraints during a search, which decides whether a further device is accepted.
 
-Parity: allocator.md 6. A constraint is asked with the index of a device; what it needs to know of
-the attribute was collected before (`facts`). `add` may refuse and then has no effect; `remove`
-undoes an accepted `add`, except for what quirks q5 and q6 leave behind.
+Parity: allocator.md 6. The methods take the index of a device; the attribute values are collected
+beforehand (`facts`). `add` may refuse and then has no effect; `remove` undoes an accepted `add`,
+except for the traces of quirks q5 and q6.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ _SET_ORDER = (
 _SCALAR_SET_ORDER = ("int", "bool", "string", "version")
 
 ValueSet: TypeAlias = tuple[str, frozenset[object]]
-"""The type of the values and the values; never empty."""
+"""The type of the values, and the values; the set is never empty."""
 
 Saved: TypeAlias = tuple[object, ...]
-"""What a constraint has seen, for `restore` of the same constraint."""
+"""The saved state of a constraint, for `restore` of the same constraint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +37,21 @@ class Facts:
     """One attribute of one device.
 
     `scalars` are the scalar fields that are set, in the order in which they are inspected;
-    `values` is the attribute as a set, None when it is of unknown type.
+    `values` is the attribute as a set, or None when its type is unknown.
     """
 
     scalars: tuple[tuple[str, object], ...]
     values: ValueSet | None
 
     def shown(self) -> object:
-        """The value for people: a scalar, a list, or None."""
+        """The value for messages: a scalar, a list, or None."""
         if self.scalars:
             return self.scalars[0][1]
         return sorted(self.values[1], key=str) if self.values else None
 
 
 def lookup(device: Device, constraint: Constraint) -> JsonView | None:
-    """The attribute that the constraint names: the exact key, else the short one of the driver."""
+    """The attribute that the constraint names: by its exact key, else by the driver's short key."""
     attribute = device.attributes.get(constraint.attribute)
     if attribute is None and constraint.domain == device.id[0]:
         attribute = device.attributes.get(constraint.identifier)
@@ -59,9 +59,9 @@ def lookup(device: Device, constraint: Constraint) -> JsonView | None:
 
 
 class DeviceFacts(Sequence[Facts | None]):
-    """The facts of devices for one constraint, each read when it is first asked for.
+    """The facts of devices for one constraint, each read on first use.
 
-    A search that succeeds at once looks at few devices. Scalars that are equal share their facts.
+    A search that succeeds at once looks at few devices. Equal scalars share their facts.
     """
 
     __slots__ = ("_constraint", "_devices", "_known", "_shared")
@@ -101,7 +101,7 @@ class DeviceFacts(Sequence[Facts | None]):
         ((kind, value),) = attribute.items()
         if value.__class__ is not _CLASSES.get(kind):
             return _facts(attribute)
-        # Each kind has one class, so equal values of one kind are the same value.
+        # Each kind has one Python class, so that equal values of a kind are interchangeable.
         facts = self._shared.get((kind, value))
         if facts is None:
             facts = self._shared[kind, value] = _facts(attribute)
@@ -118,40 +118,40 @@ def _facts(attribute: JsonView) -> Facts:
 
 
 class ConstraintState(Protocol):
-    """A constraint during one search."""
+    """The state of a constraint during one search."""
 
     constraint: Constraint
 
     def accepts(self, device: int) -> bool:
-        """Whether `add` would take the device; changes nothing."""
+        """Whether `add` would accept the device; changes nothing."""
         ...
 
     def add(self, device: int, main: str) -> bool:
-        """Take the device for the request named `main`, or refuse."""
+        """Accepts the device for the request named `main`, or refuses it."""
         ...
 
     def remove(self, device: int, main: str) -> None:
-        """Undo an accepted `add`."""
+        """Undoes an accepted `add`."""
         ...
 
     def key(self) -> object:
-        """All that later answers can depend on, as a hashable value."""
+        """The complete state that later answers depend on, as a hashable value."""
         ...
 
     def reference(self) -> object:
-        """The value that devices must have (facts or a set of values); None while any will do."""
+        """The value that devices must have (facts or a set of values); None while any is valid."""
         ...
 
     def seen(self) -> list[object]:
-        """The values that a further device is compared with, for people."""
+        """The values that a further device is compared with, for messages."""
         ...
 
     def save(self) -> Saved:
-        """All that has been seen, for `restore`."""
+        """The complete state, for `restore`."""
         ...
 
     def restore(self, saved: Saved) -> None:
-        """Have seen that and nothing else."""
+        """Sets the state to a saved one."""
         ...
 
 
@@ -182,7 +182,7 @@ class MatchScalars:
         self._reference: Facts | None = None
 
     def accepts(self, device: int) -> bool:
-        """The first device is taken whatever its type, later ones must equal it."""
+        """The first device is accepted with any type; later devices must equal it."""
         facts = self._facts[device]
         if facts is None:
             return False
@@ -192,7 +192,7 @@ class MatchScalars:
         return bool(facts.scalars) and facts.scalars[0] in self._reference.scalars
 
     def add(self, device: int, main: str) -> bool:
-        """Take the device; the first is what later ones must equal."""
+        """Accepts the device; later devices must equal the first."""
         if not self.accepts(device):
             return False
         if self._count == 0:
@@ -201,7 +201,7 @@ class MatchScalars:
         return True
 
     def remove(self, device: int, main: str) -> None:
-        """One device less; the reference is forgotten with the last."""
+        """Removes one device; removing the last also drops the reference."""
         self._count -= 1
 
     def key(self) -> object:
@@ -209,11 +209,11 @@ class MatchScalars:
         return (self._count, self.reference())
 
     def reference(self) -> object:
-        """The facts that all must equal."""
+        """The facts that all devices must equal."""
         return self._reference if self._count else None
 
     def seen(self) -> list[object]:
-        """The value that all must equal."""
+        """The value that all devices must equal."""
         return [self._reference.shown()] if self._count and self._reference else []
 
     def save(self) -> Saved:
@@ -221,7 +221,7 @@ class MatchScalars:
         return (self._count, self._reference)
 
     def restore(self, saved: Saved) -> None:
-        """Have seen that and nothing else."""
+        """Sets the number of devices and the reference."""
         self._count, self._reference = saved  # type: ignore[assignment]  # made by `save`
 
 
@@ -244,11 +244,11 @@ class MatchSets:
         self._history: list[ValueSet | None] = []
 
     def accepts(self, device: int) -> bool:
-        """Whether some common value would be left."""
+        """Whether a common value would remain."""
         return self._narrowed(device) is not None
 
     def add(self, device: int, main: str) -> bool:
-        """Narrow the common values; refuse when none would be left."""
+        """Narrows the common values; refuses when none would remain."""
         narrowed = self._narrowed(device)
         if narrowed is None:
             return False
@@ -259,7 +259,7 @@ class MatchSets:
         return True
 
     def remove(self, device: int, main: str) -> None:
-        """One device less."""
+        """Removes one device; the common values widen again unless `keep_narrow` is set."""
         self._count -= 1
         if not self._keep_narrow:
             self._common = self._history.pop()
@@ -284,7 +284,7 @@ class MatchSets:
         return self._common if self._count else None
 
     def seen(self) -> list[object]:
-        """The values that are common so far."""
+        """The values that all devices so far have in common."""
         return sorted(self._common[1], key=str) if self._count and self._common else []
 
     def save(self) -> Saved:
@@ -292,15 +292,15 @@ class MatchSets:
         return (self._count, self._common, *self._history)
 
     def restore(self, saved: Saved) -> None:
-        """Have seen that and nothing else."""
+        """Sets the number of devices and the common values with their history."""
         self._count, self._common, *self._history = saved  # type: ignore[assignment]  # of `save`
 
 
 class Distinct:
     """distinctAttribute: no two devices share a value.
 
-    With `last_only` (quirk q6) one value is remembered per request: the last. With `sets` values
-    are compared as sets.
+    With `last_only` (quirk q6) only the last value of each request is remembered. With `sets`
+    values are compared as sets.
     """
 
     __slots__ = ("_accepted", "_count", "_facts", "_last_only", "_sets", "constraint")
@@ -321,12 +321,12 @@ class Distinct:
         self._accepted: dict[object, Facts] = {}
 
     def accepts(self, device: int) -> bool:
-        """Whether the value is new; the first device is taken whatever its type."""
+        """Whether the value is new; the first device is accepted with any type."""
         facts = self._facts[device]
         return facts is not None and not (self._count and self._conflicts(facts))
 
     def add(self, device: int, main: str) -> bool:
-        """Remember the value of the device, or refuse one that is remembered."""
+        """Remembers the value of the device, or refuses a remembered value."""
         if not self.accepts(device):
             return False
         facts = self._facts[device]
@@ -336,28 +336,28 @@ class Distinct:
         return True
 
     def remove(self, device: int, main: str) -> None:
-        """Forget the device, or with `last_only` whatever its request had."""
+        """Drops the value of the device, or with `last_only` the value of its request."""
         self._accepted.pop(main if self._last_only else (main, device), None)
         self._count -= 1
 
     def key(self) -> object:
-        """The number of devices, and all that is remembered."""
+        """The number of devices and the remembered values."""
         return (self._count, frozenset(self._accepted.items()))
 
     def reference(self) -> object:
-        """Nothing that devices must have."""
+        """None: devices need no particular value."""
         return None
 
     def seen(self) -> list[object]:
-        """The values that are taken."""
+        """The values that are already used."""
         return [facts.shown() for facts in self._accepted.values()]
 
     def save(self) -> Saved:
-        """The number of devices and what is remembered."""
+        """The number of devices and a copy of the remembered values."""
         return (self._count, dict(self._accepted))
 
     def restore(self, saved: Saved) -> None:
-        """Have seen that and nothing else."""
+        """Sets the number of devices and the remembered values."""
         self._count, accepted = saved  # type: ignore[assignment]  # made by `save`
         self._accepted = dict(accepted)  # type: ignore[call-overload]  # made by `save`
 

@@ -1,7 +1,7 @@
-"""Shared counters of pools: what is available, and what this attempt has booked.
+"""Shared counters of pools: the available amounts, and the amounts that this attempt has booked.
 
 Parity: allocator.md 7. Upstream keys both books by pool name without driver (quirk q3), so the
-first pool of a name that is asked for decides what is available for all of them.
+first pool of a name that is queried decides the available amounts for all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from app.domain.devices.model import Device
 from app.domain.devices.pools import Pool
 
 Counter: TypeAlias = tuple[str, str]
-"""Counter set and counter."""
+"""The names of the counter set and the counter."""
 
 BookKey: TypeAlias = tuple[str, ...]
 """The pool name alone (quirk q3), or driver and pool name."""
 
 Booked: TypeAlias = Mapping[BookKey, Mapping[Counter, int]]
-"""What an attempt has booked."""
+"""The amounts that an attempt has booked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Shortage:
 
 
 def available_of(pool: Pool, state: AllocatedState) -> dict[Counter, int]:
-    """What is left of each counter of the pool; below zero when more than all is allocated."""
+    """The remaining amount of each counter of the pool; negative when it is over-allocated."""
     left = {
         (name, counter): amount
         for name, counters in pool.counters.items()
@@ -63,7 +63,7 @@ class AvailableCounters:
         return (pool.id[1],) if self._by_name else pool.id
 
     def of(self, pool: Pool) -> dict[Counter, int]:
-        """What is available to the pool, computed when it is first asked for."""
+        """The available counters of the pool, computed and fixed on first use."""
         key = self.key(pool)
         available = self._known.get(key)
         if available is None:
@@ -72,7 +72,7 @@ class AvailableCounters:
         return available
 
     def peek(self, pool: Pool) -> dict[Counter, int]:
-        """What `of` would give, without fixing it for later pools of the same name."""
+        """The result of `of`, without fixing it for later pools of the same name."""
         key = self.key(pool)
         available = self._known.get(key)
         if available is None:
@@ -83,7 +83,7 @@ class AvailableCounters:
         return available
 
     def fixed(self) -> int:
-        """How many books have been opened; grows, and what is open never changes."""
+        """The number of open books. It only grows, and an open book never changes."""
         return len(self._known)
 
     def is_fixed(self, pool: Pool) -> bool:
@@ -93,7 +93,7 @@ class AvailableCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """What the devices of a view draw from counters, by device; `negative` if any amount is."""
+    """The amounts that the devices of a view draw from counters; `negative` if any is negative."""
 
     amounts: tuple[tuple[tuple[Counter, int], ...], ...]
     negative: bool
@@ -104,7 +104,7 @@ NO_DRAWS = Draws(amounts=(), negative=False)
 
 
 def draws_of(devices: Sequence[Device]) -> Draws:
-    """The amounts per device, counters that are named twice added up."""
+    """The amounts per device; a counter that is named twice is added up."""
     draws: list[tuple[tuple[Counter, int], ...]] = []
     negative = False
     for device in devices:
@@ -118,13 +118,12 @@ def draws_of(devices: Sequence[Device]) -> Draws:
 
 
 class CounterLedger:
-    """What one attempt on one node has booked.
+    """The bookings of one attempt on one node.
 
-    With `every_counter` (quirk q4) booking a device asks that *every* counter of the pool suffices,
-    not only those the device uses. As long as no amount is negative, what was booked with success
-    leaves every counter sufficient, and giving back keeps it so; then it is enough to ask once
-    whether the pool was sound before anything was booked, and after that for the device's own
-    counters.
+    With `every_counter` (quirk q4) booking a device requires that *every* counter of the pool
+    suffices, not only the counters of the device. As long as no amount is negative, a successful
+    booking leaves every counter sufficient, and so does a release. Then one check of the whole pool
+    before the first booking is enough, followed by checks of each device's own counters.
     """
 
     __slots__ = (
@@ -151,7 +150,7 @@ class CounterLedger:
         self._sound: dict[BookKey, bool] = {}
 
     def book(self, device: int) -> bool:
-        """Book what a device consumes, or refuse and book nothing."""
+        """Books the consumption of a device, or refuses and books nothing."""
         position = self._pool_index[device]
         available = self._available.of(self._pools[position])
         if not self._suffices(device, available):
@@ -160,11 +159,11 @@ class CounterLedger:
         return True
 
     def may_book(self, device: int) -> bool:
-        """Whether `book` would succeed; opens no book."""
+        """Whether `book` would succeed; does not open a book."""
         return self._suffices(device, self._available.peek(self._pools[self._pool_index[device]]))
 
     def release(self, device: int) -> None:
-        """Take back what was booked."""
+        """Releases the booking of a device."""
         self._add(device, -1)
 
     def shortage(self, device: int) -> Shortage | None:
@@ -188,18 +187,18 @@ class CounterLedger:
         return None
 
     def left(self, pool: int, counter: Counter, otherwise: int) -> int:
-        """What is left of a counter; `otherwise` where nothing limits it."""
+        """The remaining amount of a counter; `otherwise` when the counter is not limited."""
         available = self._available.peek(self._pools[pool]).get(counter)
         if available is None:
             return otherwise
         return available - self._booked.get(self._keys[pool], {}).get(counter, 0)
 
     def is_settled(self, pools: Sequence[int]) -> bool:
-        """Whether what is available to the pools can no longer depend on who asks first."""
+        """Whether the available counters of the pools no longer depend on the order of queries."""
         return all(self._available.is_fixed(self._pools[pool]) for pool in pools)
 
     def key(self) -> object:
-        """All that is booked, and how many books of available counters are open."""
+        """All bookings, and the number of open books of available counters."""
         booked = frozenset(
             (key, counter, amount)
             for key, booked in self._booked.items()
@@ -209,15 +208,15 @@ class CounterLedger:
         return self._available.fixed(), booked
 
     def save(self) -> Booked:
-        """What is booked now, for `restore`."""
+        """The current bookings, for `restore`."""
         return {key: dict(booked) for key, booked in self._booked.items()}
 
     def restore(self, booked: Booked) -> None:
-        """Let that be booked and nothing else."""
+        """Sets the bookings to saved ones."""
         self._booked = {key: dict(amounts) for key, amounts in booked.items()}
 
     def _suffices(self, device: int, available: dict[Counter, int]) -> bool:
-        """Whether all counters that are asked suffice for one more device."""
+        """Whether all checked counters suffice for one more device."""
         key = self._keys[self._pool_index[device]]
         booked = self._booked.get(key, {})
         draws = self._draws.amounts[device]

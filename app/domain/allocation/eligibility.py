@@ -1,7 +1,7 @@
-"""Which devices a request may take, as far as neither the search nor other claims matter.
+"""The devices that a request may take, independent of the search and of other claims.
 
-Parity: allocator.md 5.1 and 9. Selectors are asked for all devices of a view at once; what is wrong
-with a device stays a *fault* until the search looks at the device, because upstream ends the
+Parity: allocator.md 5.1 and 9. Selectors are evaluated for all devices of a view at once. An error
+on a device is kept as a *fault* until the search looks at the device, because upstream ends the
 attempt only then.
 """
 
@@ -17,15 +17,16 @@ from app.domain.devices.nodes import NodeSelectionError
 from app.domain.values.bounded import Bounded
 
 MEMORY_MAX = 512
-"""Answers remembered per view; when there are more, all are forgotten."""
+"""The most answers cached per view; beyond it, the oldest is dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Why looking at a device ends the attempt.
+    """An error that ends the attempt when the search looks at the device.
 
-    `of_class` tells whose selector it was, `number` which, `detail` what happened. For a node
-    selector that cannot be parsed `number` is -1 and `detail` the whole text.
+    `of_class` is true for a selector of the class, false for one of the request; `number` is its
+    index and `detail` the error. For a node selector that cannot be parsed `number` is -1 and
+    `detail` the whole text.
     """
 
     of_class: bool
@@ -34,7 +35,7 @@ class Fault:
     detail: str
 
     def text(self, class_name: str, claim: str) -> str:
-        """Upstream's text."""
+        """Upstream's text of the error."""
         if self.number < 0:
             return self.detail
         owner = f"class {class_name}" if self.of_class else f"claim {claim}"
@@ -46,8 +47,8 @@ class Fault:
 class Exclusion:
     """The first selector or rule that excluded a device, for explanations.
 
-    `expression` is empty when it was no selector; then `binding` tells switched-off binding
-    conditions from a device for other nodes.
+    `expression` is empty when it was not a selector; then `binding` is true for binding conditions
+    that are switched off, and false for a device of other nodes.
     """
 
     reason: str
@@ -61,8 +62,8 @@ class Exclusion:
 class Selection:
     """The devices of a view under one list of selectors.
 
-    `matching` has bit i set when device i is selectable; `faults` holds the devices on which the
-    question fails; `refused` says for all others why not.
+    `matching` has bit i set when device i is selectable; `faults` are the errors on devices;
+    `refused` has the reason for all other devices.
     """
 
     matching: int
@@ -71,7 +72,7 @@ class Selection:
 
 
 class _Answers:
-    """What was asked of a view: its devices under selectors, and those not tolerated."""
+    """The cached answers of a view: devices under selectors, and devices not tolerated."""
 
     __slots__ = ("selections", "tainted")
 
@@ -83,7 +84,7 @@ class _Answers:
 def select(
     view: NodeView, selectors: Selectors, compiler: SelectorCompiler, *, binding_conditions: bool
 ) -> Selection:
-    """The selectable devices; remembered with the view."""
+    """The selectable devices of a view, cached with the view."""
     known = view.part(_Answers).selections
     key = (compiler, selectors.of_class, selectors.own, binding_conditions)
     selection = known.get(key)
@@ -93,7 +94,7 @@ def select(
 
 
 def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
-    """A bit per device with a blocking taint that none of the tolerations matches."""
+    """The devices, as bits, with a blocking taint that none of the tolerations matches."""
     known = view.part(_Answers).tainted
     key = tuple(
         (toleration.key, toleration.operator, toleration.value, toleration.effect)
@@ -135,7 +136,7 @@ def _select(
 def _for_node(
     view: NodeView, alive: list[int], faults: dict[int, Fault], refused: dict[int, Exclusion]
 ) -> list[int]:
-    """The devices that are for the node; the others are entered in faults or refused."""
+    """The devices that are for the node; the others are added to faults or refused."""
     left = []
     for index in alive:
         if view.slices[index].per_device:
@@ -159,7 +160,7 @@ def _apply(
     faults: dict[int, Fault],
     refused: dict[int, Exclusion],
 ) -> list[int]:
-    """The devices that one selector leaves; the others are entered in faults or refused."""
+    """The devices that one selector matches; the others are added to faults or refused."""
     if not alive:
         return alive
     of_class, number = place

@@ -1,4 +1,4 @@
-"""Feature gates of the allocator, their defaults per release, and the variant that runs.
+"""Feature gates of the allocator, their defaults per release, and the variant that they require.
 
 Parity: allocator.md 1.2 and 15.
 """
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Variant(StrEnum):
-    """Upstream keeps three allocators; each supports more features than the one before."""
+    """The variant of upstream's allocator; each supports more features than the one before."""
 
     STABLE = "stable"
     INCUBATING = "incubating"
@@ -18,12 +18,12 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What is switched on. `taint_rules` and `patches` decide about merging, not about search.
+    """The features that are on. `taint_rules` and `patches` affect merging, not the search.
 
-    `cleaned_configs` takes `requests` out of the config entries that name every request, as since
+    `cleaned_configs` removes `requests` from the config entries that name every request, as since
     1.37; up to 1.36 every entry keeps them, whether from a class or from the claim.
-    `node_scoped_pools` lets a pool that mode All cannot use reject its node only, as since 1.37;
-    before it ended the attempt.
+    `node_scoped_pools` lets a pool that mode All cannot use reject only its node, as since 1.37;
+    before, it ended the attempt.
     """
 
     admin_access: bool = False
@@ -40,7 +40,7 @@ class Features:
 
     @classmethod
     def of_gates(cls, gates: Mapping[str, bool]) -> "Features":
-        """The features of gates by name; a gate that is not there is off.
+        """The features for gates by name; a gate that is not named is off.
 
         Two exceptions: DRAResourceClaimDeviceStatus is on unless it is named (binding conditions
         need both), and DRADeviceTaintRules follows DRADeviceTaints unless it is named.
@@ -65,7 +65,7 @@ class Features:
         return cls.of_gates(PROFILES[profile])
 
     def variant(self) -> Variant:
-        """The first upstream variant that supports everything that is on."""
+        """The first upstream variant that supports all features that are on."""
         if self.list_attributes:
             return Variant.EXPERIMENTAL
         if self.binding_conditions or self.consumable_capacity:
@@ -94,4 +94,4 @@ PROFILES: Mapping[str, Mapping[str, bool]] = {
     "1.36": _BETA_SINCE_1_36,
     "1.37": {**_BETA_SINCE_1_36, "DRADeviceTaintRules": True},
 }
-"""Gates that are on by default, per release. ResourceSlicePatches are an extension of ours."""
+"""The default gates per release. ResourceSlicePatches are an extension of redra."""

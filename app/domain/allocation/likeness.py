@@ -1,13 +1,14 @@
-"""Nodes that look alike to an attempt, so that one of them is searched for all.
+"""Nodes that are alike for an attempt, so that the search of one node serves all of them.
 
-The *form* of a view is what the claims of an attempt read of it: per device the driver and whatever
-selectors, constraints and tolerations look at. Two views of one form with the same devices in use
-have equal problems, bit for bit; only the names of devices differ. The form is found without
-compiling a problem. A view has none where names or books matter as well: counters, shares, devices
-that choose their nodes, pools that are not usable, selectors that read more than plain attributes.
+The *form* of a view is what the claims of an attempt read from it: for each device the driver and
+the values that selectors, constraints and tolerations use. Two views with the same form and the
+same devices in use have equal problems, bit for bit; only the names of devices differ. The form is
+computed without compiling a problem. A view has no form when names or books matter: counters,
+shares, devices that choose their nodes, unusable pools, selectors that read more than plain
+attributes.
 
-For the rest there is the likeness of two compiled problems: rows, devices in use and facts of
-constraints. Neither is asked of problems with counters, shares or faults.
+For views without a form, two compiled problems are compared: rows, devices in use and facts of
+constraints. Neither comparison is used for problems with counters, shares or faults.
 """
 
 from collections.abc import Hashable, Sequence
@@ -28,14 +29,14 @@ from app.domain.devices.node_views import NodeView
 from app.domain.values.bounded import Bounded
 
 LIKE_NODES_MAX = 4_096
-"""Answers remembered for like nodes of one attempt."""
+"""The most answers remembered for like nodes of one attempt."""
 
 UNLIKE_MAX = 32
-"""Nodes in a row that look like none before, after which an attempt looks for likeness no more."""
+"""The number of unlike nodes in a row after which an attempt stops comparing nodes."""
 
 
 class Form:
-    """What an attempt reads of a view, comparable; hashed once, as a view is asked again."""
+    """What an attempt reads from a view, as a comparable value whose hash is computed once."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -54,7 +55,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What the claims of an attempt read of plain devices, beside their drivers."""
+    """What the claims of an attempt read from plain devices, in addition to their drivers."""
 
     keys: tuple[KeyOf, ...]
     constraints: tuple[Constraint, ...]
@@ -62,17 +63,17 @@ class Reads:
 
 
 class _Forms(Bounded[object, Form | None]):
-    """The forms of one view, by what is asked of it."""
+    """The forms of one view, by question."""
 
     def __init__(self) -> None:
         super().__init__(eligibility.MEMORY_MAX)
 
 
 class LikeNodes:
-    """The answers of one attempt, by what the nodes look like that were searched.
+    """The answers of one attempt, by the form of the nodes that were searched.
 
-    The answer of the first node waits until a second node asks: many pods ask one node only, and
-    need no form. Where every node is different, no more forms are made after some of them.
+    The answer of the first node is stored only when a second node is queried, because many pods
+    query one node and need no form. When all nodes differ, no more forms are made after a while.
     """
 
     __slots__ = (
@@ -99,7 +100,7 @@ class LikeNodes:
         self._unlike = 0
 
     def recall(self, view: NodeView) -> Found | None:
-        """The answer of a node that looks like the view, by what can be told without a problem."""
+        """The answer of a node with the same form as the view, found without a compiled problem."""
         if self._first is None or self._unlike > UNLIKE_MAX:
             return None
         if not self._asked_again:
@@ -115,7 +116,7 @@ class LikeNodes:
         return None if held else self._answer((form, dedicated))
 
     def recall_problem(self, problem: Problem) -> Found | None:
-        """The answer of a problem equal to this one, for views without a form."""
+        """The answer of a problem that is equal to this one, for views without a form."""
         if not self._answers or self._unlike > UNLIKE_MAX or not is_anonymous(problem):
             return None
         if self._form(problem) is not None:
@@ -123,7 +124,7 @@ class LikeNodes:
         return self._answer(_of_problem(problem))
 
     def keep(self, problem: Problem, found: Found) -> None:
-        """Remember the answer of a node for those that look like it."""
+        """Remembers the answer of a node for like nodes."""
         if self._first is None:
             self._first = problem, found
         elif self._unlike > UNLIKE_MAX or len(self._answers) >= LIKE_NODES_MAX:
@@ -147,7 +148,7 @@ class LikeNodes:
 
 
 def reads_of(plans: Sequence[ClaimPlan], compiler: SelectorCompiler) -> Reads | None:
-    """What the claims read; None when published values alone do not tell."""
+    """What the claims read; None when it cannot be read from published values alone."""
     keys: dict[KeyOf, None] = {}
     requests = [
         request for plan in plans for alternatives in plan.requests for request in alternatives
@@ -179,7 +180,7 @@ def form_of(view: NodeView, reads: Reads, question: object) -> Form | None:
 
 
 def _of_problem(problem: Problem) -> Hashable:
-    """What like problems have in common."""
+    """The values that like problems have in common."""
     return (
         len(problem.view.devices),
         problem.dedicated,
@@ -194,7 +195,7 @@ def _of_problem(problem: Problem) -> Hashable:
 
 
 def is_anonymous(problem: Problem) -> bool:
-    """Whether no name of a device and no book of counters or shares can matter to the search."""
+    """Whether neither device names nor books of counters or shares can affect the search."""
     return not (
         problem.multi
         or problem.consuming

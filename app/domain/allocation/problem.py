@@ -1,8 +1,8 @@
 """One allocation on one node, compiled to numbers: devices are bits, requests are rows.
 
-A problem is what the search works on. It is built from a node view, the plans of the claims and the
-allocated state, and says nothing of how the search goes. Building it can end the attempt, with the
-checks of mode All and the limit of devices (allocator.md 3).
+A problem is the input of the search. It is built from a node view, the plans of the claims and the
+allocated state, and is independent of the course of the search. Building it can end the attempt,
+by the checks of mode All and the limit of devices (allocator.md 3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,18 +33,18 @@ from app.domain.devices.pools import PoolState
 from app.domain.values.bounded import Bounded
 
 Room = tuple[str, int, int]
-"""Capacity name, amount that the request consumes, and what is free of it; in nanos."""
+"""Capacity name, amount that the request consumes, and amount left after it; in nanos."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Row:
     """One request or alternative on this node.
 
-    `candidates` are the devices that the search looks at in count mode: selectable ones that are
-    not excluded for good, and those with faults. `listed` is the fixed list of mode All. `tainted`
-    are devices with an untolerated taint. `rooms` has an entry per multi-allocatable device.
-    `postponed` is the error of a list of mode All that is raised when the search reaches the row.
-    `constraints` are the numbers of the claim's constraints that concern the request.
+    `candidates` are the devices that the search looks at in count mode: selectable devices that are
+    not permanently excluded, and devices with faults. `listed` is the fixed list of mode All.
+    `tainted` are devices with an untolerated taint. `rooms` has an entry per multi-allocatable
+    device. `postponed` is an error of mode All that is raised when the search reaches the row.
+    `constraints` are the numbers of the claim's constraints that apply to the request.
     """
 
     index: int
@@ -67,13 +67,13 @@ class Row:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Problem:
-    """Everything the search needs of one node.
+    """The input of the search for one node.
 
     `rows[c][r][k]` is alternative k of request r of claim c. `dedicated` are devices allocated as a
-    whole, `multi` those that several requests may share, `consuming` those with counters, of which
-    they draw `draws`. `facts[c][n]` are the attribute facts of constraint n of claim c, by device.
-    `counting_pools` are the usable pools with devices that have counters; with `plain_counters` it
-    does not matter which node or branch first asks for what is available in them.
+    whole, `multi` devices that several requests may share, `consuming` devices with counters, from
+    which they draw `draws`. `facts[c][n]` are the attribute facts of constraint n of claim c, by
+    device. `counting_pools` are the usable pools with devices that have counters; with
+    `plain_counters` their available amounts do not depend on which node or branch reads them first.
     """
 
     view: NodeView
@@ -100,7 +100,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _InUse:
-    """The masks of a view, and what they were computed from."""
+    """The masks of devices in use of a view, and the state from which they were computed."""
 
     state: AllocatedState
     stamps: tuple[int, ...]
@@ -110,7 +110,7 @@ class _InUse:
 
 
 class _Devices:
-    """What is known of the devices of a view, whatever is asked of them."""
+    """Cached data about the devices of a view, independent of the claims."""
 
     __slots__ = (
         "counting_pools",
@@ -133,7 +133,7 @@ class _Devices:
 
 
 class ProblemBuilder:
-    """Builds problems for the nodes of one attempt; `requested` amounts live as long as it."""
+    """Builds problems for the nodes of one attempt and owns the requested amounts."""
 
     def __init__(
         self,
@@ -288,7 +288,7 @@ class ProblemBuilder:
         return row
 
     def _hopeless(self, problem: Problem, row: Row) -> int:
-        """Devices that TAKE refuses whatever happened before, and without leaving a trace."""
+        """The devices that TAKE always refuses, without leaving a trace."""
         excluded = 0 if row.admin else problem.dedicated
         if not self._features.partitionable_devices:
             excluded |= problem.consuming
@@ -299,8 +299,8 @@ class ProblemBuilder:
         row.requested = self._requested_of(row)
         view = problem.view
         left = matching
-        # Where nothing is asked for, only devices with capacity can lack something: those that are
-        # shared, or whose policies say how much is given.
+        # Without requested amounts, only devices with capacity can fail the check: shared devices,
+        # and devices whose policies set the amount.
         pending = matching
         if not row.requested:
             pending &= _with_capacity(view)
@@ -326,7 +326,7 @@ class ProblemBuilder:
         return matching if row.grows and not row.takes_all else left
 
     def _with_shares(self, view: NodeView) -> int:
-        """The devices of which shares have consumed something, whatever they are by now."""
+        """The devices with capacity consumed by shares, even if they can no longer be shared."""
         if not self._state.has_aggregated or not view.traits.capacity:
             return 0
         return sum(
@@ -362,7 +362,7 @@ class ProblemBuilder:
         return known
 
     def _check_pools(self, plan: ClaimPlan, row: Row, view: NodeView) -> None:
-        """Mode All asks that every pool of the node is usable. Parity: allocator.md 3.1."""
+        """Raises unless every pool of the node is usable. Parity: allocator.md 3.1."""
         request = row.request
         for position, pool in enumerate(view.pools):
             if pool.usable:
@@ -393,7 +393,7 @@ class ProblemBuilder:
 
 
 def facts_in(view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
-    """What the constraint needs to know of the devices of a view; remembered with the view."""
+    """The facts about the devices of a view for a constraint; cached with the view."""
     known = view.part(_Devices).facts
     key = (constraint.domain, constraint.identifier)
     facts = known.get(key)
@@ -403,7 +403,7 @@ def facts_in(view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
 
 
 def _draws(view: NodeView) -> Draws:
-    """What the devices draw from counters."""
+    """The amounts that the devices of a view draw from counters."""
     known = view.part(_Devices)
     if known.draws is None:
         known.draws = counters.draws_of(view.devices)
@@ -432,7 +432,7 @@ def _with_capacity(view: NodeView) -> int:
 
 
 def _with_policies(view: NodeView) -> int:
-    """The devices with a capacity whose policy says how much is given."""
+    """The devices that have a capacity with a request policy."""
     known = view.part(_Devices)
     if known.with_policies is None:
         devices = view.devices if view.traits.capacity else ()

@@ -2,11 +2,11 @@
 
 The search must give the answer of the exhaustive first-fit search. A branch may therefore be cut
 only if the exhaustive search would leave it with FAIL, without an abort, and without leaving a
-trace that later branches could notice. Traces are what failed attempts leave behind with quirks q1,
-q2, q5, q6, q7, q8 (`analysis` says from which rows on none can arise); with q3, q12 and q20 they
-can outlast the node. From a row on from which no trace can arise, the search is a plain
-backtracking over a feasibility predicate on *sets* of takes: counters, constraints and capacity ask
-what is taken, not in which order. Then three cuts are sound.
+trace that later branches could notice. A trace is the effect that a failed attempt leaves behind
+with quirks q1, q2, q5, q6, q7, q8 (`analysis` finds the rows from which on none can arise); with
+q3, q12 and q20 traces can persist beyond the node. From a row on from which no trace can arise, the
+search is a plain backtracking over a feasibility predicate on *sets* of takes: counters,
+constraints and capacity depend on the taken devices, not on their order. Then three cuts are sound.
 
 **Interchangeable devices.** Two devices are of one class when every row of the problem treats them
 alike: same candidate bits, same facts for every constraint, same counters of the same pool, same
@@ -55,27 +55,27 @@ MATCHING_AFTER = 24
 """Failures after which the costlier bounds (matching, counters) are computed."""
 
 MEMORY_MAX = 200_000
-"""Failures remembered per search; when there are more, no further ones are."""
+"""The most failures remembered per search; further failures are not remembered."""
 
 SPENT_AFTER = 48
-"""Failures after which it is asked whether bookings that stay behind are still possible."""
+"""Failures after which the pruner checks whether devices can still leave bookings behind."""
 
 SPENT_EVERY = 4
-"""That is asked at every so many choice points, and at each one after it was found to be so."""
+"""The check runs at every so many choice points, and at each one once it has succeeded."""
 
 TRACED_AFTER = 128
 """Failures after which choice points are remembered where traces can arise."""
 
 TRACED_TRIED = 4_000
-"""Choice points after which that is given up when fewer than one in fifty was met again."""
+"""Choice points after which this stops if fewer than one in fifty has occurred again."""
 
 
 Key: TypeAlias = tuple[int, int, int, int, object]
-"""Row, devices chosen for it, results of the claim, devices still to be tried, state."""
+"""The row, devices chosen for it, results of the claim, devices still to be tried, state."""
 
 
 class Pruner:
-    """Decides for one search what need not be tried. Wakes up with the first failure."""
+    """Decides which devices a search can skip. It becomes active at the first failure."""
 
     def __init__(self, problem: Problem, usage: Usage) -> None:
         self._problem = problem
@@ -92,9 +92,9 @@ class Pruner:
         self._analysis: Analysis | None = None
 
     def prepare(self, row: Row, number: int, pending: int) -> tuple[int, Key | None] | None:
-        """The devices worth trying with the description of the choice point, or None.
+        """The devices to try and the description of the choice point; None if it must fail.
 
-        `pending` are the candidates from the start on; `number` devices of the row are chosen.
+        `pending` are the remaining candidates; `number` devices of the row are already chosen.
         """
         if not self._active:
             return pending, None
@@ -113,7 +113,7 @@ class Pruner:
         return None if key in self._failed else (pending, key)
 
     def after_failure(self, row: Row, device: int, pending: int) -> int:
-        """What is worth trying of `pending` after the branch of `device` failed."""
+        """The devices of `pending` that remain to be tried after the branch of `device` failed."""
         self._failures += 1
         if self._analysis is None:
             self._analysis = Analysis(self._problem)
@@ -125,7 +125,7 @@ class Pruner:
         return pending & ~self._usage.alike_now(device, self._analysis.alike(device))
 
     def failed(self, row: Row, key: Key | None) -> None:
-        """Remember that a choice point failed, unless that has left a trace."""
+        """Remembers that a choice point failed, unless the failure has left a trace."""
         if key is None or len(self._failed) >= MEMORY_MAX:
             return
         assert self._analysis is not None
@@ -142,7 +142,7 @@ class Pruner:
         return (row.index, number, len(usage.results[row.claim]), pending, state)
 
     def _is_clean(self, row: Row) -> bool:
-        """Whether no failed attempt from the row on can leave a trace, as things stand."""
+        """Whether no failed attempt from the row on can leave a trace in the current state."""
         analysis = self._analysis
         assert analysis is not None
         if not self._counters_settled():
@@ -164,13 +164,13 @@ class Pruner:
         return False
 
     def _are_spent(self, row: Row) -> bool:
-        """Whether every device that could leave a booking behind cannot be booked any more.
+        """Whether none of the devices that could leave a booking behind can still be booked.
 
-        A device leaves one behind (quirk q1) when it is refused for a taint or a constraint after
-        its counters were booked. While the takes of now stand, what is booked only grows, so a
-        device that cannot be booked now cannot be booked later either. Neither is a device of harm
-        that all constraints of the row accept whatever else is taken: those that match a value
-        which is fixed by now.
+        A device leaves a booking behind (quirk q1) when it is refused for a taint or a constraint
+        after its counters were booked. While the current takes stand, bookings only grow, so a
+        device that cannot be booked now cannot be booked later. A device is also harmless when all
+        constraints of the row accept it in any case, because they match a value that is already
+        fixed.
         """
         analysis = self._analysis
         assert analysis is not None
@@ -192,7 +192,7 @@ class Pruner:
         return True
 
     def _accepted(self, later: Row, row: Row) -> int:
-        """The devices that all constraints of a later row are sure to accept."""
+        """The devices that all constraints of a later row certainly accept."""
         if later.claim != row.claim:
             return 0
         accepted = -1
@@ -212,7 +212,7 @@ class Pruner:
         return accepted
 
     def _counters_settled(self) -> bool:
-        """Whether it no longer matters which pool is asked first for available counters."""
+        """Whether the available counters no longer depend on which pool is read first."""
         if not self._settled:
             self._settled = self._problem.plain_counters or self._usage.ledger().is_settled(
                 self._problem.counting_pools
@@ -220,7 +220,7 @@ class Pruner:
         return self._settled
 
     def _with_traces(self, row: Row, number: int, pending: int) -> tuple[int, Key | None] | None:
-        """Where traces can arise, only remembered failures help, and only in long searches."""
+        """Applies remembered failures in long searches, the only cut when traces can arise."""
         if self._failures < TRACED_AFTER:
             return pending, None
         self._traced_asked += 1
@@ -233,7 +233,7 @@ class Pruner:
         return pending, key
 
     def _bounded(self, analysis: Analysis, row: Row, number: int, pending: int) -> int | None:
-        """The devices that the bounds leave, None when no solution can be left."""
+        """The devices that the bounds allow; None when no solution can remain."""
         usage = self._usage
         need = row.count - number
         pending &= ~row.tainted
@@ -269,9 +269,9 @@ class Pruner:
         return pending
 
     def _of_later_claims(self, analysis: Analysis, row: Row) -> list[Demand]:
-        """What later claims need at least; admin rows may share and are left out.
+        """The minimum demands of later claims; admin rows may share devices and are left out.
 
-        What an admin row of the claim at hand takes is in use for later claims with quirk q9 only.
+        Devices taken by an admin row of this claim are in use for later claims only with quirk q9.
         """
         if row.admin and not self._problem.quirks.q9:
             return []
@@ -290,5 +290,5 @@ class Pruner:
 
 
 def _open(usage: Usage, row: Row) -> int:
-    """The devices that the row could still take, tainted ones left out."""
+    """The devices that the row could still take, without tainted devices."""
     return row.candidates & ~(usage.blocked(row) | row.tainted)

@@ -1,7 +1,8 @@
 """Behaviours of upstream that look like defects, each behind a named switch.
 
-On means as upstream. An incident can only be reproduced with the defect in it, so all are on by
-default; switching one off repairs just that one. Parity: allocator.md 16.
+A switch that is on reproduces upstream. An incident can only be reproduced together with the
+defect, so all switches are on by default; switching one off repairs only that defect.
+Parity: allocator.md 16.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -9,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
-    """Which defects are reproduced. Numbers are those of the register.
+    """The defects that are reproduced, by their numbers in the register.
 
     q1 counters stay booked when a device is refused for a taint or a constraint.
     q2 undoing a multi-allocatable device does not give back its counters.
@@ -88,7 +89,7 @@ MARKS = {
     "counters-by-pool-name": ("q3",),
     "capacity-reject-leak": ("q8",),
 }
-"""The marks of the conformance data, and the switches that each stands for."""
+"""The marks of the conformance data, with the switches of each mark."""
 
 NOT_SWITCHES = {
     "q19": (
@@ -96,7 +97,7 @@ NOT_SWITCHES = {
         "the qualified one, as constraints do, so nothing is left to repair"
     ),
 }
-"""Entries of the register without a switch, and why."""
+"""The entries of the register without a switch, with the reason."""
 
 NUMBERS = tuple(field.name for field in fields(Quirks))
 

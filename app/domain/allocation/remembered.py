@@ -1,11 +1,11 @@
-"""Answers that hold again for the same node at another attempt.
+"""Answers that are reused for the same node in later attempts.
 
-An answer is a function of what the claims ask (their signature: everything of the
-plans but names that only appear in texts), the view of the node, and what is allocated in its
-pools. Views are compared by identity, allocated devices by the stamps of the pools, so the answer
-of an earlier attempt is used again until something of these changes. Not remembered: errors (their
-texts name claims), requests that have grown (q20), and nodes on which counters depend on who asks
-first (q3, q12).
+An answer is a function of the claims' signature (all parts of the plans except names that only
+appear in texts), the view of the node, and the allocated devices in its pools. Views are compared
+by identity, allocated devices by the stamps of the pools, so an earlier answer is reused until one
+of these changes. Three kinds of answers are not remembered: errors (their texts name claims),
+answers with requests that have grown (q20), and answers of nodes on which the available counters
+depend on the order of queries (q3, q12).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from app.domain.devices.node_views import NodeView
 from app.domain.values.bounded import Bounded
 
 Signature: TypeAlias = object
-"""What claims ask, comparable and hashable."""
+"""The requests and constraints of claims as a comparable and hashable value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Earlier:
-    """An answer with what it was found on."""
+    """An answer with the state and stamps for which it was found."""
 
     state: AllocatedState
     stamps: tuple[int, ...]
@@ -42,14 +42,14 @@ class _Earlier:
 
 
 class _Kept(Bounded[object, _Earlier]):
-    """The answers of one node, by what was asked."""
+    """The answers of one node, by question."""
 
     def __init__(self) -> None:
         super().__init__(eligibility.MEMORY_MAX)
 
 
 def signature(plans: Sequence[ClaimPlan]) -> Signature:
-    """What the claims ask; None for claims whose plans end in an error."""
+    """The signature of the claims; None for claims whose plans end in an error."""
     if any(plan.request_error or plan.constraint_error for plan in plans):
         return None
     return tuple(
@@ -62,7 +62,7 @@ def signature(plans: Sequence[ClaimPlan]) -> Signature:
 
 
 def recall(view: NodeView, key: object, state: AllocatedState) -> Found | None:
-    """The answer of an earlier attempt, if nothing has changed since."""
+    """The answer of an earlier attempt if nothing has changed since, else None."""
     kept = view.part(_Kept).get(key)
     if kept is None or kept.state is not state:
         return None
@@ -70,13 +70,13 @@ def recall(view: NodeView, key: object, state: AllocatedState) -> Found | None:
 
 
 def keep(view: NodeView, key: object, state: AllocatedState, found: Found) -> None:
-    """Remember an answer with the view."""
+    """Remembers an answer with the view."""
     stamps = _stamps(view, state)
     view.part(_Kept)[key] = _Earlier(state=state, stamps=stamps, found=found)
 
 
 def may_be_kept(problem: Problem) -> bool:
-    """Whether the answer depends on nothing but signature, view and stamps."""
+    """Whether the answer depends only on the signature, the view and the stamps."""
     return problem.plain_counters and not any(
         row.grows for claim in problem.rows for request in claim for row in request
     )

@@ -1,8 +1,8 @@
 """Requests of claims, checked and compiled once. Parity: allocator.md 3.
 
-The checks run in upstream's order. All of them but one depend on the claim and its classes alone;
-the exception is mode All, whose devices depend on the node. A plan therefore holds what was
-compiled before the first error, and the error; whoever works it off for a node raises it there.
+The checks run in upstream's order. All checks depend only on the claim and its classes, except
+those of mode All, whose devices depend on the node. A plan therefore holds the requests compiled
+before the first error, and the error; it is raised when the problem of a node is built.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
 DEVICES_MAX = 32
-"""Device results per claim; an API limit."""
+"""The most device results per claim; an API limit."""
 
 PLATFORM_INTEGER_MAX = 2**63 - 1
 
@@ -43,9 +43,9 @@ class Selectors:
 class Request:
     """A request, or one alternative of a prioritized list.
 
-    `name` is the bare name, `main` that of the request it belongs to, `result_name` what results
-    carry (`main` or `main/name`). `count` is 0 in mode All. `alternative` is its number in
-    the list, or None for an exact request. `capacity` holds the amounts asked for by name.
+    `name` is the bare name, `main` the name of the request it belongs to, `result_name` the name in
+    results (`main` or `main/name`). `count` is 0 in mode All. `alternative` is its number in the
+    list, or None for an exact request. `capacity` has the requested amounts by name.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """A constraint of a claim; `matching` tells matchAttribute from distinctAttribute.
+    """A constraint of a claim; `matching` is true for matchAttribute, false for distinctAttribute.
 
     An empty `requests` means all requests of the claim.
     """
@@ -82,7 +82,7 @@ class Constraint:
         return f"{self.domain}/{self.identifier}" if self.domain else self.identifier
 
     def concerns(self, request: Request) -> bool:
-        """Whether devices of the request must satisfy it."""
+        """Whether the devices of the request must satisfy the constraint."""
         return (
             not self.requests
             or request.main in self.requests
@@ -136,7 +136,7 @@ def plan_of(
 
 
 def limit_error(plan: ClaimPlan, devices: int) -> str:
-    """The text for a claim whose requests need at least `devices`."""
+    """The error text for a claim whose requests need at least `devices` devices."""
     return (
         f"claim {plan.key}: number of requested devices {devices} "
         f"exceeds the claim limit of {DEVICES_MAX}"
@@ -145,7 +145,7 @@ def limit_error(plan: ClaimPlan, devices: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RequestCompiler:
-    """One request of a claim on its way through the checks."""
+    """Compiles and checks one request of a claim."""
 
     key: str
     classes: Mapping[str, JsonView]
@@ -257,7 +257,7 @@ def _class_expressions(tree: JsonView) -> tuple[str, ...]:
 
 
 def _constraints(claim: JsonView, key: str, variant: Variant) -> tuple[tuple[Constraint, ...], str]:
-    """The constraints before the first that is empty, and the text for that one."""
+    """The constraints before the first empty one, and the error text for that one."""
     constraints: list[Constraint] = []
     trees: Sequence[JsonObject] = json_tree.objects(claim, "spec", "devices", "constraints")
     for index, tree in enumerate(trees):

@@ -1,7 +1,7 @@
-"""From takes to AllocationResults. Parity: allocator.md 10.
+"""Converts takes into AllocationResults. Parity: allocator.md 10.
 
-Results are API objects. Everything but the share ids follows from the search; ids are drawn in
-result order from whoever asks for the objects, so that they can be recorded and drawn again.
+Results are API objects. Everything except the share ids follows from the search; the caller
+supplies the ids in result order, so that they can be recorded and supplied again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ShareIds = Callable[[], str]
-"""Gives the next share id: a random UUID, version 4, lower case; or a recorded one."""
+"""Returns the next share id: a random UUID, version 4, in lower case; or a recorded one."""
 
 
 def allocations(
@@ -36,7 +36,7 @@ def check_node_selectors(problem: Problem, results: Sequence[Sequence[Taken]]) -
 
 
 def amounts_text(amounts: Mapping[str, Amount]) -> JsonObject:
-    """The consumed capacity by name, in order of name."""
+    """The consumed capacity by name, sorted by name."""
     return {
         name: str(amount.source.amount if amount.source is not None else amount.value)
         for name, amount in sorted(amounts.items())
@@ -44,7 +44,7 @@ def amounts_text(amounts: Mapping[str, Amount]) -> JsonObject:
 
 
 def node_selector(problem: Problem, plan: ClaimPlan, results: Sequence[Taken]) -> JsonObject | None:
-    """The nodes from which all devices of the claim can be reached. Parity: allocator.md 10.3."""
+    """The selector of nodes that can access all devices of the claim. Parity: allocator.md 10.3."""
     stable = problem.variant is Variant.STABLE
     fields: list[JsonObject] = []
     expressions: list[JsonObject] = []
@@ -122,15 +122,15 @@ def _entry(view: NodeView, take: Taken, features: Features, share_ids: ShareIds)
 
 
 def _selected(plan: ClaimPlan, results: Sequence[Taken]) -> list[Request]:
-    """The request, or the alternative that was taken, per request of the claim."""
+    """For each request of the claim, the request itself or the alternative that was taken."""
     requests = {take.row.request.main: take.row.request for take in results}
     return [requests.get(alternatives[0].main, alternatives[0]) for alternatives in plan.requests]
 
 
 def _configs(plan: ClaimPlan, selected: Sequence[Request], *, cleaned: bool) -> list[JsonObject]:
-    """Configs of classes and claim. Parity: allocator.md 10.2.
+    """The configs of classes and claim. Parity: allocator.md 10.2.
 
-    `cleaned` takes `requests` out of the entries that name every request, whatever their source.
+    `cleaned` removes `requests` from the entries that name every request, for both sources.
     """
     configs: list[JsonObject] = []
     of_class: dict[str, list[JsonObject]] = {}
@@ -168,7 +168,7 @@ def _is_node(name: str) -> JsonObject:
 
 
 def _merge(requirements: list[JsonObject], found: Sequence[JsonView]) -> None:
-    """Append what is not there: same key, same operator, same set of values."""
+    """Appends the requirements that are new: another key, operator or set of values."""
     for requirement in found:
         values = set(json_tree.texts(requirement, "values"))
         if not any(

@@ -1,8 +1,8 @@
-"""One scenario in the form of the conformance data: in `{"name", "input"}`, out the answers.
+"""Runs one scenario in the form of the conformance data: `{"name", "input"}` in, answers out.
 
 Either the claims of `input` are allocated together on each node independently, or its pods are
-scheduled one after the other, each on the first node where it fits. The timer is the caller's;
-without one no times are given.
+scheduled one after the other, each on the first node where it fits. The caller supplies the timer;
+without one, the answers contain no times.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,13 +36,12 @@ NODES_MAX = 20_000
 PODS_MAX = 100_000
 
 OnAnswer = Callable[[Case, Answer, JsonObject], None]
-"""Called with every question as the checker has it, the answer and its output, which it may add to.
-"""
+"""Called with each case in the checker's form, the answer, and its output, which it may extend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioSettings:
-    """How scenarios are run. `timer` gives seconds; `variant` None means chosen by the gates."""
+    """The settings of a run. `timer` gives seconds; `variant` None means chosen by the gates."""
 
     compiler: SelectorCompiler
     quirks: Quirks = UPSTREAM
@@ -55,7 +54,7 @@ class ScenarioSettings:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _World:
-    """The scenario's cluster, compiled; `given` and `held` are its objects as they came."""
+    """The scenario's cluster, compiled; `given` and `held` are its objects as given."""
 
     given: JsonView
     held: list[JsonObject]
@@ -85,12 +84,12 @@ class _World:
         )
 
     def hold(self, claim: JsonObject) -> None:
-        """Count an allocated claim for the pods that follow."""
+        """Adds an allocated claim, for the pods that follow."""
         self.held.append(claim)
         self.state.add_claim(claim)
 
     def case(self, node: JsonObject, claims: Sequence[JsonObject], variant: Variant) -> Case:
-        """What the checker needs to judge an answer for the node."""
+        """The case in the checker's form, to verify an answer for the node."""
         return Case(
             node=node,
             claims=claims,
@@ -129,9 +128,9 @@ def run(scenario: JsonView, settings: ScenarioSettings) -> JsonObject:
 
 
 def marks_that_matter(scenario: JsonView, settings: ScenarioSettings) -> list[str]:
-    """The defects of upstream on which the answers hinge, by mark, in order of the marks.
+    """The defects of upstream that the answers depend on, by mark, sorted.
 
-    Each is repaired alone and the scenario is run again; steps and times are not compared.
+    Each defect is repaired alone and the scenario is run again; steps and times are not compared.
     """
     quiet = replace(settings, timer=None, on_answer=None)
     usual = _comparable(run(scenario, quiet))
@@ -157,9 +156,9 @@ def _on_every_node(world: _World, claims: Sequence[JsonObject]) -> list[JsonObje
 
 
 def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
-    """Try all nodes in order; the first that fits gets the pod, which counts for later pods.
+    """Tries all nodes in order; the pod gets the first that fits and counts for later pods.
 
-    A fatal error on any node ends the attempt: the pod gets no node, also when an earlier one fits.
+    A fatal error on any node ends the attempt: the pod gets no node, even if an earlier one fits.
     """
     claims = _claims(pod, place)
     allocator = world.allocator()
@@ -252,7 +251,7 @@ def _world(given: JsonView, settings: ScenarioSettings) -> _World:
 
 
 def _check_slice(tree: JsonObject, place: str) -> int:
-    """The number of devices of the slice, after a look at its shape."""
+    """Checks the shape of a slice and returns its number of devices."""
     spec = _object(tree.get("spec"), f"{place}.spec")
     _object(spec.get("pool"), f"{place}.spec.pool")
     devices = _objects(spec, "devices", f"{place}.spec", DEVICES_PER_SLICE_MAX)

@@ -1,7 +1,7 @@
 """The search: first fit, depth first, with backtracking. Parity: allocator.md 4.
 
 The recursion of the specification is unrolled into a stack of choice points, so that many claims
-cannot exhaust the interpreter's stack. Each choice point answers FAIL or LIMIT to the one below it;
+cannot exhaust the interpreter's stack. Each choice point returns FAIL or LIMIT to the one below it;
 success ends the search at once, an abort leaves it as an exception.
 
     choice point     on FAIL                          on LIMIT
@@ -10,8 +10,8 @@ success ends the search at once, an abort leaves it as an exception.
     device           next device, FAIL at the end     LIMIT
     list (mode All)  FAIL                             LIMIT
 
-Pruning (`app.domain.allocation.pruning`) may cut branches of which it can prove that they fail
-without a trace; the answer is always that of the unpruned search.
+Pruning (`app.domain.allocation.pruning`) may cut branches that provably fail without a trace; the
+answer is always that of the unpruned search.
 """
 
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ from app.domain.allocation.requests import DEVICES_MAX, AttemptAborted
 from app.domain.allocation.usage import Books, Taken, Usage
 
 STEPS_MAX = 20_000_000
-"""Search steps per node unless the caller bounds them lower; far above what a pod needs."""
+"""The default bound of search steps per node; far more than a pod needs."""
 
 
 class Observer(Protocol):
-    """Who wants to know where the search got stuck."""
+    """An observer of the dead ends of a search."""
 
     def stuck(self, row: Row, number: int, usage: Usage) -> None:
-        """No device was left for place `number` of the row."""
+        """Called when no device is left for device `number` of the row."""
         ...
 
 
 class StepEnd(Enum):
-    """How a step ends."""
+    """The result of a step."""
 
     SUCCESS = auto()
     FAIL = auto()
@@ -53,7 +53,7 @@ class _Kind(Enum):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Choice:
-    """A choice point: where it is, what is left to try, what is taken now."""
+    """A choice point: its position, the devices left to try, and the current take."""
 
     kind: _Kind
     claim: int
@@ -69,7 +69,7 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOutcome:
-    """What a search found: the takes per claim, or None, and its effort in steps."""
+    """The outcome of a search: the takes per claim, or None, and the number of steps."""
 
     results: tuple[tuple[Taken, ...], ...] | None
     steps: int
@@ -120,7 +120,7 @@ class Search:
         self._permutes = problem.variant is Variant.STABLE
 
     def run(self) -> SearchOutcome:
-        """Search from the start."""
+        """Runs the search from the start."""
         signal = self._enter(0, 0, 0)
         while signal is not StepEnd.SUCCESS and self._stack:
             signal = self._resume(self._stack[-1], signal)
@@ -130,7 +130,7 @@ class Search:
         return SearchOutcome(results=results, steps=self._steps)
 
     def _enter(self, claim: int, request: int, number: int) -> StepEnd | None:
-        """Go as deep as no choice is needed; None when a choice point was pushed."""
+        """Descends until a choice is needed; returns None after pushing a choice point."""
         rows = self._problem.rows
         while True:
             self._count()
@@ -156,7 +156,7 @@ class Search:
     def _enter_row(
         self, row: Row, claim: int, request: int, number: int, start: int = 0
     ) -> "StepEnd | _Next | None":
-        """One device of a row; _NEXT_REQUEST when the row has all its devices."""
+        """Enters a row for its next device; _NEXT_REQUEST when the row has all its devices."""
         if row.takes_all and not row.listed:
             if row.postponed:
                 raise AttemptAborted(row.postponed)
@@ -190,7 +190,7 @@ class Search:
         return None
 
     def _resume(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
-        """Continue at a choice point; `signal` is None when it was just made."""
+        """Continues at a choice point; `signal` is None when it was just created."""
         match choice.kind:
             case _Kind.CLAIM:
                 self._stack.pop()
@@ -218,7 +218,7 @@ class Search:
         return self._deeper(entered, choice.claim, choice.request)
 
     def _list(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
-        """Mode All: the next device of the list, which is tried once."""
+        """Tries the next device of the list in mode All, once."""
         row = choice.row
         assert row is not None
         if choice.taken is not None:
@@ -238,7 +238,7 @@ class Search:
         return self._deeper(entered, choice.claim, choice.request)
 
     def _next_device(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
-        """Count mode: take the next device that can be taken and go deeper."""
+        """Takes the next possible device in count mode and descends."""
         row = choice.row
         assert row is not None
         usage = self._usage

@@ -1,6 +1,7 @@
-"""Whether an expression matches a device as it stands in its slice; what the checker is given.
+"""The selector evaluation for the checker: whether an expression matches a device of a slice.
 
-Beside the selectors of the search: without compiled devices, without masks, one device at a time.
+It is separate from the selectors of the search: it uses no compiled devices and no masks, and
+evaluates one device at a time.
 """
 
 from app.domain.cel import STORED, CompileError, DeviceInput, Program, compile_expression
@@ -9,13 +10,13 @@ from app.domain.values.json_tree import JsonView
 
 
 class Selections:
-    """Answers by expression; compiles each once."""
+    """Evaluates expressions for devices; compiles each expression once."""
 
     def __init__(self) -> None:
         self._programs: dict[str, Program | None] = {}
 
     def __call__(self, expression: str, driver: str, device: JsonView) -> bool:
-        """True for a match. What does not compile, and what fails, matches nothing."""
+        """True for a match; false also for an expression that does not compile or fails."""
         if expression not in self._programs:
             try:
                 program = compile_expression(expression, environment=STORED)

@@ -1,7 +1,7 @@
-"""What is allocated already, kept up to date claim by claim. Parity: allocator.md 1.1.
+"""The allocated devices, updated claim by claim. Parity: allocator.md 1.1.
 
-A device is dedicated (taken as a whole) or shared (some capacity of it is consumed). Claims whose
-allocation is chosen but not yet written count too; they are *in flight*.
+A device is dedicated (taken as a whole) or shared (some of its capacity is consumed). Claims whose
+allocation is chosen but not yet written are included; they are *in flight*.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from app.domain.values.json_tree import JsonView
 class Holding:
     """One device that a claim holds; `share` is empty for a dedicated one.
 
-    `consumed` is None when the result names no capacity at all.
+    `consumed` is None when the result names no capacity.
     """
 
     device: DeviceId
@@ -27,11 +27,11 @@ class Holding:
 
 
 class AllocatedState:
-    """Devices in use, by whom and how much of them.
+    """The devices in use, their holders and the consumed capacity.
 
-    `is_given` is true when the state was given directly instead of by claims, so that stamps say
-    nothing of it. `stamp_of` grows with every change that concerns a pool, so that what was
-    computed for a pool can be kept as long as its stamp stays.
+    `is_given` is true when the state was given directly instead of by claims; stamps do not cover
+    it then. `stamp_of` grows with every change in a pool, so that results computed for a pool are
+    valid while its stamp is unchanged.
     """
 
     def __init__(self, *, consumable_capacity: bool = True) -> None:
@@ -49,7 +49,7 @@ class AllocatedState:
     def of_claims(
         cls, claims: Iterable[JsonView], *, consumable_capacity: bool = True
     ) -> "AllocatedState":
-        """The state that follows from claims; those without allocation count for nothing."""
+        """The state of a list of claims; claims without allocation have no effect."""
         made = cls(consumable_capacity=consumable_capacity)
         for claim in claims:
             made.add_claim(claim)
@@ -62,7 +62,7 @@ class AllocatedState:
         shares: Iterable[tuple[DeviceId, str]] = (),
         aggregated: Mapping[DeviceId, Mapping[str, int]] | None = None,
     ) -> "AllocatedState":
-        """The state given directly, as test tables do; capacity in nanos."""
+        """A state given directly, as in test tables; capacity in nanos."""
         made = cls()
         made.is_given = True
         made._dedicated = dict.fromkeys(dedicated, 1)
@@ -72,7 +72,7 @@ class AllocatedState:
         return made
 
     def copy(self) -> "AllocatedState":
-        """An independent state of the same content."""
+        """An independent copy of the state."""
         made = AllocatedState(consumable_capacity=self.consumable_capacity)
         made._holdings = dict(self._holdings)
         made._in_flight = set(self._in_flight)
@@ -85,7 +85,7 @@ class AllocatedState:
         return made
 
     def add_claim(self, claim: JsonView) -> None:
-        """Count the allocation in the claim's status; replaces what the claim held before."""
+        """Adds the allocation in the claim's status, replacing the claim's earlier holdings."""
         key = claim_key(claim)
         allocation = json_tree.mapping(claim, "status", "allocation")
         if not allocation and key in self._in_flight:
@@ -94,26 +94,26 @@ class AllocatedState:
         self._in_flight.discard(key)
 
     def remove_claim(self, claim: JsonView) -> None:
-        """Release what the claim holds, in flight or written."""
+        """Releases the devices of the claim, in flight or written."""
         key = claim_key(claim)
         self._replace(key, ())
         self._in_flight.discard(key)
 
     def add_in_flight(self, claim: JsonView, allocation: JsonView) -> None:
-        """Count an allocation that is chosen but not yet in the claim's status."""
+        """Adds an allocation that is chosen but not yet in the claim's status."""
         key = claim_key(claim)
         self._replace(key, self._holdings_of(allocation))
         self._in_flight.add(key)
 
     def remove_in_flight(self, claim: JsonView) -> None:
-        """Forget an allocation in flight; one that has been written stays."""
+        """Removes an allocation in flight; a written allocation stays."""
         key = claim_key(claim)
         if key in self._in_flight:
             self._in_flight.discard(key)
             self._replace(key, ())
 
     def release(self, holder: str) -> None:
-        """Release what the claims of that name hold; `holder` is as `holders` names them."""
+        """Releases the devices of the claims with this name, written as in `holders`."""
         for key in [key for key in self._holdings if _shown(key) == holder]:
             self._replace(key, ())
             self._in_flight.discard(key)
@@ -127,7 +127,7 @@ class AllocatedState:
         return device in self._dedicated
 
     def is_shared(self, device: DeviceId) -> bool:
-        """Whether some share of the device is given out."""
+        """Whether some share of the device is allocated."""
         return device in self._shares
 
     def is_allocated(self, device: DeviceId) -> bool:
@@ -140,7 +140,7 @@ class AllocatedState:
         return bool(self._aggregated)
 
     def aggregated(self, device: DeviceId) -> Mapping[str, int] | None:
-        """Consumed capacity by name in nanos; None when no share ever recorded any."""
+        """The consumed capacity by name in nanos; None when no share has recorded any."""
         return self._aggregated.get(device)
 
     def holders(self, device: DeviceId) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class AllocatedState:
         return tuple(_shown(key) for key in self._holders.get(device, ()))
 
     def stamp_of(self, pool: PoolId) -> int:
-        """Grows whenever something of the pool is allocated or released."""
+        """A number that grows with every allocation or release in the pool."""
         return self._stamps.get(pool, 0)
 
     def _holdings_of(self, allocation: JsonView) -> tuple[Holding, ...]:

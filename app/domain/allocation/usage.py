@@ -1,7 +1,7 @@
-"""What one attempt has taken so far: the books of TAKE and its undoing.
+"""The devices that one attempt has taken so far: the books of TAKE and of its undoing.
 
 Parity: allocator.md 5.3, step by step, with the traces that its quirks leave (q1, q2, q7, q8, q9).
-The search decides the order; everything that changes when a device is taken changes here.
+The search decides the order; all state that changes when a device is taken is here.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from app.domain.allocation.requests import AttemptAborted
 class Taken:
     """One device taken for one row; `amounts` is None unless the device is shared.
 
-    `booked` tells whether this take booked the device's counters.
+    `booked` is true when this take booked the device's counters.
     """
 
     row: Row
@@ -31,7 +31,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Books:
-    """What was taken, shared, booked and seen by constraints at one moment."""
+    """A snapshot of the takes, shares, bookings and states of constraints."""
 
     taken_by: tuple[int, ...]
     taken: int
@@ -44,7 +44,7 @@ class Books:
 class Usage:
     """The mutable state of one search on one node.
 
-    `depth` is the number of takes that stand, `lowest` the least it has been since somebody set it.
+    `depth` is the number of current takes, `lowest` the least depth since `lowest` was last set.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -83,7 +83,7 @@ class Usage:
         self.results: list[list[Taken]] = [[] for _ in problem.plans]
 
     def blocked(self, row: Row) -> int:
-        """The devices that the row may not even look at now."""
+        """The devices that the row must skip now."""
         if row.admin:
             return self._taken_by[row.claim]
         if not self._quirks.q9:
@@ -91,7 +91,7 @@ class Usage:
         return self._problem.dedicated | self._taken
 
     def has_capacity(self, row: Row, device: int) -> bool:
-        """The capacity check as it stands now; may enlarge the request (quirk q20)."""
+        """Whether the device has enough capacity now; may enlarge the request (quirk q20)."""
         if not self._consumable:
             return True
         if row.grows:
@@ -112,7 +112,7 @@ class Usage:
         return all(allocating.get(name, 0) <= free for name, _, free in row.rooms.get(device, ()))
 
     def take(self, row: Row, device: int, *, must: bool) -> Taken | None:
-        """Take the device, or refuse. Raises AttemptAborted in mode All (quirk q10)."""
+        """Takes the device, or refuses. Raises AttemptAborted in mode All (quirk q10)."""
         problem = self._problem
         bit = 1 << device
         multi = bool(problem.multi & bit)
@@ -158,7 +158,7 @@ class Usage:
         return take
 
     def undo(self, take: Taken) -> None:
-        """Take back a successful take; what the quirks keep stays."""
+        """Undoes a successful take, except for the traces of quirks."""
         row, device = take.row, take.device
         popped = self.results[row.claim].pop()
         assert popped is take, "takes are undone in reverse order"
@@ -176,7 +176,7 @@ class Usage:
             self._ledger.release(device)
 
     def books(self) -> Books:
-        """What `restore` needs to forget the traces of failed attempts from now on."""
+        """A snapshot with which `restore` removes the traces of later failed attempts."""
         return Books(
             taken_by=tuple(self._taken_by),
             taken=self._taken,
@@ -189,7 +189,7 @@ class Usage:
         )
 
     def restore(self, books: Books) -> None:
-        """Be as at that moment; all takes since then must have been undone."""
+        """Restores a snapshot; all takes since then must have been undone."""
         self._taken_by = list(books.taken_by)
         self._taken = books.taken
         self._allocating = {device: dict(amounts) for device, amounts in books.allocating.items()}
@@ -208,7 +208,7 @@ class Usage:
         return self._ledger
 
     def allocating(self, device: int) -> Mapping[str, int] | None:
-        """What shares of this attempt consume of the device."""
+        """The capacity of the device that shares of this attempt consume."""
         return self._allocating.get(device)
 
     def taken(self) -> int:
@@ -216,9 +216,10 @@ class Usage:
         return self._taken
 
     def alike_now(self, device: int, others: int) -> int:
-        """Those of `others` that this attempt has used as much as the device, if that is not whole.
+        """The devices of `others` that this attempt has used to the same amounts as `device`.
 
-        None of the devices may be of use for counters as a share (`pruning` sees to that).
+        Devices taken as a whole are left out; when `device` is, there are none. No device may draw
+        counters as a share (`pruning` ensures that).
         """
         whole = 0
         for mask in self._taken_by:
@@ -240,9 +241,9 @@ class Usage:
         return alike
 
     def key(self, claim: int, relevant: int) -> object:
-        """All that can matter from a row of claim `claim` on, for the devices in `relevant`.
+        """The complete state that affects rows from claim `claim` on, for devices in `relevant`.
 
-        It is also all that the search from there on can change.
+        It is also all the state that the search can change from there on.
         """
         return (
             self._taken & relevant,
@@ -325,7 +326,7 @@ class Usage:
 
 
 def nanos_of(amount: Amount) -> int:
-    """The amount as it is now: one by reference may have grown since it was recorded."""
+    """The current amount: an amount by reference may have grown since it was recorded."""
     return amount.source.amount.nanos if amount.source is not None else amount.value.nanos
 
 

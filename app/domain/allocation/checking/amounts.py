@@ -21,7 +21,7 @@ _NANO = 10**9
 
 
 def read(value: object) -> Fraction:
-    """The number that a quantity stands for. Raises ValueError for what is none.
+    """The number of a quantity. Raises ValueError for a value that is not a quantity.
 
     Beyond nine decimals it is rounded away from zero; a binary suffix is capped at 63 bits.
     """
@@ -48,7 +48,7 @@ def read(value: object) -> Fraction:
 
 
 def consumed(capacity: JsonView, requested: object) -> Fraction:
-    """The amount that a request takes of one capacity; `requested` is None if it asks for none."""
+    """The amount that a request consumes of one capacity; `requested` is None if not requested."""
     policy = json_tree.mapping(capacity, "requestPolicy")
     if requested is None:
         return read(policy["default"] if "default" in policy else capacity.get("value"))

@@ -1,6 +1,6 @@
-"""Holds allocations against the rules, one by one.
+"""Checks allocations against the rules, one by one.
 
-A result that is only right because of a defect of upstream gives a finding that names the quirk.
+A result that is right only because of a defect of upstream gives a finding that names the quirk.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 DEVICES_MAX = 32
-"""How many devices one claim may have."""
+"""The most devices that one claim may have."""
 
 Selects = Callable[[str, str, JsonView], bool]
 """Whether an expression matches a device, given its driver's name and its API object."""
@@ -29,7 +29,7 @@ RESULT_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that breaks a rule; `quirk` names the defect of upstream that explains it."""
+    """A violation of a rule; `quirk` names the defect of upstream that explains it."""
 
     claim: str
     problem: str
@@ -38,12 +38,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Everything a result is held against, as API objects.
+    """The inputs of an allocation, as API objects, against which a result is checked.
 
-    `slices` are those of the whole cluster as published, `held` the claims that were allocated
-    before, `claims` those that were allocated together. `gates` are feature gates by name, a gate
-    that is not there is off; `variant` is upstream's allocator, `quirks` the numbers of the defects
-    that it has. `cleaned_configs` is true since 1.37.
+    `slices` are the published slices of the whole cluster, `held` the claims that were allocated
+    before, `claims` the claims that were allocated together. `gates` are feature gates by name; a
+    gate that is not named is off. `variant` is upstream's allocator, `quirks` the numbers of its
+    defects. `cleaned_configs` is true since 1.37.
     """
 
     node: JsonView
@@ -69,7 +69,7 @@ class Case:
 
     @property
     def binding(self) -> bool:
-        """Whether binding conditions count; they need the gate of device status, too."""
+        """Whether binding conditions are on; they also need the gate of device status."""
         has_status = self.gates.get("DRAResourceClaimDeviceStatus", True)
         return self.on("DRADeviceBindingConditions") and has_status
 
@@ -96,7 +96,7 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
-    """One claim with what it got."""
+    """One claim with its allocation."""
 
     key: str
     tree: JsonView
@@ -106,7 +106,7 @@ class _Claim:
 
 
 def check(case: Case, allocations: Sequence[JsonView]) -> list[Finding]:
-    """All findings about one AllocationResult per claim; an empty list means they are right."""
+    """All findings about one AllocationResult per claim; empty when the allocations are right."""
     if len(allocations) != len(case.claims):
         text = f"{len(allocations)} allocations for {len(case.claims)} claims"
         return [Finding(claim="", problem=text)]
@@ -126,7 +126,7 @@ def findings_tree(findings: Sequence[Finding]) -> list[JsonObject]:
 
 
 class _Judge:
-    """The rules, over one case."""
+    """The rules, applied to one case."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -190,7 +190,7 @@ class _Judge:
         return _Claim(key=key, tree=tree, asks=asks, taken=taken, allocation=allocation), problems
 
     def _of_claim(self, claim: _Claim) -> Iterator[tuple[str, str]]:
-        """Problems of one claim by itself, each with the quirk that explains it, if one does."""
+        """The problems of one claim alone, each with the quirk that explains it, if any."""
         if len(claim.taken) > DEVICES_MAX:
             yield f"{len(claim.taken)} devices exceed the limit of {DEVICES_MAX}", ""
         places = {a.main: n for n, alternatives in enumerate(claim.asks) for a in alternatives}
@@ -259,7 +259,7 @@ class _Judge:
         return stock.is_selected(piece.place, self.case.node)
 
     def _one(self, one: _Taken) -> Iterator[str]:
-        """What one device result says, field by field."""
+        """The problems of one device result, field by field."""
         ask, piece, case = one.ask, one.piece, self.case
         if not self._is_selectable(ask, piece):
             yield f"it is not selectable for request {ask.name}"
@@ -282,7 +282,7 @@ class _Judge:
             yield "a whole device has a shareID"
 
     def _derived(self, claim: _Claim) -> Iterator[str]:
-        """Config and node selector, and fields that are not written."""
+        """The problems of config, node selector and unknown fields."""
         chosen_by = {one.ask.main: one.ask for one in claim.taken}
         chosen = [chosen_by.get(options[0].main, options[0]) for options in claim.asks if options]
         cleaned = self.case.cleaned_configs
@@ -326,7 +326,7 @@ class _Judge:
         return self.case.consumable and piece.tree.get("allowMultipleAllocations") is True
 
     def _exclusive(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
-        """No device is taken as a whole twice. Parity: allocator.md 5.2 and 5.4."""
+        """The devices that are taken as a whole twice. Parity: allocator.md 5.2 and 5.4."""
         earlier: dict[DeviceKey, list[_Taken]] = {}
         for one in taken:
             if not one.is_admin and one.piece.key in self.holding.whole:
@@ -341,7 +341,7 @@ class _Judge:
             earlier[one.piece.key].append(one)
 
     def _counters(self, taken: Sequence[_Taken]) -> Iterator[Finding]:
-        """Counters of a pool suffice; a shared device draws them once. Parity: allocator.md 7."""
+        """The overdrawn counters; a shared device draws counters once. Parity: allocator.md 7."""
         drawn: dict[tuple[str, str], dict[CounterKey, Fraction]] = {}
         pools = {}
         counted: set[DeviceKey] = set()
@@ -366,7 +366,7 @@ class _Judge:
                     )
 
     def _explains_counters(self, pool: UsablePool) -> str:
-        """The quirk that lets a pool be overdrawn: books that are shared, or not kept."""
+        """The quirk that allows a pool to be overdrawn: books that are shared, or not kept."""
         names = {
             json_tree.text(tree, "spec", "driver")
             for tree in self.case.slices
@@ -380,7 +380,7 @@ class _Judge:
         return "q7" if "q7" in self.case.quirks and gives_without_amounts else ""
 
     def _capacities(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
-        """Amounts are rounded by the policy, written down, and fit. Parity: allocator.md 8."""
+        """The amounts that are not rounded, not recorded, or too large. Parity: allocator.md 8."""
         before: dict[DeviceKey, dict[str, Fraction]] = {}
         grows = "q20" if "q20" in self.case.quirks and self._may_grow() else ""
         for one in taken:
@@ -408,7 +408,7 @@ class _Judge:
         }
 
     def _shortage(self, ask: Ask, piece: Piece, mine: Mapping[str, Fraction]) -> str:
-        """Why the device has too little for the request, beside what this call has taken of it."""
+        """The reason why the device lacks capacity, given the amounts `mine` of this call."""
         capacities = json_tree.mapping(piece.tree, "capacity")
         for name in ask.capacity:
             if name not in capacities:
@@ -443,7 +443,7 @@ class _Judge:
 
 
 def _amounts_of(written: object) -> dict[str, Fraction] | None:
-    """The amounts in a result; no amounts where something else stands."""
+    """The amounts in a result; None when absent, empty when they cannot be read."""
     if not isinstance(written, Mapping) or None in written.values():
         return None if written is None else {}
     try:

@@ -1,4 +1,4 @@
-"""The fields of an AllocationResult that follow from what was taken. Parity: allocator.md 10."""
+"""The fields of an AllocationResult that follow from the taken devices. Parity: allocator.md 10."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ DEVICES_FIELDS = frozenset(("results", "config"))
 
 
 def configs(claim: JsonView, chosen: Sequence[Ask], *, are_cleaned: bool) -> list[JsonObject]:
-    """What `devices.config` has to be: entries of the classes, then those of the claim."""
+    """The expected `devices.config`: entries of the classes, then of the claim."""
     entries: list[JsonObject] = []
     classes = dict.fromkeys(json_tree.text(ask.tree, "deviceClassName") for ask in chosen)
     for name in classes:
@@ -28,7 +28,7 @@ def configs(claim: JsonView, chosen: Sequence[Ask], *, are_cleaned: bool) -> lis
 
 
 def node_selector(node: JsonView, pieces: Sequence[Piece], *, is_stable: bool) -> JsonObject | None:
-    """What `nodeSelector` has to be; None when the devices can be reached from everywhere."""
+    """The expected `nodeSelector`; None when all nodes can access the devices."""
     merged: dict[str, list[JsonView]] = {"matchExpressions": [], "matchFields": []}
     for piece in pieces:
         binds = piece.tree.get("bindsToNode") is True and not is_stable
@@ -46,7 +46,7 @@ def node_selector(node: JsonView, pieces: Sequence[Piece], *, is_stable: bool) -
 
 
 def copies(ask: Ask, piece: Piece, *, has_conditions: bool) -> Iterator[tuple[str, object]]:
-    """The fields of one device result that are copied, with None for those that are not there."""
+    """The copied fields of one device result, with None for absent fields."""
     yield "adminAccess", True if ask.is_admin else None
     yield "tolerations", json_tree.objects(ask.tree, "tolerations") or None
     for name in ("bindingConditions", "bindingFailureConditions"):
@@ -54,7 +54,7 @@ def copies(ask: Ask, piece: Piece, *, has_conditions: bool) -> Iterator[tuple[st
 
 
 def unknown_fields(allocation: JsonView) -> Iterator[str]:
-    """Fields that no allocator writes."""
+    """The fields that no allocator writes."""
     yield from allocation.keys() - ALLOCATION_FIELDS
     devices = json_tree.mapping(allocation, "devices")
     yield from (f"devices.{name}" for name in devices.keys() - DEVICES_FIELDS)
@@ -73,7 +73,7 @@ def _meaning(requirement: JsonView) -> tuple[object, object, frozenset[str]]:
 
 
 def is_same(found: object, expected: object) -> bool:
-    """Whether two JSON values are equal; other than in Python, true is not 1."""
+    """Whether two JSON values are equal; unlike in Python, true does not equal 1."""
     if isinstance(found, Mapping) and isinstance(expected, Mapping):
         return found.keys() == expected.keys() and all(
             is_same(found[key], expected[key]) for key in found

@@ -1,4 +1,4 @@
-"""What a node can use: slices, pools and devices, read from API objects. Parity: allocator.md 2.
+"""The slices, pools and devices of a node, read from API objects. Parity: allocator.md 2.
 
 A device is usable when its pool is complete, valid and of the newest generation that the node sees.
 """
@@ -20,7 +20,7 @@ HARD = ("NoSchedule", "NoExecute")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One device of a usable pool: `place` is its node selection, `taints` all that it has."""
+    """One device of a usable pool: `place` is its node selection, `taints` are all its taints."""
 
     key: DeviceKey
     tree: JsonView
@@ -29,25 +29,25 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """As results name it."""
+        """The name of the device in messages: `driver/pool/device`."""
         return "/".join(self.key)
 
     @property
     def consumes(self) -> dict[CounterKey, Fraction]:
-        """What it draws from the counters of its pool."""
+        """The amounts that the device draws from the counters of its pool."""
         return _drawn(self.tree)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """What other claims hold: whole devices, shared ones, and what their shares consume."""
+    """The holdings of other claims: whole devices, shared devices, and consumed capacity."""
 
     whole: frozenset[DeviceKey]
     shared: frozenset[DeviceKey]
     consumed: Mapping[DeviceKey, Mapping[str, Fraction]]
 
     def holds(self, device: DeviceKey) -> bool:
-        """Whether anything of the device is given out."""
+        """Whether the device is allocated, as a whole or in part."""
         return device in self.whole or device in self.shared
 
 
@@ -55,7 +55,7 @@ class Holding:
 class UsablePool:
     """A complete and valid pool: its devices in order, counters, and devices of other nodes.
 
-    `newer` is a generation that is published elsewhere and was not noticed (quirk q12).
+    `newer` is a newer generation that is published elsewhere and was not noticed (quirk q12).
     """
 
     key: PoolKey
@@ -67,7 +67,7 @@ class UsablePool:
     generation: int = 0
 
     def left(self, holding: Holding) -> dict[CounterKey, Fraction]:
-        """What the holdings of others leave of the counters."""
+        """The remaining amounts of the counters after the holdings of others."""
         left = dict(self.counters)
         devices = [
             *((piece.key, piece.tree) for piece in self.pieces),
@@ -82,7 +82,7 @@ class UsablePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How slices are read. `on` are features by name, `quirks` the defects that are reproduced."""
+    """How slices are read: the features that matter, and the `quirks` that are reproduced."""
 
     partitionable: bool
     taints: bool
@@ -91,7 +91,7 @@ class Reading:
 
 
 def holding_of(claims: Sequence[JsonView], *, consumable: bool) -> Holding:
-    """What allocated claims hold; administrative access holds nothing."""
+    """The holdings of allocated claims; admin access holds nothing."""
     whole: set[DeviceKey] = set()
     shared: set[DeviceKey] = set()
     consumed: dict[DeviceKey, dict[str, Fraction]] = {}
@@ -140,7 +140,7 @@ def usable_pools(
 
 
 def is_selected(place: JsonView, node: JsonView) -> bool:
-    """Whether a node selection (name, all nodes, selector) chooses the node."""
+    """Whether a node selection (name, all nodes, selector) includes the node."""
     if place.get("nodeName"):
         return bool(place["nodeName"] == json_tree.text(node, "metadata", "name"))
     if place.get("allNodes"):
@@ -184,12 +184,12 @@ def _pool(
     rules: Sequence[JsonView],
     reading: Reading,
 ) -> UsablePool | None:
-    """The pool as the node sees it, None when it is incomplete, obsolete or invalid."""
+    """The pool as the node sees it; None when it is incomplete, obsolete or invalid."""
     generation = max(map(_generation, near))
     mine = [tree for tree in near if _generation(tree) == generation]
     same = [tree for tree in everywhere if _generation(tree) == generation]
     newer = max((g for g in map(_generation, everywhere) if g > generation), default=None)
-    # The first slice announces how many there are; the node's own slices come before shared ones.
+    # The first slice announces the count; the node's own slices come before shared ones.
     announced = _first(mine)["spec"]["pool"].get("resourceSliceCount", 0)
     looks_elsewhere = len(mine) != announced or "q12" not in reading.quirks
     is_complete = newer is None and announced in (len(same), len(mine))
@@ -240,7 +240,7 @@ def _counters_are_sound(
     pieces: Sequence[Piece],
     elsewhere: Sequence[tuple[DeviceKey, JsonView]],
 ) -> bool:
-    """Whether sets are named once and every counter that a device draws from is there."""
+    """Whether the names of sets are unique and every counter that a device draws from exists."""
     names = [json_tree.text(counter_set, "name") for counter_set in sets]
     if len(set(names)) != len(names):
         return False
@@ -337,7 +337,7 @@ def _counts(tree: JsonView, reading: Reading) -> bool:
 
 
 def _lists(tree: JsonView, reading: Reading) -> bool:
-    """Whether a slice is read for its devices; up to 1.34 one with counters may be, too."""
+    """Whether the devices of a slice are read; up to 1.34 a slice with counters may have them."""
     return not _counts(tree, reading) or bool((tree.get("spec") or {}).get("devices"))
 
 

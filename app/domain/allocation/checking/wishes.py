@@ -1,4 +1,4 @@
-"""What a claim asks for, read from its API object: requests, alternatives, constraints."""
+"""The requests, alternatives and constraints of a claim, read from its API object."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LISTS = {"ints": "int", "bools": "bool", "strings": "string", "versions": "versi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A request, or one alternative of it. `name` is what results carry: `main` or `main/sub`."""
+    """A request or one of its alternatives. `name` is the name in results: `main` or `main/sub`."""
 
     main: str
     name: str
@@ -21,7 +21,7 @@ class Ask:
 
     @property
     def expressions(self) -> list[str]:
-        """The selectors of the class, then its own."""
+        """The selectors of the class, then those of the request."""
         return [
             json_tree.text(selector, "cel", "expression")
             for holder in (json_tree.mapping(self.device_class, "spec"), self.tree)
@@ -30,22 +30,22 @@ class Ask:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it wants every device that matches."""
+        """Whether it requests every matching device."""
         return self.tree.get("allocationMode") == "All"
 
     @property
     def is_admin(self) -> bool:
-        """Whether it asks for administrative access."""
+        """Whether it requests admin access."""
         return self.tree.get("adminAccess") is True
 
     @property
     def capacity(self) -> JsonView:
-        """The amounts asked for, by name."""
+        """The requested amounts by name."""
         return json_tree.mapping(self.tree, "capacity", "requests")
 
 
 def asks_of(claim: JsonView, classes: Mapping[str, JsonView]) -> list[list[Ask]]:
-    """Per request its alternatives in order; an exact request is its only one."""
+    """The alternatives of each request, in order; an exact request is its only alternative."""
     asks = []
     for request in json_tree.objects(claim, "spec", "devices", "requests"):
         main = json_tree.text(request, "name")
@@ -73,12 +73,12 @@ def asks_of(claim: JsonView, classes: Mapping[str, JsonView]) -> list[list[Ask]]
 
 
 def names_it(names: Sequence[str], ask: Ask) -> bool:
-    """Whether a list of requests, in a constraint or config, is about this one."""
+    """Whether a list of requests, in a constraint or config, includes this one."""
     return ask.main in names or ask.name in names
 
 
 def attribute(device: JsonView, driver: str, name: str) -> JsonView | None:
-    """The attribute under its qualified name, or the short one of the driver's own domain."""
+    """The attribute with the qualified name, or the short name in the driver's own domain."""
     attributes = json_tree.mapping(device, "attributes")
     domain, _, identifier = name.partition("/")
     attribute_tree = attributes.get(name)
@@ -100,7 +100,7 @@ def have_common_value(values: Sequence[JsonView], *, lists: bool) -> bool:
 
 
 def two_agree(values: Sequence[JsonView], *, lists: bool) -> bool:
-    """Whether two of the values contradict distinctAttribute. Parity: allocator.md 6.2."""
+    """Whether two of the values violate distinctAttribute. Parity: allocator.md 6.2."""
     for place, one in enumerate(values):
         for other in values[place + 1 :]:
             if not lists:

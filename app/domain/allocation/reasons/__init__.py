@@ -1,1 +1,1 @@
-"""Why a node gets devices or none: causes, dead ends, and changes that would help."""
+"""The explanation of answers: causes, dead ends, and changes that would help."""

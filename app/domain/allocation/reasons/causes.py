@@ -1,7 +1,7 @@
-"""Why a device cannot be taken now: the first cause, with the numbers and names a person needs.
+"""The first cause why a device cannot be taken now, with the numbers and names for a reader.
 
-The order of the questions is that of the search (allocator.md 5), the answers come from the same
-functions; asking changes nothing.
+Causes are checked in the order of the search (allocator.md 5), with the same functions; the checks
+change nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ from app.domain.devices import taints
 from app.domain.values.json_tree import JsonObject
 
 NOT_SELECTED = "(and not selected)"
-"""Said of a device in use that a selector, or the node that it is for, excludes as well."""
+"""The addition for a device in use that a selector or its node selection also excludes."""
 
 
 class CauseKind(StrEnum):
-    """The kinds of causes, in the order in which they are looked for."""
+    """The kinds of causes, in the order in which they are checked."""
 
     ALLOCATED = "allocated"
     TAKEN = "taken-by-this-pod"
@@ -43,7 +43,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One cause for one device.
 
     `about` is what several devices can have in common (a taint, a selector, a counter); causes of
-    the same kind and `about` are counted together. `text` is for this device.
+    the same kind and `about` are counted together. `text` describes this device.
     """
 
     kind: CauseKind
@@ -56,14 +56,14 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 Known: TypeAlias = dict[int, Cause]
-"""Causes of exclusions that were made before for the same row: many devices share an exclusion."""
+"""The causes of exclusions already built for the same row: many devices share an exclusion."""
 
 
 def asking(problem: Problem, usage: Usage, row: Row) -> Callable[[int], Cause | None]:
-    """`of` for all devices of a row: what many of them have in common is looked up once.
+    """A version of `of` for all devices of a row, which looks up shared values once.
 
-    Most devices of a large node are refused by a selector or are for others; they are told by the
-    refusal alone, unless somebody has them.
+    On a large node selectors refuse most devices, or they are for other nodes; for these the
+    refusal alone gives the cause, unless the device is in use.
     """
     known: Known = {}
     if row.takes_all:
@@ -120,7 +120,7 @@ def of(
 def _of_selectable(
     problem: Problem, usage: Usage, row: Row, device: int, *, is_free: bool
 ) -> Cause | None:
-    """`of` for a device that the selectors take and that is for the node."""
+    """The cause for a device that the selectors match and that is for the node."""
     if row.takes_all:
         cause = _short_of_capacity(problem, usage, row, device)
         cause = cause or (None if is_free else _in_use(problem, usage, row, device))
@@ -136,7 +136,7 @@ def _of_selectable(
 
 
 def _for_others(row: Row, device: int) -> Cause | None:
-    """A device of other nodes is none of this node's, whoever has it."""
+    """The cause for a device of other nodes, even when it is in use; else None."""
     refusal = row.refused.get(device)
     if refusal is None or refusal.expression or refusal.binding:
         return None
@@ -156,7 +156,7 @@ def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | No
     if problem.dedicated & bit:
         holders = problem.state.holders(problem.view.devices[device].id)
         names = ", ".join(holders) or "an allocated claim"
-        # It would not be taken if it were free, either.
+        # The device would not be taken even if it were free.
         also = f" {NOT_SELECTED}" if device in row.refused else ""
         return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}{also}")
     if usage.blocked(row) & bit:
@@ -190,7 +190,7 @@ def _not_selectable(problem: Problem, row: Row, device: int, known: Known | None
 
 
 def of_refusal(refusal: Exclusion, row: Row) -> Cause:
-    """The cause of a device that a selector or rule excluded."""
+    """The cause for a device that a selector or rule excluded."""
     if not refusal.expression:
         kind = CauseKind.BINDING if refusal.binding else CauseKind.OTHER_NODE
         return Cause(kind=kind, about="", text=refusal.reason)

@@ -1,4 +1,4 @@
-"""Changes of what an allocation looks at: each makes a new world and leaves the given one alone."""
+"""Changes of the inputs of an allocation: each creates a new world and keeps the old one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What an attempt looks at; changes make a new one."""
+    """The inputs of an attempt. A change creates a new world."""
 
     claims: tuple[JsonView, ...]
     classes: Mapping[str, JsonView]
@@ -30,7 +30,7 @@ class Change(Protocol):
         ...
 
     def apply(self, world: World) -> World:
-        """The changed world; the given one stays as it is."""
+        """The changed world; the given one is not changed."""
         ...
 
 
@@ -46,7 +46,7 @@ class ReleaseClaim:
         return f"release claim {self.claim}"
 
     def apply(self, world: World) -> World:
-        """The world without what the claim holds."""
+        """The world without the devices that the claim holds."""
         state = world.state.copy()
         state.release(self.claim)
         return replace(world, state=state)
@@ -72,12 +72,12 @@ class RemoveRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenClosedNode:
-    """Open a node that is closed to the pod: `text` says how. The devices stay as they are."""
+    """Open a node that is closed to the pod; `text` describes how. The devices do not change."""
 
     text: str
 
     def apply(self, world: World) -> World:
-        """The same world; who proves it allocates on the open node."""
+        """The same world; the caller proves the change by allocating on the open node."""
         return world
 
 
@@ -98,7 +98,7 @@ class EditRequest:
         return f"{self.what} in request {self.result_name} of claim {self.claim}"
 
     def apply(self, world: World) -> World:
-        """The world in which the claim asks otherwise."""
+        """The world in which the claim's request has the new value."""
 
         def edit(claim: JsonObject) -> None:
             wish = _wish_of(claim, self.result_name)
@@ -135,8 +135,8 @@ class DropConstraint:
         """The world in which the claim has no such constraint."""
 
         def edit(claim: JsonObject) -> None:
-            # An empty list of nobody's requests would mean all requests, so the place is kept by a
-            # constraint that concerns none: further drops refer to the same numbers.
+            # The entry is replaced by a constraint that applies to no request, so that the numbers
+            # of later constraints stay valid. An empty list of requests would mean all requests.
             listed = claim["spec"]["devices"]["constraints"]
             listed[self.index] = {**listed[self.index], "requests": [""]}
 
@@ -202,11 +202,11 @@ class EnlargeCounter:
 
 
 class Frozen(dict[str, object]):
-    """An API object as a value of a change: compared and hashed by content, never changed."""
+    """An API object as the value of a change: compared and hashed by content, never changed."""
 
     @classmethod
     def of(cls, tree: JsonObject) -> "Frozen":
-        """The object as such a value."""
+        """The frozen form of an object."""
         return cls(tree)
 
     def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable; this one is constant
@@ -214,7 +214,7 @@ class Frozen(dict[str, object]):
 
 
 def _wish_of(claim: JsonObject, result_name: str) -> JsonObject:
-    """The exact request or the alternative that results call `result_name`."""
+    """The exact request or the alternative that has the name `result_name` in results."""
     for request in claim["spec"]["devices"]["requests"]:
         if request["name"] == result_name:
             exactly: JsonObject = request["exactly"]

@@ -1,11 +1,10 @@
-"""What would have helped: the smallest changes under which the refused claims fit on a node.
+"""Counterfactuals: the smallest changes with which the refused claims would fit on a node.
 
 Candidates come from the causes of the refusal: release a claim that holds a device, tolerate a
 taint, drop a selector or constraint, lower a count, ask for less capacity, enlarge a counter,
 prefer another alternative, name the counter sets that a pool has, remove a patch, give a device an
-attribute that it lacks and others have. Every answer is proven by really
-allocating on the changed world; single changes are tried before pairs, pairs before triples, within
-a bound of tries.
+attribute that it lacks and others have. Every answer is proven by an actual allocation on the
+changed world. Single changes are tried before pairs, pairs before triples, within a bound of tries.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -40,20 +39,20 @@ from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 CHANGES_MAX = 2
-"""Changes made together at most."""
+"""The most changes that are combined."""
 
 TRIES_MAX = 300
-"""Allocations tried for one node at most."""
+"""The most allocations that are tried for one node."""
 
 CANDIDATES_MAX = 48
-"""Candidate changes per node; the causes of most devices come first."""
+"""The most candidate changes per node; the causes of most devices come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Help:
     """Changes that together make the claims fit on a node.
 
-    A release of one claim `has_untried` others beside it, whose release may help as well.
+    `has_untried` marks the release of a claim when releases of other claims were not tried.
     """
 
     node: str
@@ -72,12 +71,12 @@ class Help:
 
     @property
     def kinds(self) -> frozenset[object]:
-        """What helps of other amounts or on other nodes have in common with this one."""
+        """The kinds of the changes, equal for helps that differ only in amount or node."""
         return frozenset(_kind(change) for change in self.changes)
 
     @property
     def amount(self) -> int:
-        """Of helps of equal kinds that with more is the smaller change: counts that are kept."""
+        """The sum of the changed counts; of helps of equal kinds, more means a smaller change."""
         return sum(
             change.value
             for change in self.changes
@@ -102,11 +101,11 @@ def what_would_help(
     changes_max: int = CHANGES_MAX,
     tries_max: int = TRIES_MAX,
 ) -> list[Help]:
-    """All smallest sets of changes that were found within the effort; empty when none was.
+    """The smallest sets of changes that help, found within the effort; empty when there are none.
 
-    Only sets of the smallest size that helps are given, and of lowered counts the highest. Where
-    the release of one claim helps, that of every other one that holds something there is tried, or
-    the answer says that not all were. Nothing else is claimed about what was not tried.
+    Only sets of the smallest helpful size are returned, and of lowered counts only the highest. If
+    the release of one claim helps, the release of every other claim that holds devices there is
+    tried too, or the answer states that not all were. Nothing else is said about untried changes.
     """
     steps = looking(allocator, answer, changes_max=changes_max, tries_max=tries_max)
     while True:
@@ -120,7 +119,7 @@ def what_would_help(
 def looking(
     allocator: Allocator, answer: Answer, *, changes_max: int, tries_max: int
 ) -> Generator[None, None, list[Help]]:
-    """The same in steps of one try, for callers that have others waiting."""
+    """Like `what_would_help`, in steps of one try, for callers that must yield between steps."""
     if answer.case is None or isinstance(answer, Allocation):
         return []
     world = World(
@@ -167,7 +166,7 @@ def _all_releases(
     seen: set[frozenset[Change]],
     tries_left: int,
 ) -> Generator[None, None, list[Help]]:
-    """What was found; releases with those of all other claims that help, or said to be some."""
+    """The helps, extended by all other releases that help, or marked with `has_untried`."""
     if not any(one.is_release for one in helps):
         return helps
     rest = [change for change in start.releases() if frozenset((change,)) not in seen]
@@ -182,14 +181,14 @@ def _all_releases(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tried:
-    """Changes that were tried together, and what the allocator said."""
+    """Changes that were tried together, and the answer of the allocator."""
 
     changes: tuple[Change, ...]
     world: World
     answer: Answer
 
     def candidates(self) -> list[Change]:
-        """What may help further; causes behind the first ones show up as those are removed."""
+        """The further changes that may help; removing a first cause reveals those behind it."""
         case = self.answer.case
         if case is None:
             return []
@@ -199,10 +198,10 @@ class _Tried:
             )
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
-            return []  # the claims themselves are refused before any device is looked at
+            return []  # the claims themselves are refused before any device is checked
 
     def releases(self) -> list[Change]:
-        """The release of each claim that holds something that the node may use, or its counters."""
+        """The release of each claim that holds devices of the node, or draws their counters."""
         if self.answer.case is None:
             return []
         problem = self.answer.case.problem
@@ -222,7 +221,7 @@ class _Tried:
         return [ReleaseClaim(claim=name) for name in names]
 
     def with_change(self, allocator: Allocator, change: Change) -> "_Tried":
-        """The same with one more change."""
+        """The result of one more change."""
         world = change.apply(self.world)
         changed_allocator = allocator.on_world(world.inventory, world.classes, world.state)
         return _Tried(
@@ -233,14 +232,14 @@ class _Tried:
 
 
 def _kind(change: Change) -> object:
-    """What changes have in common of which only the first that helps is told."""
+    """The kind of a change; only the first helpful change of a kind is reported."""
     if isinstance(change, EditRequest) and change.field == "count":
         return (change.number, change.result_name)
     return change
 
 
 def _repairs(problem: Problem, world: World) -> Iterator[Change]:
-    """What would make pools of the node usable that are not."""
+    """The changes that would make unusable pools of the node usable."""
     for pool in problem.view.pools:
         repair = None if pool.usable else pool_repairs.of_counters(world.inventory, pool.id)
         if repair is not None:
@@ -248,7 +247,7 @@ def _repairs(problem: Problem, world: World) -> Iterator[Change]:
 
 
 def _candidates(problem: Problem, inventory: Inventory) -> Iterator[Change]:
-    """Changes that remove a cause, those of most devices first; then changes of the claims."""
+    """The changes that remove a cause, most frequent causes first; then changes of the claims."""
     weights: dict[Change, int] = {}
     patches = Patching(inventory)
     usage = Usage(problem)
@@ -259,7 +258,7 @@ def _candidates(problem: Problem, inventory: Inventory) -> Iterator[Change]:
                 for change in _against(problem, usage, row, device, cause.kind, patches):
                     weights[change] = weights.get(change, 0) + 1
     ordered = sorted(weights, key=lambda change: (-weights[change], change.text))
-    # What a driver left out comes last: there may be as many such changes as devices.
+    # Attributes that a driver left out come last: there may be as many such changes as devices.
     left_out = [change for change in ordered if isinstance(change, PatchAttribute)]
     yield from (change for change in ordered if not isinstance(change, PatchAttribute))
     seen = set(weights)
@@ -326,7 +325,7 @@ def _against(
 
 
 def _named_by(refusal: Exclusion | None, fault: Fault | None) -> str:
-    """The text in which the attributes stand that a selector asked about."""
+    """The text that names the attributes which a selector read."""
     return refusal.expression if refusal else fault.detail if fault else ""
 
 
@@ -359,7 +358,7 @@ def _users(problem: Problem, pool: Pool, place: tuple[str, str]) -> list[str]:
 
 
 def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[Change]:
-    """Ask for what the device has left, where that is less than what is asked for."""
+    """The changes that request only the remaining capacity of the device."""
     view_device = next(one for one in problem.view.devices if one.id == device)
     held = problem.state.aggregated(device) or {}
     for name, amount in row.request.capacity.items():
@@ -373,7 +372,7 @@ def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[
 
 
 def _of_claims(problem: Problem) -> Iterator[Change]:
-    """Changes of the claims that no single device asks for."""
+    """The changes of claims that no single device suggests."""
     for number, plan in enumerate(problem.plans):
         for constraint in plan.constraints:
             yield DropConstraint(

@@ -1,9 +1,9 @@
-"""What a search tried in vain: the takes that stood each time no device was left for a request.
+"""The dead ends of a search: the takes at each point where no device was left for a request.
 
-The plain search keeps nothing of that. When somebody asks, it is run again for a bounded number of
-steps with an observer; the states are then made again by taking the same devices. Nothing is told
-where asking again would leave traces that the first search did not (grown requests, quirk q20, and
-counters that depend on who asks first).
+The plain search does not record them. On demand, it is run again with an observer for a bounded
+number of steps; the states are then rebuilt by taking the same devices. There is no result when the
+second search would leave traces that the first did not (grown requests, quirk q20, and counters
+that depend on the order of queries).
 """
 
 from contextlib import suppress
@@ -17,18 +17,18 @@ from app.domain.allocation.search import StepsExhausted
 from app.domain.allocation.usage import Usage
 
 FIRST_MAX = 3
-"""Dead ends kept from the beginning of a search, as examples."""
+"""The number of dead ends kept from the beginning of a search, as examples."""
 
 PREFIXES_MAX = 1_024
-"""States remembered with the first dead end behind them."""
+"""The most states that are remembered with the first dead end after them."""
 
 Takes: TypeAlias = tuple[tuple[int, int], ...]
-"""Number of the row and of the device of each take, in the order of the search."""
+"""The number of the row and of the device of each take, in the order of the search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadEnd:
-    """The takes that stood when no device was left for a row."""
+    """A dead end: the current takes when no device was left for a row."""
 
     takes: Takes
     row: Row
@@ -36,7 +36,7 @@ class DeadEnd:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DeadEnds:
-    """Where a search got stuck: how often, where first, and with the most devices taken."""
+    """The dead ends of a search: their count, the first ones, and the one with most takes."""
 
     count: int = 0
     first: list[DeadEnd] = field(default_factory=list)
@@ -45,7 +45,7 @@ class DeadEnds:
     _behind: dict[Takes, DeadEnd] = field(default_factory=dict)
 
     def stuck(self, row: Row, number: int, usage: Usage) -> None:
-        """Take note of a dead end."""
+        """Records a dead end."""
         self.count += 1
         depth = sum(map(len, usage.results))
         is_deeper = self.deepest is None or depth > len(self.deepest.takes)
@@ -69,7 +69,7 @@ class DeadEnds:
 
 
 def find(problem: Problem, effort_steps: int) -> DeadEnds:
-    """The dead ends within the effort; none where asking again would leave traces."""
+    """The dead ends within the effort; empty when a second search would leave traces."""
     dead_ends = DeadEnds()
     grows = any(row.grows for claim in problem.rows for request in claim for row in request)
     if grows or not problem.plain_counters or effort_steps <= 0:

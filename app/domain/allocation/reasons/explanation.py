@@ -1,10 +1,10 @@
 """Reasons for an answer: node → claim → request → device → first cause.
 
-Reasons are computed after the plain search, when somebody asks, from the same problem and the same
-functions. For a refusal each device of each request is asked for its first cause while nothing is
-taken; where every request could be satisfied alone, the search is repeated for a bounded number of
-steps to find how far it can get and what stops it there. For an allocation the takes are replayed,
-and the devices before each chosen one say why they were passed over.
+Reasons are computed on demand after the plain search, from the same problem with the same
+functions. For a refusal, the first cause of each device for each request is computed while no
+device is taken. If every request could be satisfied alone, the search is repeated for a bounded
+number of steps to find how far it gets and what stops it. For an allocation the takes are replayed,
+with the reason why each device before a chosen one was skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
 EFFORT_STEPS = 4_000
-"""Steps that an explanation may search to find how far a refused pod gets."""
+"""The most search steps of an explanation to find how far a refused pod gets."""
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
 """Upstream's reason for a node on which the claims do not fit."""
 
 
 class DeviceReason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One device for one request; `cause` is None when nothing is against it alone."""
+    """The reason for one device and one request; `cause` is None when the device alone fits."""
 
     device: str
     cause: Cause | None
@@ -60,7 +60,7 @@ class DeviceReason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
-    """Devices of one request of which the same is said: one reason for all, and their names."""
+    """Devices of one request that share a reason, with their names."""
 
     reason: DeviceReason
     devices: list[str]
@@ -68,7 +68,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReason:
-    """One request or alternative: what it wants, and what each device says to that."""
+    """The reasons for one request or alternative: what it requests, and a reason per device."""
 
     request: str
     wants: str
@@ -106,7 +106,7 @@ class RequestReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimReason:
-    """One claim with its requests and alternatives."""
+    """The reasons for one claim: those of its requests and alternatives."""
 
     claim: str
     requests: tuple[RequestReason, ...]
@@ -118,7 +118,7 @@ class ClaimReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What the search took in vain, and the request for which no device was left then."""
+    """The devices that the search took in vain, and the request without a device then."""
 
     taken: tuple[str, ...]
     reason: RequestReason
@@ -130,12 +130,12 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why the answer is as it is, for one node.
+    """The explanation of the answer for one node.
 
-    `pools` names pools that cannot be used, with the reason. `deepest` is how far the search got
-    and what stopped it there, for refusals in which no request alone is at fault; `tried` are the
-    first things it tried in vain of `given_up` in all (within the effort). `quirks` are defects of
-    upstream whose repair would change the answer.
+    `pools` are the unusable pools, each with the reason. `deepest` is how far the search got and
+    what stopped it, for refusals in which no request alone is at fault; `tried` are the first of
+    `given_up` dead ends (within the effort). `quirks` are defects of upstream whose repair would
+    change the answer.
     """
 
     node: str
@@ -180,10 +180,10 @@ def explain(answer: Answer, *, effort_steps: int = EFFORT_STEPS) -> Explanation:
 def quirks_in(
     allocator: Allocator, answer: Answer, *, marks: Sequence[str] = (*MARKS, *NUMBERS)
 ) -> tuple[str, ...]:
-    """The defects of upstream of which repairing one alone would change the answer on this node.
+    """The defects of upstream whose repair, each alone, would change the answer on this node.
 
-    Each is found by really allocating again. Marks that stand for several switches come first; a
-    switch that is part of a mark already named is left out.
+    Each is proven by allocating again. Marks for several switches come first; a switch that is
+    part of a mark already named is left out.
     """
     if answer.case is None:
         return ()
@@ -201,9 +201,9 @@ def quirks_in(
 
 
 def disappeared(allocator: Allocator, answer: Answer) -> tuple[tuple[str, str], ...]:
-    """The pools that a node does not see since a newer generation is elsewhere, with the reason.
+    """The pools hidden from a node because a newer generation exists elsewhere, with the reason.
 
-    Parity: allocator.md 2.4 and Q13. Nothing else of the answer names such a pool.
+    Parity: allocator.md 2.4 and Q13. No other part of the answer names such a pool.
     """
     if answer.case is None or not allocator.reading.obsolete_disappear:
         return ()
@@ -248,7 +248,7 @@ def _of_failure(answer: Failure, effort_steps: int) -> Explanation:
 
 
 def _has_problem(case: Case) -> bool:
-    """False when a request of mode All names a pool that is not usable: nothing is searched."""
+    """Whether the problem can be built; false when mode All meets an unusable pool."""
     try:
         return bool(case.problem)
     except PoolUnusable:
@@ -331,7 +331,7 @@ def _of_allocation(answer: Allocation, effort_steps: int) -> Explanation:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Replay:
-    """The takes of an allocation made once more, to ask on the way why others were passed over."""
+    """The replay of an allocation's takes, which finds why other devices were skipped."""
 
     problem: Problem
     usage: Usage
@@ -340,9 +340,9 @@ class _Replay:
     _found: DeadEnds | None = None
 
     def choices(self, row: Row, chosen: Sequence[int]) -> Iterator[DeviceReason]:
-        """All devices for one request: why those before a choice were not taken, and the choices.
+        """The chosen devices for one request, and why the devices before each were not taken.
 
-        A list of mode All has no order to speak of: it takes what matches.
+        In mode All the order does not matter: every matching device is taken.
         """
         devices = self.problem.view.devices
         start = 0
@@ -367,7 +367,7 @@ class _Replay:
         return DeviceReason(device=self.problem.view.devices[device].text, cause=cause, note=note)
 
     def _in_vain(self, row: Row, device: int) -> str:
-        """What became of a device that could be taken."""
+        """The note for a device that could be taken but was not chosen."""
         note = "fits here, but the rest of the pod did not fit with it"
         if self._found is None:
             self._found = dead_ends.find(self.problem, self.effort_steps)
@@ -425,7 +425,7 @@ def _request_text(
 
 
 def _short(problem: Problem, claims: Sequence[ClaimReason]) -> str:
-    """The first request that cannot be satisfied even alone; empty when there is none."""
+    """The text for the first request that cannot be satisfied even alone; empty when none."""
     for rows, claim in zip(problem.rows, claims, strict=True):
         reasons = iter(claim.requests)
         for request in rows:
@@ -449,7 +449,7 @@ def _tried(problem: Problem, found: DeadEnd) -> Tried:
 
 
 def _taken_names(problem: Problem, takes: Takes) -> tuple[str, ...]:
-    """`device for request`, of the pod's claims the first without its name."""
+    """The text `device for request` per take; it names the claim when there are several."""
     rows = {row.index: row for claim in problem.rows for request in claim for row in request}
     names = []
     for number, device in takes:

@@ -1,8 +1,8 @@
-"""ResourceSlicePatches that would help: one that is removed, or one that gives an attribute.
+"""Changes of ResourceSlicePatches that would help: removing a patch, or adding an attribute.
 
-An administrator's patch can hide what a driver published, and can add what a driver left out. A
-value that a driver published is never overruled: hardware does not change by what is said of it.
-Parity: KEP-5027, objects.md 9.
+An administrator's patch can hide a value that a driver published, and can add one that a driver
+left out. The suggested changes never override a published value, because a patch does not change
+hardware. Parity: KEP-5027, objects.md 9.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 DEVICES_MAX = 200
-"""Devices whose attributes are looked at as examples."""
+"""The most devices whose attributes are used as examples."""
 
 VALUES_MAX = 3
-"""Values of one attribute that are tried, and attributes of one device."""
+"""The most values tried of one attribute, and the most attributes tried of one device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class RemovePatch:
         return f"remove resourceslicepatch {self.patch}"
 
     def apply(self, world: World) -> World:
-        """The world in which the devices are as their drivers, and other patches, have them."""
+        """The world in which only the drivers and the other patches define the devices."""
         inventory = world.inventory.copy()
         inventory.remove_patch(self.patch)
         return replace(world, inventory=inventory)
@@ -42,7 +42,7 @@ class RemovePatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchAttribute:
-    """Give a device an attribute that it lacks by a ResourceSlicePatch; `value` is as in the API.
+    """Add a missing attribute to a device with a ResourceSlicePatch; `value` is the API value.
 
     `name` is qualified. Parity: KEP-5027, objects.md 9.
     """
@@ -86,12 +86,12 @@ class Patching:
         self._known: dict[str, dict[str, list[Frozen]]] = {}
 
     def removals(self, device: Device) -> Iterator[Change]:
-        """The patches that made a device what it is."""
+        """The removal of each patch that applies to a device."""
         for patch in dict.fromkeys(applied.patch for applied in device.patches):
             yield RemovePatch(patch=patch)
 
     def additions(self, device: Device, text: str) -> Iterator[Change]:
-        """The attributes that a device lacks, other devices have, and a text names."""
+        """The attributes that a text names, a device lacks and other devices have."""
         driver = device.id[0]
         own = {_qualified(name, driver) for name in device.attributes}
         lacking = (

@@ -1,4 +1,4 @@
-"""Repairs of pools that cannot be used: what their driver would have to publish otherwise."""
+"""Repairs of unusable pools: changes of what their driver publishes."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -17,7 +17,7 @@ from app.domain.values.json_tree import JsonObject
 class RenameCounterSets:
     """Let the devices of a pool consume counter sets that the pool has.
 
-    `renamed` are pairs of a name that no set of the pool has, and of the set that has all counters
+    `renamed` are pairs of an unknown set name and the set of the pool that has all the counters
     which devices consume under that name.
     """
 
@@ -31,7 +31,7 @@ class RenameCounterSets:
         return f"let the devices of pool {'/'.join(self.pool)} consume counter set {names}"
 
     def apply(self, world: World) -> World:
-        """The world in which the pool is published so."""
+        """The world in which the pool is published with the renamed sets."""
         inventory = world.inventory.copy()
         names = dict(self.renamed)
         for published in pools.newest(world.inventory.slices_of(self.pool)):
@@ -45,7 +45,7 @@ class RenameCounterSets:
 
 
 def of_counters(inventory: Inventory, pool: PoolId) -> RenameCounterSets | None:
-    """The repair of a pool whose devices name counter sets that it lacks; None if there is none."""
+    """The repair of a pool whose devices name missing counter sets; None if there is none."""
     slices = pools.newest(inventory.slices_of(pool))
     sets = {name: frozenset(counters) for each in slices for name, counters in each.counter_sets}
     renamed = {}
@@ -58,7 +58,7 @@ def of_counters(inventory: Inventory, pool: PoolId) -> RenameCounterSets | None:
 
 
 def _lacking(slices: list[Slice], sets: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """The sets that devices name and the pool lacks, with all counters consumed under the name."""
+    """The missing sets that devices name, with all counters consumed under each name."""
     lacking: dict[str, frozenset[str]] = {}
     for published in slices:
         for device in published.devices:

@@ -1,9 +1,10 @@
-"""Reasons of many nodes in few bytes: equal causes are counted, examples are cut first.
+"""The summary of the reasons of many nodes in few bytes, for the log.
 
-For the log. A node is counted with masks where the problem has compiled the answer already, and
-with the functions of the explanation where it has not; both give the same first cause for every
-device. What a node says is a value without the names of claims, so that it can be kept as long as
-nothing about the node changes. Counts stay exact when examples or rare causes are cut.
+Equal causes are counted; examples are cut first. The causes of a node are counted with masks where
+the compiled problem contains the answer, and otherwise with the functions of the explanation; both
+give the same first cause for every device. The causes of a node contain no names of claims, so that
+they can be cached while the node does not change. Counts stay exact when examples or rare causes
+are cut.
 """
 
 import json
@@ -22,12 +23,12 @@ from app.domain.values.json_tree import JsonObject
 EXAMPLES_MAX = 3
 
 SUITABLE = "suitable"
-"""Stands for devices that have nothing against them when each request is looked at alone."""
+"""The kind for devices that fit when each request is considered alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryBounds:
-    """How large a summary may be and how many nodes it may look at; see the settings."""
+    """The bounds of a summary: its size, and the number of nodes it covers; see the settings."""
 
     bytes_max: int = 4_096
     nodes_max: int = 512
@@ -35,7 +36,7 @@ class SummaryBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """How many devices of one node have one cause for one request; `example` is the first."""
+    """The number of devices of a node with one cause for one request, and the first as example."""
 
     claim: int
     request: str
@@ -47,9 +48,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCauses:
-    """What one node says: all devices of all requests counted, and whether one is short alone.
+    """The counted causes of one node for all requests, and whether a request alone is short.
 
-    `may_be_kept` is false where asking other nodes first could change the counts (quirks q3, q12).
+    `may_be_kept` is false when querying other nodes first could change the counts (quirks q3, q12).
     """
 
     counted: tuple[Counted, ...]
@@ -93,7 +94,7 @@ def causes_of(problem: Problem) -> NodeCauses:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Tally:
-    """One cause over all nodes."""
+    """The count of one cause over all nodes."""
 
     nodes: int = 0
     devices: int = 0
@@ -104,7 +105,7 @@ _Key = tuple[int, str, str, str]
 
 
 class Summary:
-    """Adds up what nodes say; `left_out` nodes were not asked because of the bound."""
+    """Adds up the causes of nodes; `left_out` nodes were skipped because of the bound."""
 
     def __init__(self) -> None:
         self.left_out = 0
@@ -114,7 +115,7 @@ class Summary:
         self._pools: dict[str, int] = {}
 
     def add(self, node: str, found: NodeCauses) -> None:
-        """Count one node."""
+        """Adds the causes of one node."""
         self._nodes += 1
         self._together += not found.is_short
         for pool in found.pools:
@@ -131,11 +132,12 @@ class Summary:
                 tally.examples.append(f"{node}: {one.example}")
 
     def write(self, into: JsonObject, claims: Sequence[str], bytes_max: int) -> None:
-        """Write the causes into a summary, so that it has at most `bytes_max` bytes of JSON.
+        """Writes the causes into a summary of at most `bytes_max` bytes of JSON.
 
         `causes` are ordered by their number of devices; `causesCut` and `causesDevicesCut` count
-        what did not fit, `causesNodes` the nodes that were asked, `causesNodesCut` those that were
-        not, `together` those on which each request alone could be satisfied.
+        the causes that did not fit and their devices. `causesNodes` counts the nodes included,
+        `causesNodesCut` the nodes left out, `together` the nodes on which each request alone could
+        be satisfied.
         """
         if not self._nodes:
             return
@@ -157,7 +159,7 @@ def _fit(
     claims: Sequence[str],
     bytes_max: int,
 ) -> None:
-    """As many examples, then as many causes, as the bound allows."""
+    """Writes as many examples, then as many causes, as the bound allows."""
     trees: list[JsonObject] = []
     for examples in (EXAMPLES_MAX, 1, 0):
         trees = [_tree(key, tally, claims, examples) for key, tally in ordered]
@@ -193,7 +195,7 @@ def _size(tree: JsonObject) -> int:
 
 
 _Masks = dict[tuple[str, str], int]
-"""Kind and subject of a cause to the devices that have it, as bits."""
+"""The devices with each cause, as bits, by kind and subject of the cause."""
 
 
 def _count(problem: Problem, row: Row) -> _Masks:
@@ -211,7 +213,7 @@ def _count(problem: Problem, row: Row) -> _Masks:
         if mask & left:
             _add(masks, key, mask & left)
             left &= ~mask
-    # Candidates have passed everything but what depends on counters, taints and constraints.
+    # Candidates have passed all checks except those of counters, taints and constraints.
     plain = row.candidates & left & ~problem.consuming & ~row.tainted
     if row.grows or row.takes_all or not problem.features.partitionable_devices:
         plain = 0
@@ -230,7 +232,7 @@ def _count(problem: Problem, row: Row) -> _Masks:
 
 
 def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]]:
-    """The devices that selectors refused, by selector; remembered with the view."""
+    """The devices that selectors refused, by selector; cached with the view."""
     remembered = problem.view.part(_RefusedBySelectors)
     key = (row.request.selectors, row.request.class_name)
     known = remembered.get(key)
@@ -289,4 +291,4 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 CausesOf = Callable[[SummaryBounds], Summary]
-"""Asks the nodes of an attempt for their causes, within bounds; called only when it is written."""
+"""Collects the causes of an attempt's nodes within bounds; called only when they are written."""
