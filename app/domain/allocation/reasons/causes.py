@@ -92,10 +92,10 @@ def of(
 ) -> Cause | None:
     """The first cause against taking the device for the row now; None when there is none.
 
-    Who asks about all devices of a row gives an empty `known` to the first question.
+    A caller that checks all devices of a row passes one `known`, empty at first.
 
-    Parity: allocator.md 3.1 and 4. With mode All the devices are listed by selectors and capacity
-    before the search asks which are in use; else that is asked first.
+    Parity: allocator.md 3.1 and 4. In mode All the devices are listed by selectors and capacity
+    before the search checks which are in use; otherwise that check comes first.
     """
     if row.takes_all:
         return (
