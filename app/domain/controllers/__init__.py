@@ -1,6 +1,6 @@
-"""What the control plane does by itself, as pure reconcilers.
+"""The controllers of the control plane, as pure reconcilers.
 
 Belongs here: scheduling, claims, eviction, rule status, garbage collection, workloads, and the
-shapes of plans and decisions. Does not belong here: loops, leases, waiting (workers). Top layer of
-the domain: imported by projections (shapes only), service and everything above.
+types of plans and decisions. Does not belong here: loops, leases, waiting (workers). This is the
+top layer of the domain: imported by projections (types only), the service and everything above.
 """

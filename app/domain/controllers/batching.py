@@ -1,9 +1,9 @@
-"""Several independent plans in one append, so that a commit is paid once for all of them.
+"""Batches of independent plans in one append, so that they share the cost of a commit.
 
-Plans of one batch touch different objects, or were made knowing how those before them leave what
-they share; one that touches an object of an earlier one otherwise waits for the next step. When a
-batch is refused, its plans are made again one by one, so that the one to blame is found and costs
-the others nothing but time.
+The plans of a batch touch different objects, or were made with knowledge of the changes of earlier
+plans to shared objects; any other plan that touches an object of an earlier one waits for the next
+step. When a batch is refused, its plans are made again one by one, so that the failing plan is
+found and only delays the others.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -13,18 +13,18 @@ from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import RecordDecision, RecordFact
 
 BATCH_MAX = 48
-"""How many plans one append holds. An append takes as long as the disk does, whatever it holds:
-with 16 the scheduler fell seconds behind clients that it keeps up with since."""
+"""The most plans in one append. The disk determines the time of an append, not its size: with a
+limit of 16 the scheduler fell seconds behind clients that it keeps up with at this limit."""
 
 COMMANDS_MAX = 400
-"""With so many commands an append takes no further plan: others wait while it is decided."""
+"""The number of commands from which on a batch takes no further plan, so that others wait less."""
 
 QUIET_MAX = 64
-"""How many keys without work one step looks at."""
+"""The most keys without work that one step looks at."""
 
 
 class Batcher:
-    """Collects plans; remembers to be careful after a refusal."""
+    """Collects plans into batches; after a refusal it makes plans one by one."""
 
     def __init__(self, size: int = BATCH_MAX) -> None:
         self._size = size
@@ -37,11 +37,11 @@ class Batcher:
         *,
         foreseen: Collection[ObjectKey] = (),
     ) -> Plan | None:
-        """Plans of `make` until it has no more, the batch is full or two would touch one object.
+        """Collects plans from `make` until it has none, the batch is full or two plans conflict.
 
-        An empty plan counts as a look. `put_back` is told of a plan that has to wait. Objects in
-        `foreseen`, which `make` may add to, can be touched again: it knows how the plans before
-        leave them.
+        An empty plan counts as a look. `put_back` receives a plan that has to wait. Plans may touch
+        the objects in `foreseen` again: `make`, which may add to it, takes into account how earlier
+        plans change them.
         """
         size = 1 if self._single else self._size
         parts: list[Plan] = []
@@ -52,7 +52,7 @@ class Batcher:
             try:
                 plan = make()
             except Exception:
-                # What is wrong with one key is no reason to lose those collected before it.
+                # An error with one key must not lose the plans that were collected before it.
                 for part in parts:
                     put_back(part)
                 raise
@@ -73,10 +73,10 @@ class Batcher:
         return together(parts) if parts else last
 
     def with_record(self, plan: Plan, record: Plan, put_back: Callable[[Plan], None]) -> Plan:
-        """A collected plan and what is recorded beside it.
+        """Joins a collected plan with a plan that only records.
 
-        After a refusal the plan goes alone: it may be refused again, and the record with it, for
-        ever. The record is made again when the plans to blame are through.
+        After a refusal the collected plan is returned alone, because it may be refused again, and
+        the record with it, without end. The record is made again after the failing plans.
         """
         if plan.is_empty:
             return record
@@ -86,17 +86,17 @@ class Batcher:
         return together([*(plan.parts or (plan,)), record])
 
     def passed(self) -> None:
-        """The last plan was carried out."""
+        """Notes that the last plan was appended."""
         self._single = max(0, self._single - 1)
 
     def refused(self, plan: Plan) -> None:
-        """The last plan was refused: as many steps as it had parts are made one by one."""
+        """Notes that the last plan was refused: the next plans, one per part, are made singly."""
         if plan.parts:
             self._single = len(plan.parts)
 
 
 def together(parts: list[Plan]) -> Plan:
-    """One plan of several; a single one stays what it is."""
+    """Combines several plans into one; a single plan is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -110,7 +110,7 @@ def together(parts: list[Plan]) -> Plan:
 
 
 def touched_by(plan: Plan) -> set[ObjectKey]:
-    """The objects that a plan writes; those without a name yet are left out."""
+    """The objects that a plan writes; objects without a name yet are left out."""
     return set(_keys(plan))
 
 

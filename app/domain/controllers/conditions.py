@@ -1,8 +1,8 @@
-"""How one condition of a pod is patched, and the condition of those that are evicted.
+"""The patch of one condition of a pod, and the condition of evicted pods.
 
-Upstream's clients make strategic merge patches from the object before and after. Of a list that is
-not new such a patch tells the order, so a condition that is added comes last; without it the API
-would put it first. Parity: controllers.md 1.5 and 4.3.
+Upstream's clients compute strategic merge patches from the object before and after. For an existing
+list such a patch includes the order, so that an added condition comes last; without the order the
+API would put it first. Parity: controllers.md 1.5 and 4.3.
 """
 
 from app.domain.values import condition_types, json_tree, timestamps
@@ -11,11 +11,11 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 DISRUPTION = condition_types.DISRUPTION_TARGET
-"""The condition of a pod that something else than its own work ends."""
+"""The condition of a pod that ends because of a disruption."""
 
 
 def patch_of(pod: JsonView, condition: JsonObject) -> JsonObject:
-    """The part of a status patch that writes the condition; it may hold changed fields only."""
+    """The part of a status patch that writes the condition, which may have changed fields only."""
     kinds = [present.type for present in meta.conditions(pod)]
     if not kinds:
         return {"conditions": [condition]}
@@ -30,10 +30,10 @@ def patch_of(pod: JsonView, condition: JsonObject) -> JsonObject:
 def disruption(
     pod: JsonView, *, reason: str, message: str, now: Instant, generation: int | None = None
 ) -> JsonObject | None:
-    """What to write before the pod is deleted; None when it says so already.
+    """The condition to write before the pod is deleted; None when it is set already.
 
-    The time of the transition stays while the status does. `generation` is written by those who
-    say which one they saw.
+    The transition time changes only with the status. `generation`, if given, is written as the
+    observed generation.
     """
     wanted: JsonObject = {
         "type": DISRUPTION,

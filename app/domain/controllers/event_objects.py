@@ -1,8 +1,8 @@
 """Kubernetes Event objects as the controllers of the controller manager write them.
 
-The first report of a fact creates a core/v1 Event, a repetition patches count, lastTimestamp and
-message of the same object. What was said before is folded from the log, so a restart goes on
-counting. Parity: controllers.md 11.1.
+The first report of a fact creates a core/v1 Event; a repetition patches count, lastTimestamp and
+message of the same object. Earlier reports are folded from the log, so that counting continues
+after a restart. Parity: controllers.md 11.1.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,15 +30,15 @@ from app.domain.values.timestamps import Instant
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
 
 REMEMBERED_MAX = 4096
-"""How many facts a reporter counts; the oldest are forgotten first, as upstream's cache does."""
+"""The most facts that a reporter counts; the oldest are dropped first, as in upstream's cache."""
 
 _Fact = tuple[str, str, str, str, str]
-"""Uid and name of whom it is about, type, reason and message. Parity: the resourceVersion in the
-reference does not count, other than for reports of the scheduler (controllers.md 4.3, 11.1)."""
+"""The uid and name of the subject, type, reason and message. Parity: the resourceVersion in the
+reference does not count, unlike in reports of the scheduler (controllers.md 4.3, 11.1)."""
 
 
 class Reporter:
-    """What one component has said about whom. `writer` is the binary that the component is in."""
+    """Writes the Event objects of one component. `writer` is the binary of the component."""
 
     def __init__(self, component: str, writer: WriteOptions = MANAGER) -> None:
         self.component = component
@@ -46,7 +46,7 @@ class Reporter:
         self._said: Bounded[_Fact, tuple[ObjectKey, int]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
-        """Take note of the component's own Event objects."""
+        """Records the component's own Event objects."""
         if not is_of(event.key, api_resources.EVENTS):
             return
         said = core.event_object(event.object)
@@ -73,7 +73,7 @@ class Reporter:
     ) -> CreateObject | PatchObject:
         """The command that reports `message` about `subject` (an object reference).
 
-        `names` are those that other reports of the same plan use.
+        `names` are the names that other reports of the same plan use.
         """
         text = timestamps.seconds_text(now)
         fact: _Fact = (
@@ -120,7 +120,7 @@ class Reporter:
 def reference(
     tree: JsonView, *, kind: str, api_version: str = "v1", with_revision: bool = False
 ) -> JsonObject:
-    """An object reference as Events carry it."""
+    """An object reference in the form that Events use."""
     regarding: JsonObject = {"kind": kind}
     if namespace := meta.namespace(tree):
         regarding["namespace"] = namespace
@@ -138,9 +138,10 @@ def fresh_key(
     now: Instant,
     names: frozenset[ObjectKey] = frozenset(),
 ) -> ObjectKey:
-    """`<object>.<16 hex digits of nanoseconds>`, one nanosecond later while the name is taken.
+    """The key of a new Event: `<object>.<16 hex digits of nanoseconds>`.
 
-    Upstream's clock never gives the same nanosecond twice; ours may, in virtual time.
+    While the name is taken, the time is increased by one nanosecond. Upstream's clock never returns
+    the same nanosecond twice; virtual time may.
     """
     namespace = str(subject.get("namespace") or "default")
     nanos = now * 1000
@@ -152,10 +153,11 @@ def fresh_key(
 
 
 def without_refused(objects: ObjectsReader, commands: Iterable[Command]) -> tuple[Command, ...]:
-    """The commands less those Event objects that the API would refuse now.
+    """The commands without the Event objects that the API would refuse now.
 
-    Upstream sends its Events beside its work and forgets those that are refused, in a namespace
-    that ends or one whose quota is full; in one append a refused Event would undo the work.
+    Upstream sends Events separately from its work and drops refused ones, for example in a
+    terminating namespace or one whose quota is full. In one append a refused Event would undo the
+    work.
     """
     return tuple(command for command in commands if not _is_refused(objects, command))
 

@@ -1,4 +1,4 @@
-"""How controllers ask for feature gates; `objects.profile.Profile` answers."""
+"""The interface through which controllers read feature gates; `objects.profile.Profile` fits it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +14,7 @@ class Gates(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EverythingOn:
-    """All gates on, except those named; for callers without a profile."""
+    """All gates are on except the named ones; for callers without a profile."""
 
     off: frozenset[str] = frozenset()
 

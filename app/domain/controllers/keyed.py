@@ -1,9 +1,10 @@
-"""The kernel of controllers that look at one key after the other.
+"""The shared part of controllers that process one key after the other.
 
     event ── keys_of ──▶ queue ── reconcile ──▶ work ──▶ plan ── settled ──▶ done, or queued again
 
-A controller says which keys an event concerns and what is to be done for a key. Queueing, batching,
-trying again after a refusal and dropping what a recorded decision has dealt with are here, once.
+A controller defines the keys that an event affects and the work for a key. This module does the
+queueing, batching, retries after a refusal, and the removal of keys that a recorded decision has
+already handled.
 """
 
 from abc import ABC, abstractmethod
@@ -23,9 +24,9 @@ Key = TypeVar("Key", bound=tuple[str, ...])
 
 
 class Work(NamedTuple):
-    """What is to be done for a key: commands, and the decision that explains them.
+    """The work for a key: commands, and the decision that explains them.
 
-    With `due` the key is looked at again at that instant.
+    With `due` the key is processed again at that instant.
     """
 
     commands: tuple[Command, ...] = ()
@@ -34,11 +35,11 @@ class Work(NamedTuple):
 
 
 class KeyedController(ABC, Generic[Key, ViewsT]):
-    """A reconciler with one queue; `plan.Reconciler` says what its methods mean.
+    """A reconciler with one queue; `plan.Reconciler` documents its methods.
 
-    Subclasses give `name`, `reads`, `keys_of` and `reconcile`. One that records decisions gives
-    `decided_key` and reads DECISIONS. With `counts_looks` a look without work is one of those that
-    a step may make.
+    Subclasses define `name`, `reads`, `keys_of` and `reconcile`. A subclass that records decisions
+    also defines `decided_key` and reads DECISIONS. With `counts_looks` a look without work counts
+    towards the looks that a step may make.
     """
 
     name: str
@@ -46,7 +47,7 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
     counts_looks = False
 
     def __init__(self, *, pace: Pace | None = None, batch_max: int = 1) -> None:
-        """Up to `batch_max` plans are one append; a `pace` says when a key may be looked at."""
+        """Up to `batch_max` plans form one append; `pace` decides when a key may be processed."""
         self.queue: WorkQueue[Key] = WorkQueue(self.name, pace)
         self._batcher = Batcher(batch_max)
         self._planned: dict[str, Key] = {}
@@ -54,40 +55,40 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
 
     @abstractmethod
     def keys_of(self, event: Event, views: ViewsT) -> Iterable[Key]:
-        """The keys to look at now because of an event on an object.
+        """The keys to process now because of an event on an object.
 
-        What becomes due later, and what no longer has to be looked at, is said to `queue`.
+        The method itself adds keys that become due later to `queue`, and drops obsolete ones.
         """
 
     @abstractmethod
     def reconcile(self, views: ViewsT, key: Key, now: Instant) -> Work | None:
-        """What is to be done for the key now; None or no work: nothing."""
+        """The work for the key now; None or an empty Work when there is none."""
 
     def decided_key(self, decision: Event) -> Key | None:
-        """The key that a recorded decision of this controller was made for."""
+        """The key of a recorded decision of this controller."""
         return None
 
     def has_more(self, plan: Plan) -> bool:
-        """Whether the key of a plan that was carried out is to be looked at again."""
+        """Whether the key of an appended plan must be processed again."""
         return False
 
     def text_of(self, key: Key) -> str:
-        """The key as plans and decisions name it."""
+        """The text of the key in plans and decisions."""
         return "/".join(key)
 
     def settle(self, key: Key, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try a refused plan again; go on after one that was carried out."""
+        """Retries a refused plan; after success queues the key again if there is more work."""
         self.queue.settle(key, problem, now)
         if problem is None and self.has_more(plan):
             self.queue.add(key, plan.observed)
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
+        """The queues of this controller, for metrics."""
         return (self.queue,)
 
     def fold(self, event: Event, views: ViewsT) -> None:
-        """Queue the keys of an event; drop the one that a decision of this controller is about."""
+        """Queues the keys of an event; drops the key of a decision of this controller."""
         if event.is_about_object:
             for key in self.keys_of(event, views):
                 self.queue.add(key, event.revision)
@@ -99,21 +100,21 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
             self.fold_decision(event)
 
     def fold_decision(self, decision: Event) -> None:
-        """Drop what was queued up to the revision that an own decision observed."""
+        """Drops the key of an own decision if it was queued up to the observed revision."""
         if decision.object.get("controller") == self.name:
             key = self.decided_key(decision)
             if key is not None:
                 self.queue.drop(key, Revision(decision.stamp.observed))
 
     def step(self, views: ViewsT, now: Instant) -> Plan | None:
-        """The plans of the next keys that go together.
+        """The plans of the next keys that can share an append.
 
-        What one of them changes for another is seen with the next step, as it is from a cache.
+        A plan does not see the changes of the others until the next step, as with a cache.
         """
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Settle the keys of a plan; after a refusal of several each is tried by itself."""
+        """Settles the keys of a plan; the parts of a refused batch are retried one by one."""
         if problem is None:
             self._batcher.passed()
         elif plan.parts:
@@ -125,11 +126,11 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
             self.settle(self._planned.pop(part.key), part, problem, now)
 
     def due(self) -> Instant | None:
-        """When the next key that waits is ready."""
+        """The instant at which the next waiting key becomes ready."""
         return self.queue.due()
 
     def redecide(self, views: ViewsT, decision: Event) -> Plan | None:
-        """The plan again, from what the decision observed; None where none are recorded."""
+        """Makes the plan of a decision again from the observed state; None without key or work."""
         key = self.decided_key(decision)
         if key is None:
             return None
@@ -173,5 +174,5 @@ def decided_at(decision: Event) -> Instant:
 
 
 def decided_cause(decision: Event) -> Revision:
-    """The revision that provoked a recorded decision."""
+    """The revision that caused a recorded decision."""
     return Revision(decision_body.read(decision.object).cause)

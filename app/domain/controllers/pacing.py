@@ -1,9 +1,8 @@
-"""When a controller may look at a key: the pace that a replay takes from a recording.
+"""The pace of a replay: the recorded instants at which a controller may process a key.
 
-In a real control plane milliseconds decide who comes first: workers, rate limits, back-off with
-jitter, caches that lag behind. A replay takes these instants, and nothing else, from what it
-replays; what is decided then is decided here. Live histories have no pace: every key is looked at
-as soon as it is ready.
+In a real control plane milliseconds determine the order of work: workers, rate limits, back-off
+with jitter, lagging caches. A replay takes only these instants from the recording; the controllers
+here make the decisions. Live histories have no pace: every key is processed as soon as it is ready.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What one attempt to place a pod came to: a node with devices, or a message.
+    """The outcome of one attempt to place a pod: a node with devices, or a message.
 
     `devices` are `request: pool/device` of the claims that it allocates, sorted.
     """
@@ -25,23 +24,23 @@ class Tried:
 
 
 class Pace(Protocol):
-    """Says from which instant on a key of a queue may be looked at."""
+    """Decides from which instant on a key of a queue may be processed."""
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
-        """The instant; at or before `now` means at once, and counts as looked at."""
+        """The instant; one at or before `now` means at once, and counts as processed."""
         ...
 
     def version_seen(self, pod: str, now: Instant) -> str:
-        """The version of the pod (a uid) that its present attempt saw; empty: the newest.
+        """The version of the pod (a uid) that its current attempt saw; empty for the newest.
 
-        Where writes wait for the rate limit of a client, attempts see the pod as it was before.
+        While a write waits for the rate limit of a client, attempts see the pod before that write.
         """
         ...
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
-        """When to try the pod (a uid) again at the latest; None: the attempt counts.
+        """The latest instant to try the pod (a uid) again; None when the attempt counts.
 
-        The instant of an attempt is known up to a few milliseconds. While others that were made at
+        The instant of an attempt is known to within a few milliseconds. While other attempts of
         about the same time are still to come, one of them may have been first.
         """
         ...

@@ -1,8 +1,8 @@
-"""What a reconciler answers: commands, the decision that explains them, and when to look again.
+"""The plan of a reconciler: commands, and the decision that explains them; and its interface.
 
 A reconciler keeps a queue view (its informer caches and work queue in one), folded from the same
-events as everything else; it reads objects and devices from `Views`. It never waits: an instant at
-which something becomes due is part of its queue view.
+events as all views; it reads objects and devices from `Views`. It never waits: an instant at which
+work becomes due is part of its queue view.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 Reads: TypeAlias = frozenset[tuple[str, str]] | None
-"""Groups and resources whose events a controller has to see; None: all."""
+"""The groups and resources whose events a controller reads; None means all."""
 
 DECISIONS = (DECISION.group, DECISION.resource)
-"""Where the decisions of controllers stand, for `Reads`."""
+"""The group and resource of controllers' decisions, for `Reads`."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a plan is as it is, bounded in size, ready for the log.
+    """The explanation of a plan, bounded in size, in the form of the log.
 
-    `subject` is namespace and name of the object decided about, `outcome` one word
-    (`Scheduled`, `Unschedulable`, `Evicted`, `Cancelled`, …), `inputs` the volatile values that
-    took part (attempt number, start index), `summary` the reasons.
+    `resource`, `namespace` and `name` identify the object of the decision, `outcome` is one word
+    (`Scheduled`, `Unschedulable`, `Evicted`, `Cancelled`, …), `inputs` are the volatile values that
+    it depends on (attempt number, start index), `summary` has the reasons.
     """
 
     controller: str
@@ -45,11 +45,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of one controller: appended as a whole or not at all.
+    """One step of one controller, appended as a whole or not at all.
 
-    `cause` is the revision that provoked it, `observed` the revision of the views it was made from.
-    A plan with `parts` is several plans in one append, one after the other, each made as if those
-    before it had been carried out already; it has no commands and no decision of its own.
+    `cause` is the revision that caused it, `observed` the revision of the views it was made from.
+    A plan with `parts` is a sequence of plans in one append, each made as if the earlier ones were
+    already appended; it has no commands and no decision of its own.
     """
 
     controller: str
@@ -67,14 +67,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Views(Protocol):
-    """What every reconciler may look at, all at one revision."""
+    """The views that every reconciler may read, all at one revision."""
 
     @property
     def objects(self) -> ObjectsReader: ...
 
 
 class DeviceViews(Views, Protocol):
-    """Views with the devices and what is allocated of them."""
+    """Views with the devices and their allocated state."""
 
     @property
     def inventory(self) -> Inventory: ...
@@ -83,9 +83,9 @@ class DeviceViews(Views, Protocol):
 
 
 class MergingViews(DeviceViews, Protocol):
-    """Views that know at which revisions a rule or patch changed what slices say.
+    """Views that know the revisions at which a rule or patch changed the merged slices.
 
-    Parity: controllers.md 1.7 and 3.9, only such a change is as an update of slices.
+    Parity: controllers.md 1.7 and 3.9, only such a change acts as an update of slices.
     """
 
     def may_have_remerged(self, revision: Revision) -> bool: ...
@@ -97,18 +97,18 @@ ViewsT = TypeVar("ViewsT", bound=Views, contravariant=True)
 class ReconcilerOf(Protocol[ViewsT]):
     """One controller, which reads views of type `ViewsT`.
 
-    `fold` is called for every event of what it `reads` in order, the own ones too, and for events
-    about no object, such as a restart; it may be called for others. `views` show the event's
-    revision or a later one.
+    `fold` is called in order for every event of the resources in `reads`, including the events of
+    the controller itself, and for events that are not about an object, such as a restart; it may be
+    called for other events. `views` show the event's revision or a later one.
     `step` returns the plan for the next key that is ready at `now`, or None when nothing is ready;
-    a plan without commands and decision means: looked, nothing to do (bounded work, call again).
-    `settled` tells the fate of the last plan: its events were appended (and have been folded), or
-    it was refused with `problem` and is to be retried by the controller's own back-off.
-    `due` is the earliest instant at which `step` could have something to do without a new event.
+    a plan without commands and decision means that a key had no work (bounded work, call again).
+    `settled` reports the result of the last plan: its events were appended (and have been folded),
+    or it was refused with `problem`, and the controller retries it with its own back-off.
+    `due` is the earliest instant at which `step` could have work without a new event.
     `redecide` makes the plan of a recorded decision again, without touching the queue: the
     reconciler and `views` must have been folded up to the revision that the decision observed.
     It returns None when the plan cannot be made from there.
-    `queues` are what waits for the controller, for metrics.
+    `queues` are the queues of the controller, for metrics.
     """
 
     @property
@@ -132,22 +132,22 @@ class ReconcilerOf(Protocol[ViewsT]):
 
 
 Reconciler: TypeAlias = ReconcilerOf[MergingViews]
-"""A controller as whoever runs it knows it: the views have all that any of them reads."""
+"""A controller as its runner sees it: the views include all that any controller reads."""
 
 
 @runtime_checkable
 class StepReconciler(Reconciler, Protocol):
-    """A controller that decides about several keys in one step, each decision after the others.
+    """A controller that decides about several keys in one step, each based on the earlier ones.
 
-    Inside `redeciding` nothing is folded, and nobody else looks at the views: what a decision
-    assumes of those before it may be left in them from one `redecide` to the next.
+    Inside `redeciding` nothing is folded and the views have no other reader, so the assumptions of
+    one decision may stay in them from one `redecide` to the next.
     """
 
     def redeciding(self) -> AbstractContextManager[None]: ...
 
 
 class Readers:
-    """Controllers by what they read, in their order: who has to fold an event."""
+    """The index of controllers, in their order, by the resources that they read."""
 
     def __init__(self, controllers: Sequence[Reconciler]) -> None:
         self.controllers = controllers
@@ -170,5 +170,5 @@ class Readers:
 
 
 def is_for_all(event: Event) -> bool:
-    """Whether every controller has to fold the event, whatever it reads."""
+    """Whether every controller has to fold the event, independent of `reads`."""
     return not event.is_about_object and event.type is not EventType.DECISION_RECORDED

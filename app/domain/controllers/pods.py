@@ -1,4 +1,4 @@
-"""What controllers need to know of a pod, and the rules that tie pods to claims.
+"""The facts about pods that controllers use, and the rules that connect pods to claims.
 
 Parity: allocator.md 20 (claim helper functions) and controllers.md 2.1, 3.1.
 """
@@ -16,7 +16,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 
 RESERVED_MAX = 256
-"""How many consumers a claim can have (controllers.md 6.2)."""
+"""The most consumers of a claim (controllers.md 6.2)."""
 
 
 class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a pod that decide what controllers do with it.
+    """The parts of a pod that determine the work of controllers.
 
     `generated` is `status.resourceClaimStatuses`: entry name to claim name, None for an entry that
     needs no claim. `group` is the PodGroup that the pod names.
@@ -47,19 +47,20 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_done(self) -> bool:
-        """True when the pod needs its claims no longer (controllers.md 2.1)."""
+        """True when the pod no longer needs its claims (controllers.md 2.1)."""
         return self.phase in core.FINISHED or (self.is_deleting and not self.node)
 
     @property
     def uses_claims(self) -> bool:
-        """True when the claim controller has anything to do with it."""
+        """True when the pod uses claims, so that the claim controller processes it."""
         return bool(self.entries or self.extended_claim)
 
 
 class EntryClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """Which claim an entry of a pod stands for.
+    """The claim of an entry of a pod.
 
-    `name` is None when the entry needs none. `problem` is upstream's text when it cannot be told.
+    `name` is None when the entry needs no claim. `problem` is upstream's text when the claim cannot
+    be named.
     """
 
     entry: ClaimEntry
@@ -69,7 +70,7 @@ class EntryClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_done(tree: JsonView) -> bool:
-    """As `facts(tree).is_done`, for who looks at many pods and needs nothing else of them."""
+    """The value of `facts(tree).is_done`, for callers that need nothing else of many pods."""
     if core.is_finished(tree):
         return True
     is_deleting = meta.is_deleting(tree)
@@ -77,7 +78,7 @@ def is_done(tree: JsonView) -> bool:
 
 
 def facts(tree: JsonView) -> PodFacts:
-    """Read a pod; controllers keep what they read of the pods that they follow."""
+    """Reads the facts of a pod; controllers keep the facts of the pods that they follow."""
     metadata = meta.metadata(tree)
     spec = meta.spec(tree)
     status = meta.status(tree)
@@ -101,7 +102,7 @@ def facts(tree: JsonView) -> PodFacts:
 
 
 def facts_of(event: Event) -> PodFacts:
-    """The same of the pod of an event, read once for all controllers that fold it."""
+    """The facts of the pod of an event, read once for all controllers that fold it."""
     tree = event.object
     reading = event.reading
     if reading is not None and reading[0] is tree:
@@ -140,7 +141,7 @@ def _generated(status: JsonView) -> tuple[tuple[str, str | None], ...]:
 
 
 def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:
-    """The claim of one entry, or why it cannot be named (texts of controllers.md 3.1)."""
+    """The claim of one entry, or the reason why it has no name (texts of controllers.md 3.1)."""
     if entry.claim:
         return EntryClaim(entry=entry, name=entry.claim)
     place = f'pod "{pod.namespace}/{pod.name}"'
@@ -162,15 +163,15 @@ def named_claims(pod: PodFacts) -> Iterator[EntryClaim]:
 
 
 def is_for_pod(claim: JsonView, pod: PodFacts) -> bool:
-    """True when a generated claim was made for this pod."""
+    """True when a generated claim was created for this pod."""
     namespace = meta.namespace(claim)
     return namespace == pod.namespace and meta.controller_uid(claim) == pod.uid
 
 
 def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = False) -> str:
-    """Upstream's text for a generated claim that belongs to somebody else; empty when it does not.
+    """Upstream's text for a generated claim that belongs to another owner; empty for its own.
 
-    With `accepts_groups`, an alpha gate upstream, the claim may be that of the pod's PodGroup.
+    With `accepts_groups`, an alpha gate upstream, the claim may belong to the pod's PodGroup.
     """
     if is_for_pod(claim, pod):
         return ""
@@ -191,19 +192,19 @@ def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = Fals
 
 
 def consumer_of(pod: PodFacts) -> JsonObject:
-    """The entry in `status.reservedFor` that stands for the pod."""
+    """The entry in `status.reservedFor` for the pod."""
     return consumer(pod.name, pod.uid)
 
 
 def consumer(name: str, uid: str) -> JsonObject:
-    """The entry that stands for the pod with this name and uid."""
+    """The entry in `status.reservedFor` for the pod with this name and uid."""
     return {"resource": "pods", "name": name, "uid": uid}
 
 
 def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
-    """True when some reservation has this uid; resource and name are not looked at.
+    """True when some reservation has this uid; resource and name are ignored.
 
-    A `group`, which upstream accepts behind an alpha gate only, counts by its name.
+    A `group`, which upstream accepts only behind an alpha gate, is compared by its name.
     """
     for reference in dra.reserved_for(claim):
         if reference.get("uid") == pod_uid:
@@ -219,13 +220,13 @@ def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
 
 
 def reserved_uids(claim: JsonView) -> frozenset[str]:
-    """The uids of all reservations: for who asks about many pods of one claim."""
+    """The uids of all reservations, for callers that check many pods of one claim."""
     reserved = dra.reserved_for(claim)
     return frozenset([_text(reference.get("uid")) for reference in reserved])
 
 
 def has_room(claim: JsonView) -> bool:
-    """True when one more consumer can be entered."""
+    """True when one more consumer can be added."""
     return len(dra.reserved_for(claim)) < RESERVED_MAX
 
 

@@ -1,11 +1,11 @@
-"""Upstream behaviour that looks like a defect and decides outcomes, each behind a named switch.
+"""Upstream behaviour that looks like a defect and affects outcomes, each behind a named switch.
 
-The numbers with a `c` are those of controllers.md 9, those with an `r` are ours, for defects that
-only some releases have (controllers.md 10). `True` reproduces the behaviour. The defaults are those
-of the reference, 1.36; `releases.quirks_of` has those of each release. c8, c9 and c22 are off in
-all of them because they have no single real outcome: they are races that the specification asks to
-leave out. c7 is off because processes of redra come and go where the cluster that they imitate
-keeps its controllers; switched on, each term of a controller counts as a restart.
+The numbers with a `c` are those of controllers.md 9; the numbers with an `r` are redra's own, for
+defects that only some releases have (controllers.md 10). `True` reproduces the behaviour. The
+defaults are those of the reference, 1.36; `releases.quirks_of` returns those of each release. c8,
+c9 and c22 are off in all releases because they have no single real outcome: they are races that the
+specification leaves out. c7 is off because processes of redra may restart while the controllers of
+the emulated cluster keep running; when it is on, each term of a controller counts as a restart.
 """
 
 from dataclasses import dataclass
@@ -73,4 +73,4 @@ NO_SWITCH = {
     "c21": "informers may compress a deletion and a creation; the log never does",
     "c23": "the refusal is that of the API; it is met with c8=on only",
 }
-"""Quirks that are not switches, with the reason; c23 is seen when c8 is on."""
+"""The quirks without a switch, with the reason; c23 occurs when c8 is on."""

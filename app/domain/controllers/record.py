@@ -1,4 +1,4 @@
-"""How a plan is written into the log: the decision before its effects, with a digest of the plan.
+"""The record of a plan in the log: the decision before its effects, with a digest of the plan.
 
 Verification makes the plan again and compares digests; equal digests mean equal commands.
 """
@@ -17,7 +17,7 @@ def digest(commands: tuple[Command, ...]) -> str:
 
 
 def commands_of(plan: Plan) -> tuple[Command, ...]:
-    """What is appended for a plan: its decision, if any, then its commands; part by part."""
+    """The commands to append for a plan: its decision, if any, then its commands; part by part."""
     if plan.parts:
         return tuple(command for part in plan.parts for command in commands_of(part))
     decision = plan.decision

@@ -1,9 +1,9 @@
-"""All controllers of a cluster in the order in which they are asked (controllers.md 7.1).
+"""All controllers of a cluster, in the order in which they run (controllers.md 7.1).
 
 The order matters in the deterministic loop: the status of a rule is computed before the pods of the
 same rule are evicted, because upstream queues it first, and claims are released before garbage
-collection deletes them, because upstream's collector comes 10 to 30 ms later. Budgets are counted
-before pods are placed, so that pre-emption sees the numbers of its moment.
+collection deletes them, because upstream's collector runs 10 to 30 ms later. Budgets are counted
+before pods are placed, so that pre-emption sees current numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,17 +75,16 @@ from app.domain.values.timestamps import SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What can be chosen per history. `off` names controllers that do not run.
+    """The options of the controllers of one history. `off` names controllers that do not run.
 
-    Quirks that are None are those of the release (`quirks_of`, `allocator_quirks_of`).
+    Quirks that are None default to those of the release (`quirks_of`, `allocator_quirks_of`).
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
-    that the scheduler's decisions keep (None: they keep none); it is a choice of the process,
-    decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
-    `bind_delay` bindings take time; devices may take `binding_timeout` microseconds to be ready.
-    Event objects end `event_ttl` microseconds after their last change; None: they stay.
-    `terminated_pods_max` finished pods are kept; 0: all. With `cluster_objects` the objects that
-    every cluster has are kept up (`CLUSTER_OBJECTS`); histories from before, and recordings, do
-    without.
+    in the scheduler's decisions (None: no causes); the process chooses it and decisions record it.
+    `pace` is for replays too: it decides when a key may be processed. With a `bind_delay` bindings
+    take time; devices may take `binding_timeout` microseconds to become ready. Event objects end
+    `event_ttl` microseconds after their last change; None: they stay. `terminated_pods_max`
+    finished pods are kept; 0: all. With `cluster_objects` controllers maintain the objects that
+    every cluster has (`CLUSTER_OBJECTS`); older histories and recordings do without.
     """
 
     quirks: ControllerQuirks | None = None
@@ -163,25 +162,25 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
 }
 
 BINDING_TIMEOUT_MAX_SECONDS = 7 * 24 * 3_600
-"""The longest time that devices can be given to be ready: a week."""
+"""The longest time that devices can be given to become ready: a week."""
 
 _BINDING_TIMEOUT = "controllers.bindingTimeoutSeconds"
 
 TERMINATED_PODS_MAX = 10_000_000
-"""The largest number of finished pods that a history can be told to keep."""
+"""The largest number of finished pods that a history can be set to keep."""
 
 EVENT_TTL_MAX_SECONDS = 10 * 365 * 24 * 3600
-"""The longest life of Event objects that can be asked for: ten years."""
+"""The longest configurable life of Event objects: ten years."""
 
 BIND_DELAY_MAX_MILLIS = 60_000
-"""The longest delay of bindings; the real ones are of 30 to 100 ms on an idle machine."""
+"""The longest delay of bindings; real delays are 30 to 100 ms on an idle machine."""
 
 NAMES = tuple(_MAKERS)
 """The names of all controllers, in order; for leases, options and the command line."""
 
 UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
-"""Controllers that look at every event and that nothing waits for: upstream's collector comes 10 to
-30 ms later (controllers.md 2.3)."""
+"""The controllers that read every event and that no other work waits for: upstream's collector runs
+10 to 30 ms later (controllers.md 2.3)."""
 
 PACED = frozenset(
     {
@@ -198,11 +197,11 @@ PACED = frozenset(
         "jobs",
     }
 )
-"""Controllers that look at their keys at the pace of a replay (`Options.pace`); the others decide
-as soon as there is something to decide."""
+"""The controllers that process their keys at the pace of a replay (`Options.pace`); the others
+process them as soon as they are ready."""
 
 CLUSTER_OBJECTS = frozenset({"service-accounts", "root-ca", "cluster-roles", "api-services"})
-"""Controllers that run in histories with the setting `controllers.clusterObjects` only."""
+"""The controllers that run only in histories with the setting `controllers.clusterObjects`."""
 
 _GATES_OF = {
     "eviction": ("DRADeviceTaints",),
@@ -245,12 +244,12 @@ _KUBELET = Actor(
 API_SERVER = Actor(
     user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra"
 )
-"""Who writes what the API server does by itself."""
+"""The author of the writes that the API server makes by itself."""
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 
 
 def running(profile: Profile, options: Options = Options()) -> tuple[str, ...]:
-    """The names of the controllers that run, in order; those whose gate is off do not."""
+    """The names of the controllers that run, in order; a controller whose gate is off does not."""
     return tuple(
         name
         for name in NAMES
@@ -268,7 +267,7 @@ def controller(
     compiler: SelectorCompiler,
     options: Options = Options(),
 ) -> Reconciler:
-    """A new reconciler of that name, which has folded nothing yet."""
+    """A new reconciler with that name, which has not folded any event."""
     setting = _Setting(
         profile=profile,
         features=features,
@@ -297,12 +296,12 @@ def restarts_count(name: str, profile: Profile, options: Options) -> bool:
 
 
 def quirks_of(profile: Profile, options: Options) -> ControllerQuirks:
-    """The quirks of the controllers that were chosen, otherwise those of the release."""
+    """The controllers' quirks from the options, otherwise those of the release."""
     return releases.quirks_of(profile) if options.quirks is None else options.quirks
 
 
 def allocator_quirks_of(profile: Profile, options: Options) -> Quirks:
-    """The quirks of the allocator that were chosen, otherwise those of the release."""
+    """The allocator's quirks from the options, otherwise those of the release."""
     chosen = options.allocator_quirks
     return releases.allocator_quirks_of(profile) if chosen is None else chosen
 
@@ -310,12 +309,12 @@ def allocator_quirks_of(profile: Profile, options: Options) -> Quirks:
 def options_from(settings: JsonView) -> Options:
     """The options in the settings of a history.
 
-    `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false where they
-    are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long,
-    `controllers.bindingTimeoutSeconds` is what devices may take to be ready,
-    `controllers.eventTtlSeconds` ends Event objects, `controllers.terminatedPodsMax` the oldest
-    finished pods, and with `controllers.clusterObjects` the controllers of what every cluster has
-    run. Raises InputError for what is not known.
+    `controllers.off` lists names; `quirks` maps numbers (`c8`, `q3`) to true or false where they
+    differ from the release. `controllers.bindDelayMillis` is the duration of bindings,
+    `controllers.bindingTimeoutSeconds` the time in which devices must become ready,
+    `controllers.eventTtlSeconds` the life of Event objects, `controllers.terminatedPodsMax` the
+    number of finished pods to keep. `controllers.clusterObjects` turns on the controllers of the
+    objects that every cluster has. Raises InputError for unknown or invalid values.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
@@ -353,13 +352,13 @@ def options_from(settings: JsonView) -> Options:
 
 
 def _bind_delay(settings: JsonView) -> BindDelay | None:
-    """Claims are written after half of the delay, the pod is bound after all of it."""
+    """The delay of bindings: claims are written after half of it, the pod is bound at its end."""
     millis = _number(settings, "bindDelayMillis", "milliseconds", BIND_DELAY_MAX_MILLIS)
     return FixedBindDelay(millis * 1_000) if millis else None
 
 
 def _binding_timeout(settings: JsonView) -> int:
-    """`bindingTimeout` of the plug-in's arguments. Parity: controllers.md 3."""
+    """The `bindingTimeout` of the plug-in's arguments. Parity: controllers.md 3."""
     default = binding_conditions.TIMEOUT // SECOND
     seconds = _number(
         settings, "bindingTimeoutSeconds", "seconds", BINDING_TIMEOUT_MAX_SECONDS, default
@@ -382,7 +381,7 @@ def _number(settings: JsonView, name: str, unit: str, most: int, default: int = 
 
 
 def actor_of(name: str) -> Actor:
-    """Under which name a controller's writes stand in the log."""
+    """The author of a controller's writes in the log."""
     if name == "kubelet":
         return _KUBELET
     if name in ("api-services", "definitions", event_expiry.NAME):
@@ -406,7 +405,7 @@ def _tie_break(setting: _Setting) -> TieBreak | None:
 
 
 def _acts_apart(options: Options) -> int | None:
-    """Microseconds between writes about one claim; a recorded pace has its own instants."""
+    """The microseconds between writes about one claim; 0 with a recorded pace."""
     if options.bind_delay is None:
         return None
     return ACTS_APART if options.pace is None else 0

@@ -1,7 +1,8 @@
-"""Which defects a release has, as the defaults of the quirks' switches.
+"""The defects of each release, as the defaults of the quirks' switches.
 
-Gates and served versions of a release are `objects.profile` and `objects.registry`; this module
-adds what no gate says. A history may still switch each quirk by hand. Parity: controllers.md 10.
+Gates and served versions of a release are in `objects.profile` and `objects.registry`; this module
+adds the differences without a gate. A history may still switch each quirk. Parity:
+controllers.md 10.
 """
 
 from dataclasses import replace
@@ -34,7 +35,7 @@ def quirks_of(profile: Profile) -> ControllerQuirks:
 def allocator_quirks_of(profile: Profile) -> Quirks:
     """The defects of the allocator that the release has.
 
-    Since 1.37 candidates that are refused or undone give back counters and constraints, so q1, q2
-    and q5 are gone.
+    Since 1.37 refused or undone candidates release their counters and constraints, so q1, q2 and q5
+    are repaired.
     """
     return Quirks.named("q1", "q2", "q5") if profile.minor >= 37 else Quirks()

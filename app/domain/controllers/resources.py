@@ -1,4 +1,4 @@
-"""Where the objects that controllers look at stand: group, resource and keys."""
+"""The keys of the objects that controllers read, and lists of them."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -37,8 +37,8 @@ class Listing(Protocol):
 def left_over(objects: Listing, until: Revision) -> list[Event]:
     """The last events of the objects that have not changed since a revision, in their order.
 
-    A controller that begins sees these of what is older, as upstream's does from a list: what it
-    would have had to do in between, somebody else has done.
+    A controller that starts at that revision reads these, as upstream's reads a list: earlier
+    changes were handled by another process.
     """
     events = [
         event

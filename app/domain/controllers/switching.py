@@ -1,9 +1,9 @@
-"""Controllers that are switched off while a history goes on.
+"""Controllers that are switched off while a history is running.
 
 The annotation `redra.dev/controllers-off` of the namespace `kube-system` names them, separated by
-commas: who tests a scheduler of their own switches ours off. Being a field of an object, it stands
-in the log with its moment and its author, is kept by restarts and forks, and whoever may change the
-namespace may change it. Names that are no controllers are passed over.
+commas; for example, users who test their own scheduler switch this one off. Because it is a field
+of an object, the log records its time and author, restarts and forks keep it, and the permission to
+change the namespace includes it. Names that are not controllers are ignored.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from app.domain.values.json_tree import JsonObject
 CONTROLLERS_OFF = "redra.dev/controllers-off"
 
 PLACE = ObjectKey(*api_resources.NAMESPACES, "", "kube-system")
-"""The object that has the annotation; every cluster has it, and nobody can delete it."""
+"""The object with the annotation; every cluster has it, and it cannot be deleted."""
 
 
 def switched_off(objects: ObjectsReader) -> frozenset[str]:
@@ -32,10 +32,10 @@ def switched_off(objects: ObjectsReader) -> frozenset[str]:
 
 
 def states(info: HistoryInfo, objects: ObjectsReader) -> list[tuple[str, str]]:
-    """Name and state of each controller of a history, in their order.
+    """The name and state of each controller of a history, in order.
 
-    `on` or `off`; `off (settings)` and `off (release)` hold for good, and on what is `recorded` no
-    controller runs.
+    A state is `on` or `off`; `off (settings)` and `off (release)` are permanent. On a history that
+    is `recorded` no controller runs.
     """
     options = registry.options_from(info.settings)
     running = registry.running(profiles.from_settings(info.settings), options)
@@ -54,5 +54,5 @@ def states(info: HistoryInfo, objects: ObjectsReader) -> list[tuple[str, str]]:
 
 
 def annotation_patch(off: Iterable[str]) -> JsonObject:
-    """The merge patch of the namespace that switches just these off; null takes it away."""
+    """The merge patch of the namespace that switches exactly these off; null for none."""
     return {"metadata": {"annotations": {CONTROLLERS_OFF: ",".join(sorted(off)) or None}}}

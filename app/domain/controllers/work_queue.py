@@ -1,8 +1,8 @@
-"""A controller's keys that wait for work: ready ones in order, others with their due instant.
+"""The work queue of a controller: ready keys in order, waiting keys with their due instant.
 
-A key stands in the queue once, however often it is added. Retries follow upstream's item back-off:
-5 ms doubling to 1000 s (controllers.md 1.1), without jitter and without the global bucket, whose
-only effect is on bursts beyond a hundred failures.
+A key is in the queue once, however often it is added. Retries follow upstream's item back-off: 5 ms
+doubling to 1000 s (controllers.md 1.1), without jitter and without the global bucket, which only
+affects bursts of more than a hundred failures.
 """
 
 import heapq
@@ -19,7 +19,7 @@ Key = TypeVar("Key", bound=tuple[str, ...])
 
 
 class AnyQueue(Protocol):
-    """A queue as metrics see it, whatever its keys are."""
+    """The part of a queue that metrics read, for any type of key."""
 
     adds: int
     retries: int
@@ -29,14 +29,14 @@ class AnyQueue(Protocol):
 
 
 class WorkQueue(Generic[Key]):
-    """Ready keys in the order of adding, waiting keys in the order of (due, key).
+    """A queue with ready keys in the order of adding and waiting keys in the order of (due, key).
 
-    Each key remembers the revision at which it was added last, so that a decision found in the log
-    removes exactly what it has dealt with. `adds` and `retries` only count, for metrics.
+    Each key keeps the revision at which it was last added, so that a decision in the log removes
+    exactly the work that it handled. `adds` and `retries` are counters for metrics.
     """
 
     def __init__(self, name: str = "", pace: Pace | None = None) -> None:
-        """A `pace` says from when on a ready key of the queue of that name may be taken."""
+        """`pace` decides from when on a ready key of the queue with this name may be taken."""
         self._name = name
         self._pace = pace
         self._ready: dict[Key, Revision] = {}
@@ -52,11 +52,11 @@ class WorkQueue(Generic[Key]):
 
     @property
     def depth(self) -> int:
-        """How many keys are ready; those that wait for an instant do not count."""
+        """The number of ready keys; keys that wait for an instant do not count."""
         return len(self._ready) + len(self._urgent)
 
     def add(self, key: Key, revision: Revision = Revision(0)) -> None:
-        """Make the key ready; one that is ready keeps its place."""
+        """Makes the key ready; a key that is already ready keeps its position."""
         self.adds += 1
         if key in self._urgent:
             self._urgent[key] = revision
@@ -64,13 +64,13 @@ class WorkQueue(Generic[Key]):
             self._ready[key] = revision
 
     def add_first(self, key: Key, revision: Revision = Revision(0)) -> None:
-        """Make the key ready before all that are not urgent: it was begun already."""
+        """Makes the key ready before all keys that are not urgent, because its work has begun."""
         self.adds += 1
         self._ready.pop(key, None)
         self._urgent[key] = revision
 
     def add_at(self, key: Key, due: Instant, revision: Revision = Revision(0)) -> None:
-        """Make the key ready at `due`, or earlier when it is already waiting for less."""
+        """Makes the key ready at `due`, or earlier if it already waits for an earlier instant."""
         known = self._waiting.get(key)
         if known is not None and known[0] <= due:
             self._waiting[key] = (known[0], revision)
@@ -79,7 +79,7 @@ class WorkQueue(Generic[Key]):
         heapq.heappush(self._heap, (due, key))
 
     def take(self, now: Instant) -> tuple[Key, Revision] | None:
-        """The next ready key, removed, with the revision that asked for it."""
+        """Removes the next ready key and returns it with the revision at which it was added."""
         self._promote(now)
         while item := self._first():
             key, revision = item
@@ -90,7 +90,7 @@ class WorkQueue(Generic[Key]):
         return None
 
     def retry(self, key: Key, now: Instant) -> None:
-        """Put the key back after a failure, with its own growing delay."""
+        """Puts the key back after a failure, with a growing delay of its own."""
         self.retries += 1
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
@@ -98,21 +98,21 @@ class WorkQueue(Generic[Key]):
         self.add_at(key, Instant(now + delay))
 
     def forget(self, key: Key) -> None:
-        """The key was dealt with: its next failure starts at the shortest delay."""
+        """Resets the failures of a key, so that its next failure has the shortest delay."""
         self._failures.pop(key, None)
 
     def settle(self, key: Key, problem: str | None, now: Instant) -> None:
-        """What was written for the key is stored, or was refused with a problem: then again."""
+        """Settles a key after its write: retries it after a problem, otherwise forgets failures."""
         if problem is not None:
             self.retry(key, now)
         else:
             self.forget(key)
 
     def drop(self, key: Key, until: Revision, now: Instant | None = None) -> None:
-        """Remove what was added at or before revision `until`.
+        """Removes a key that was added at or before revision `until`.
 
-        With `now`, what becomes ready after that instant stays: a look does not answer for a later
-        one.
+        With `now`, a key that becomes ready after that instant stays: an earlier look does not
+        replace a later one.
         """
         for keys in (self._urgent, self._ready):
             if keys.get(key, until + 1) <= until:
@@ -122,7 +122,7 @@ class WorkQueue(Generic[Key]):
             del self._waiting[key]
 
     def clear(self) -> None:
-        """Forget everything, as a restart does."""
+        """Empties the queue, as a restart does."""
         self._ready.clear()
         self._urgent.clear()
         self._waiting.clear()

@@ -1,7 +1,7 @@
-"""Keeps the condition Available of APIServices that name a service, which is never asked.
+"""Writes the condition Available of APIServices that name a service, which is never contacted.
 
-Parity: controllers.md 5.5; upstream's available controller tells an absent service; where it would
-ask the service, this one says that nothing is passed on.
+Parity: controllers.md 5.5; upstream's available controller reports an absent service; where it
+would contact the service, this one reports that no requests are passed on.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ API_SERVICES = (api_groups.API_REGISTRATION, api_services.RESOURCE)
 
 
 class ApiServiceReconciler(KeyedController[tuple[str], Views]):
-    """Follows APIServices, and services that come and go."""
+    """Follows APIServices, and the creation and deletion of services."""
 
     name = NAME
     reads: Reads = frozenset({API_SERVICES, api_resources.SERVICES})
@@ -32,7 +32,7 @@ class ApiServiceReconciler(KeyedController[tuple[str], Views]):
         self._named: dict[str, tuple[str, str]] = {}
 
     def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
-        """An APIService that changed, and those of a service that came or went."""
+        """A changed APIService, and the APIServices of a created or deleted service."""
         key = event.key
         if (key.group, key.resource) == API_SERVICES:
             self._named.pop(key.name, None)
@@ -45,7 +45,7 @@ class ApiServiceReconciler(KeyedController[tuple[str], Views]):
                     yield (name,)
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """Write a condition that is not right."""
+        """Writes the condition when it is not as it should be."""
         place = ObjectKey(*API_SERVICES, "", key[0])
         tree = views.objects.get(place)
         if tree is None:

@@ -1,16 +1,16 @@
-"""One look at one claim: reservations to drop, allocation to clear, finalizer, deletion.
+"""Claim sync: the reservations, allocation, finalizer and deletion of one claim.
 
-Upstream makes three writes of it, one after the other, from what its cache showed at the beginning.
-With all at once they are one append; with bindings that take time each is an act of its own:
+Upstream makes three writes, one after the other, from the state of its cache at the beginning. They
+are normally one append; with bindings that take time each is a separate act:
 
     act            write                       after it
     first          reservations, allocation    somebody else's write ends the look: a conflict
     finalizer      protection goes             the collector may come first: nothing is left to do
     deletion       DELETE
 
-A claim that is found terminating, or without reservations beside a finished pod, begins with the
-write that it needs. Parity: controllers.md 2.3. The cache here is the present, so the live read and
-the list of recently deleted pods that upstream needs against a late cache have nothing to do.
+A claim that is terminating, or has no reservations and a finished pod, begins with the write that
+it needs. Parity: controllers.md 2.3. The cache here is always current, so upstream's live read and
+its list of recently deleted pods, which protect against a stale cache, are not needed.
 """
 
 from collections.abc import Collection
@@ -31,7 +31,7 @@ MANAGER = WriteOptions(field_manager="kube-controller-manager")
 
 
 class Act(StrEnum):
-    """Which write of a look it is, when each is made by itself."""
+    """The writes of a look, when each write is made separately."""
 
     FIRST = "first"
     FINALIZER = "finalizer"
@@ -40,7 +40,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What is to be done about a claim, and why; `follows` are acts that may come next."""
+    """The writes that a claim needs, and the reason; `follows` are acts that may come next."""
 
     commands: tuple[Command, ...]
     outcome: str
@@ -52,9 +52,9 @@ class Release:
 def release(
     objects: ObjectsReader, namespace: str, name: str, gone: Collection[str] = ()
 ) -> Release | None:
-    """The writes that the claim needs; None when it is as it should be.
+    """The writes that the claim needs; None when it needs none.
 
-    `gone` are uids of pods that are away and still stand, done, in the cache that is imitated.
+    `gone` are uids of deleted pods that the emulated cache still has as finished.
     """
     key = claim_key(namespace, name)
     claim = objects.get(key)
@@ -85,19 +85,19 @@ def release(
 
 
 def _is_untouched(claim: JsonView) -> bool:
-    """True for most of those just made: nothing to release, to clear or to delete with an owner."""
+    """True for most new claims: no status to release or clear, no owner to be deleted with."""
     metadata = meta.metadata(claim)
     return not claim.get("status") and metadata.keys().isdisjoint(_TOUCHED)
 
 
 _TOUCHED = frozenset({"deletionTimestamp", "finalizers", "ownerReferences"})
-"""Metadata without which a claim that has no status needs no write."""
+"""The metadata fields without which a claim that has no status needs no write."""
 
 
 def next_act(
     objects: ObjectsReader, namespace: str, name: str, act: Act, gone: Collection[str] = ()
 ) -> Release | None:
-    """The one write that this act needs; None when there is nothing to do (any more)."""
+    """The single write of this act; None when there is nothing to do or nothing left to do."""
     claim = objects.get(claim_key(namespace, name))
     if claim is None:
         return None
@@ -117,7 +117,7 @@ def next_act(
 
 
 def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
-    """The first write of a look, and which follow."""
+    """The first write of a look, with the acts that follow."""
     if found is None:
         return None
     first, *more = found.commands
@@ -181,7 +181,7 @@ def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
     else:
         metadata.pop("finalizers", None)
     if not is_first:
-        # The write before it in the same append has moved the version; that one was checked.
+        # The previous write of the same append changed the version; that write was checked.
         metadata.pop("resourceVersion", None)
     tree = {**claim, "metadata": metadata}
     return UpdateObject(key=_key_of(claim), version="v1", tree=tree, options=MANAGER)
@@ -193,7 +193,7 @@ def _owner_is_done(objects: ObjectsReader, claim: JsonView, gone: Collection[str
         return False
     tree = objects.get(pod_key(meta.namespace(claim), owner.name))
     if tree is None:
-        # Left to garbage collection, when the cache knows that already.
+        # Garbage collection deletes the claim when the cache already knows that the owner is gone.
         return owner.uid in gone
     return meta.uid(tree) != owner.uid or pods.is_done(tree)
 

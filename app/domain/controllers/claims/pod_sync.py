@@ -1,4 +1,4 @@
-"""One look at one pod: claims to create, names to write into its status, reservations to add.
+"""Pod sync, one look at one pod: claims to create, names to write to its status, reservations.
 
 Parity: controllers.md 2.1 and 2.2.
 """
@@ -41,7 +41,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The pod cannot be served; the text goes into an Event."""
+    """A problem that prevents the sync of the pod; the text is reported in an Event."""
 
     entry: str
     text: str
@@ -79,7 +79,7 @@ def needs_work(
 def next_step(
     objects: ObjectsReader, pod: PodFacts, gates: Gates, quirks: ControllerQuirks
 ) -> Step:
-    """The next write for the pod, why there can be none, or None: all is as it should be."""
+    """The next write for the pod, or the failure that prevents it; None when it needs none."""
     if pod.is_deleting or _is_left_alone(pod, quirks):
         return None
     fresh: list[tuple[str, str]] = []
@@ -101,14 +101,14 @@ def next_step(
 def enter_names(
     pod: PodFacts, fresh: Sequence[tuple[str, str]], quirks: ControllerQuirks
 ) -> Write | None:
-    """The write that enters claims (pairs of entry and name) into the pod's status."""
+    """The write that adds claims (pairs of entry and name) to the pod's status; None without."""
     return Write(command=_apply_names(pod, fresh, quirks)) if fresh else None
 
 
 def claims_made_for(
     objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry
 ) -> Iterator[ObjectKey]:
-    """Claims that this pod controls and that were made for this entry."""
+    """The claims that this pod controls and that were created for this entry."""
     for key in objects.dependents(pod.uid):
         if not is_of(key, api_resources.RESOURCE_CLAIMS):
             continue
@@ -120,7 +120,7 @@ def claims_made_for(
 
 
 def _is_left_alone(pod: PodFacts, quirks: ControllerQuirks) -> bool:
-    # Upstream does not look at the phase (C8, C22), which makes it race with itself.
+    # Upstream does not check the phase (C8, C22), so pod sync and claim sync race with each other.
     return pod.is_done and not (quirks.c8 or quirks.c22)
 
 
@@ -164,8 +164,9 @@ def _apply_names(
     pod: PodFacts, fresh: Sequence[tuple[str, str]], quirks: ControllerQuirks
 ) -> PatchObject:
     # Parity: controllers.md 2.2; upstream applies only the new names, which may drop earlier ones
-    # (C9). All names of entries that still exist are sent here, unless the switch asks for the
-    # drop. A dropped name is put back beside the others: dropping those in turn would never end.
+    # (C9). All names of entries that still exist are sent here, unless the switch reproduces the
+    # drop. A dropped name is written again together with the others, because dropping those in
+    # turn would never end.
     names = dict(fresh)
     replaces = any(name in names for name, _ in pod.generated)
     if not (quirks.c9 and replaces):

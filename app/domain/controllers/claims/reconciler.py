@@ -1,9 +1,9 @@
-"""The queue of the ResourceClaim controller: which pods and claims to look at after which event.
+"""The queue of the ResourceClaim controller: which pods and claims to sync after which event.
 
 Claim keys come before pod keys (controllers.md 7.1). One step is one write of pod sync or all
-writes of claim sync; a pod that needs several claims is looked at again after each. When writes
-take time, each write of claim sync is a step of its own (`claim_sync`); what is still to come
-stands in the decision before it, so that whoever folds the log goes on with it.
+writes of claim sync; a pod that needs several claims is synced again after each. When writes take
+time, each write of claim sync is a separate step (`claim_sync`); the decision before it records the
+remaining acts, so that a process that folds the log continues with them.
 """
 
 from collections.abc import Collection
@@ -33,25 +33,25 @@ from app.domain.values.timestamps import SECOND, Instant
 NAME = "claims"
 
 REMOVED_MAX = 20
-"""How many dropped reservations a decision names; the rest is counted."""
+"""The most dropped reservations that a decision names; the others are only counted."""
 
 RESERVED_AGAIN_MAX = 2
-"""How often a finished pod is reserved again (C8). Upstream's race ends by chance, up to 18 times
-were recorded for one pod; without a bound here it would never end."""
+"""The most times that a finished pod is reserved again (C8). Upstream's race ends by chance: up to
+18 times were recorded for one pod. Without a bound it would never end here."""
 
 ACTS_APART = 10_000
 """Microseconds between two writes about one claim. Parity: controllers.md 2.3 (recorded)."""
 
 CACHE_LAG = SECOND
-"""How long a removed pod stands in the cache that a replay imitates. Its claims are looked at when
-that was recorded; a look that was not recorded comes later than this."""
+"""How long a removed pod stays in the cache that a replay emulates. Its claims are synced at the
+recorded instants; a sync that was not recorded comes later than this."""
 
 _Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Going:
-    """What is left of a look that has begun; `own` is the revision of the write before it."""
+    """The remaining acts of a look; `own` is the revision of its last write."""
 
     acts: tuple[Act, ...]
     due: Instant
@@ -61,8 +61,8 @@ class _Going:
 class ClaimsReconciler:
     """Folds pods, claims and templates into two work queues.
 
-    Parity: controllers.md 2.1. An event on a claim looks at the claim and at the pods that name it;
-    an event on a pod at the claims it needs no longer, or at the pod itself.
+    Parity: controllers.md 2.1. An event on a claim queues the claim and the pods that name it; an
+    event on a pod queues the claims that it no longer needs, or the pod itself.
     """
 
     name = NAME
@@ -74,8 +74,8 @@ class ClaimsReconciler:
         pace: Pace | None = None,
         apart: int | None = None,
     ) -> None:
-        """With `apart`, in microseconds, each write about a claim is an append of its own."""
-        # Only what is to come after such a write stands in decisions, of which there are many.
+        """With `apart`, in microseconds, each write about a claim is a separate append."""
+        # Decisions are read only in this mode, because they are frequent: they record later acts.
         decisions = () if apart is None else (DECISIONS,)
         self.reads: Reads = frozenset(
             {
@@ -107,11 +107,11 @@ class ClaimsReconciler:
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
+        """The queues of this controller, for metrics."""
         return (self._claim_queue, self._pod_queue)
 
     def fold(self, event: Event, views: Views) -> None:
-        """Queue what the event makes worth looking at."""
+        """Queues the claims and pods that the event may affect."""
         key = event.key
         if is_of(key, api_resources.PODS):
             self._fold_pod(event, views.objects)
@@ -129,7 +129,7 @@ class ClaimsReconciler:
             self._reporter.fold(event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Sync claims, or when there is none, pods; as many as go together."""
+        """Syncs claims, or pods when no claim is ready; as many as can share an append."""
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:
@@ -142,7 +142,7 @@ class ClaimsReconciler:
         return None
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """After a success look again; after a refusal report it (pods) and retry with back-off."""
+        """Syncs again after success; after a refusal reports (pods) and retries with back-off."""
         if problem is None:
             self._batcher.passed()
         elif plan.parts:
@@ -185,12 +185,12 @@ class ClaimsReconciler:
                 pass
 
     def due(self) -> Instant | None:
-        """When the next retry is due."""
+        """The instant at which the next waiting key is due."""
         instants = [d for d in (self._claim_queue.due(), self._pod_queue.due()) if d is not None]
         return min(instants, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Make the plan of a recorded decision again; only releases are recorded."""
+        """Makes the plan of a recorded decision again; only releases are recorded."""
         recorded = decision_body.read(decision.object)
         now = Instant(recorded.inputs.now or decision.stamp.time)
         acts = tuple(Act(act) for act in recorded.inputs.acts)
@@ -246,7 +246,7 @@ class ClaimsReconciler:
             self._holders.pop(place, None)
         going = self._going.get(place)
         if going is not None and event.revision != going.own and going.acts[0] is Act.FINALIZER:
-            # Somebody else wrote it: upstream's update meets a conflict, and it looks again.
+            # Another client wrote it: upstream's update meets a conflict, and it syncs again.
             del self._going[place]
         if event.type is EventType.OBJECT_CREATED and self._quirks.c22:
             self._count_made(event)
@@ -270,7 +270,7 @@ class ClaimsReconciler:
             self._claim_queue.add((pod.namespace, pod.extended_claim), revision)
 
     def _plan_claim(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
-        """The next act about a claim; without time between writes, all of them."""
+        """The plan of the next act about a claim; without time between writes, of all acts."""
         acts = () if self._apart is None else (Act.FIRST,)
         going = self._going.get(place)
         if going is not None:
@@ -289,7 +289,7 @@ class ClaimsReconciler:
     def _plan_release(
         self, views: Views, place: _Place, now: Instant, cause: Revision, acts: tuple[Act, ...]
     ) -> Plan:
-        """The plan of the first of these acts; without any, of all writes together."""
+        """The plan of the first of these acts; without acts, of all writes together."""
         namespace, name = place
         key = f"claim:{namespace}/{name}"
         inputs: JsonObject = {"now": now}
@@ -326,7 +326,7 @@ class ClaimsReconciler:
         )
 
     def _lately_gone(self, now: Instant) -> Collection[str]:
-        """Uids of pods that upstream's cache may still hold; none without a recorded pace."""
+        """The uids of pods that upstream's cache may still hold; empty without a recorded pace."""
         if not self._gone:
             return ()
         for uid, since in tuple(self._gone.items()):
@@ -403,7 +403,7 @@ class ClaimsReconciler:
                 self._reserved_again[pod.uid] = self._reserved_again.get(pod.uid, 0) + 1
 
     def _second_names(self, pod: PodFacts) -> list[tuple[str, str]]:
-        """Entry and name of second claims that the pod's status does not name yet.
+        """The entries and names of second claims that the pod's status does not name yet.
 
         Parity: controllers.md C22, one sync makes the claim and enters its name, whether or not it
         is deleted in between.
@@ -428,13 +428,13 @@ class ClaimsReconciler:
 
 
 def _names_claims(step: pod_sync.Step) -> bool:
-    """Whether the step enters the names of claims that were made into the pod's status."""
-    # Parity: controllers.md C22, the second claim of a finished pod stands in its status too.
+    """Whether the step writes the names of created claims to the pod's status."""
+    # Parity: controllers.md C22, the second claim of a finished pod is in its status too.
     return isinstance(step, pod_sync.Write) and isinstance(step.command, PatchObject)
 
 
 def _asks_the_same(old: PodFacts, new: PodFacts) -> bool:
-    """True when nothing has changed that decides whether the pod needs work."""
+    """True when the changes of a pod cannot affect whether it needs work."""
     return (
         old.uid == new.uid
         and old.node == new.node

@@ -1,4 +1,4 @@
-"""What a claim made from a template looks like. Parity: controllers.md 2.2."""
+"""The claim that is created from a template. Parity: controllers.md 2.2."""
 
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import ClaimEntry, PodFacts
@@ -6,7 +6,7 @@ from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 GENERATE_NAME_MAX = 57
-"""Longer prefixes are cut in proportion, so that pod and entry both stay recognisable."""
+"""The longest prefix; longer ones are cut in proportion, to keep pod and entry recognisable."""
 
 
 def generate_name(pod: str, entry: str) -> str:

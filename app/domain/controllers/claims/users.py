@@ -1,8 +1,7 @@
-"""Which pods name a claim, and which of them an event on it may concern.
+"""The pods that name a claim, and those of them that an event on the claim may affect.
 
-A claim that many pods share changes with each of them. All others are served: they are not placed
-yet or have their reservation, so that a look would pass them over. Of the rest there are few, and
-they are found without asking every pod.
+A claim that many pods share changes with each of them. Most of these pods need nothing: they are
+not placed yet, or have their reservation. The few others are found without checking every pod.
 """
 
 from collections.abc import Collection
@@ -14,10 +13,10 @@ _Place = tuple[str, str]
 
 
 class ClaimUsers:
-    """Pods by the claims that they name, in three kinds.
+    """The index of pods by the claims that they name, in three groups.
 
-    `_odd` are looked at with each event: they name several claims or a template, or are done.
-    `_placed` (by uid) need a reservation, all others nothing.
+    `_odd` pods are synced with each event: they name several claims or a template, or are done.
+    `_placed` pods (by uid) need a reservation; all others need nothing.
     """
 
     def __init__(self) -> None:
@@ -26,7 +25,7 @@ class ClaimUsers:
         self._placed: dict[_Place, dict[str, str]] = {}
 
     def add(self, pod: PodFacts) -> None:
-        """The pod is there, as it is now."""
+        """Adds a pod in its current state."""
         is_odd = _is_odd(pod)
         for place in _places(pod):
             self._all.setdefault(place, set()).add(pod.name)
@@ -36,7 +35,7 @@ class ClaimUsers:
                 self._placed.setdefault(place, {})[pod.uid] = pod.name
 
     def remove(self, pod: PodFacts) -> None:
-        """The pod is gone, or is no longer as it was added."""
+        """Removes a pod, which is given as it was added."""
         for place in _places(pod):
             for names in (self._all, self._odd):
                 held = names.get(place)
@@ -55,7 +54,7 @@ class ClaimUsers:
         return self._all.get(claim, ())
 
     def to_look_at(self, claim: _Place, reserved: frozenset[str]) -> list[str]:
-        """Those that need not be served by these reservations, sorted by name."""
+        """The pods that may need work, given the reserved uids; sorted by name."""
         uids = set(self._odd.get(claim, ()))
         placed = self._placed.get(claim)
         if placed is not None:

@@ -1,6 +1,6 @@
-"""Applies to each cluster role with an aggregation rule the rules that it selects.
+"""Applies the selected rules to each cluster role with an aggregation rule.
 
-Parity: objects.md 15.6; upstream's clusterrole-aggregation-controller, which looks at all such
+Parity: objects.md 15.6; upstream's clusterrole-aggregation-controller, which processes all such
 roles after each change of a cluster role, and applies `rules` with force.
 """
 
@@ -21,7 +21,7 @@ _WRITER = WriteOptions(field_manager="clusterrole-aggregation-controller", force
 
 
 class ClusterRoleReconciler(KeyedController[tuple[str], Views]):
-    """Follows all cluster roles and queues those that collect."""
+    """Follows all cluster roles and queues those with an aggregation rule."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.CLUSTER_ROLES})
@@ -31,7 +31,7 @@ class ClusterRoleReconciler(KeyedController[tuple[str], Views]):
         self._collecting: set[str] = set()
 
     def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
-        """All that collect, for any cluster role may be part of them."""
+        """All roles with an aggregation rule, because any cluster role may be part of them."""
         if (event.key.group, event.key.resource) != api_resources.CLUSTER_ROLES:
             return
         name = event.key.name
@@ -44,7 +44,7 @@ class ClusterRoleReconciler(KeyedController[tuple[str], Views]):
             yield (collecting,)
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """Write the rules of a role that has others than it should."""
+        """Writes the rules of a role when they differ from the selected ones."""
         objects = views.objects
         (name,) = key
         place = ObjectKey(*api_resources.CLUSTER_ROLES, "", name)

@@ -1,8 +1,8 @@
-"""Custom resource definitions after they were written: their end, and names that become free.
+"""The controllers of CustomResourceDefinitions: deletion, and names that become free.
 
-Belongs here: emptying and ending a definition that was deleted, and giving a definition the names
-that it could not have before. Does not belong here: whether names are taken and what is served
-(objects/custom). Imported by the registry of controllers and by tests.
+Belongs here: deleting the objects of a deleted definition and then the definition, and giving a
+definition the names that were taken before. Does not belong here: whether names are taken and what
+is served (objects/custom). Imported by the registry of controllers and by tests.
 """
 
 from app.domain.controllers.definitions.reconciler import DefinitionReconciler

@@ -1,4 +1,4 @@
-"""A deleted definition loses its objects first, then its finalizer; freed names are given away.
+"""Deletes the objects of a deleted definition, then its finalizer, and assigns freed names.
 
 Parity: objects.md 15.5, the finalizing and naming controllers of apiextensions.k8s.io/v1.
 """
@@ -21,13 +21,13 @@ from app.domain.values.timestamps import Instant
 NAME = "definitions"
 
 DELETED_MAX = 200
-"""How many objects one step deletes."""
+"""The most objects that one step deletes."""
 
 _Place = tuple[str, str]
 
 
 class DefinitionReconciler(KeyedController[tuple[str], Views]):
-    """Empties and ends definitions, and settles who has which name."""
+    """Empties and removes deleted definitions, and decides which definition has which names."""
 
     name = NAME
     reads: Reads = None
@@ -38,7 +38,7 @@ class DefinitionReconciler(KeyedController[tuple[str], Views]):
         self._nameless: set[str] = set()
 
     def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
-        """Definitions that end or lack names, and those of objects that disappear."""
+        """Definitions that are deleted or lack names, and the definitions of deleted objects."""
         key = event.key
         if not is_of(key, api_resources.CUSTOM_RESOURCE_DEFINITIONS):
             name = self._ending.get((key.group, key.resource))
@@ -55,19 +55,19 @@ class DefinitionReconciler(KeyedController[tuple[str], Views]):
             yield (key.name,)
         elif not _has_names(tree):
             self._nameless.add(key.name)
-        # Whatever happened to this one, others may have waited for its names.
+        # After any change of this definition, others may get names that they waited for.
         for name in sorted(self._nameless - {key.name}):
             yield (name,)
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """Delete some objects of a definition, end it, or look at its names again."""
+        """Deletes objects of a definition, removes it, or checks its names again."""
         (name,) = key
         place = ObjectKey(*api_resources.CUSTOM_RESOURCE_DEFINITIONS, "", name)
         tree = views.objects.get(place)
         return None if tree is None else Work(tuple(_commands(views.objects, name, tree, now)))
 
     def has_more(self, plan: Plan) -> bool:
-        """More of its objects may remain."""
+        """True, because more objects of the definition may remain."""
         return True
 
 

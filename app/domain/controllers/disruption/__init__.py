@@ -1,8 +1,8 @@
-"""The disruption controller: what the status of each PodDisruptionBudget says.
+"""The disruption controller: the status of each PodDisruptionBudget.
 
-Belongs here: counting protected pods and their owners' scale, and the end of announced disruptions
-that never came. Does not belong here: the refusal of an eviction (objects/eviction) and what
-pre-emption makes of a budget (scheduling). Imported by the registry of controllers and by tests.
+Belongs here: counting protected pods and their owners' scale, and ending announced disruptions that
+did not happen. Does not belong here: the refusal of an eviction (objects/eviction) and the use of
+budgets in pre-emption (scheduling). Imported by the registry of controllers and by tests.
 """
 
 from app.domain.controllers.disruption.reconciler import DisruptionReconciler

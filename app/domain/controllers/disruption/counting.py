@@ -16,12 +16,12 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 DELETION_TIMEOUT = 120 * SECOND
-"""How long a pod whose eviction was allowed counts as gone although it is there."""
+"""How long a pod whose eviction was allowed counts as gone while it still exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """What counts about one pod. `owner` is its controller reference, if it has one."""
+    """The facts about one protected pod. `owner` is its controller reference, if any."""
 
     name: str
     owner: Owner | None
@@ -31,10 +31,11 @@ class Protected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """The new status, and what there is to say about it.
+    """The new status of a budget, and the facts to report about it.
 
-    `late` are pods that were to be evicted and are still there. `due` is when the next one will be
-    late. `some_unmanaged`: pods without a controller, which an expected scale leaves out.
+    `late` are pods that should have been evicted and still exist. `due` is the instant at which the
+    next pod will be late. `some_unmanaged` is true when pods without a controller are left out of
+    an expected scale.
     """
 
     status: JsonObject
@@ -44,7 +45,7 @@ class Count:
 
 
 def protected(pod: JsonView) -> Protected:
-    """The parts of a pod that count."""
+    """The facts about a pod that the count uses."""
     return Protected(
         name=meta.name(pod),
         owner=meta.controller(pod),
@@ -56,7 +57,7 @@ def protected(pod: JsonView) -> Protected:
 def count(
     objects: ObjectsReader, budget: JsonView, pods: Sequence[Protected], now: Instant
 ) -> Count:
-    """The status as it should be, the present one when it is right. Raises ScaleUnknown."""
+    """The expected status, equal to the current one when that is right. Raises ScaleUnknown."""
     total, wanted, some_unmanaged = _wanted(objects, budget, pods)
     disrupted, late, due = _announced(budget, pods, now)
     healthy = sum(
@@ -85,7 +86,7 @@ def count(
 
 
 def failed(budget: JsonView, problem: str, now: Instant) -> JsonObject:
-    """The status that allows nothing because nothing could be counted."""
+    """The status that allows no disruptions because the pods could not be counted."""
     before = meta.status(budget)
     return disruption_budgets.with_condition(
         {**before, "disruptionsAllowed": 0},
@@ -100,9 +101,9 @@ def failed(budget: JsonView, problem: str, now: Instant) -> JsonObject:
 def _wanted(
     objects: ObjectsReader, budget: JsonView, pods: Sequence[Protected]
 ) -> tuple[int, int, bool]:
-    """How many pods there should be, how many of them healthy, and if some have no owner.
+    """The expected number of pods, the required number of healthy pods, and if some have no owner.
 
-    A `minAvailable` that is a number needs no owners: as many pods are expected as there are.
+    A `minAvailable` that is a number needs no owners: the expected number is the current one.
     """
     spec = meta.spec(budget)
     most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
@@ -121,7 +122,7 @@ def _wanted(
 def _announced(
     budget: JsonView, pods: Sequence[Protected], now: Instant
 ) -> tuple[Mapping[str, str], tuple[str, ...], Instant | None]:
-    """Disruptions that are still to come, the pods for which they never came, the next look."""
+    """The pending disruptions, the pods for which they did not happen, and the next check."""
     known = json_tree.mapping(budget, "status", "disruptedPods")
     if not known:
         return {}, (), None

@@ -1,9 +1,9 @@
-"""Keeps the status of disruption budgets as the pods say.
+"""Keeps the status of disruption budgets in line with their pods.
 
-What counts of the protected pods is kept beside each budget, so an event on a pod costs a look at
-the budgets of its namespace, and nothing where there are none. Changes of scale are not looked at
-by themselves, as upstream: pods come and go with them. A pod that is said to be disrupted and lives
-on for two minutes is said to be no longer so.
+The facts about protected pods are kept with each budget, so an event on a pod only costs a check of
+the budgets of its namespace. As upstream, changes of scale do not queue a budget: the creation and
+deletion of pods does. A pod that has the disruption condition and still exists after two minutes
+loses it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,19 +28,19 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 NAME = "disruption"
 COMPONENT = "controllermanager"
-"""Under which name upstream's disruption controller reports."""
+"""The name under which upstream's disruption controller reports."""
 
 STALE_AFTER = 120 * SECOND
-"""How long a pod may be said to be disrupted without going."""
+"""How long a pod may have the disruption condition without being deleted."""
 
 BY_KUBELET = "TerminationByKubelet"
-"""The reason of a disruption that may take as long as it wants."""
+"""The reason of a disruption that has no time limit."""
 
 _Key = tuple[str, ...]
 
 
 class _Budget:
-    """One budget: whom it protects, and what counts about those by the names of the pods."""
+    """One budget: its selector, and the facts about its pods by name."""
 
     __slots__ = ("pods", "selector")
 
@@ -49,7 +49,7 @@ class _Budget:
         self.pods: dict[str, Protected] = {}
 
     def take_in(self, pod: JsonView, labels: dict[str, str], *, is_gone: bool) -> bool:
-        """Count the pod as it is now; whether it counts or did."""
+        """Updates the facts about a pod; true when it is or was protected."""
         name = meta.name(pod)
         before = self.pods.pop(name, None)
         if is_gone or self.selector is None or not self.selector.matches(labels):
@@ -59,7 +59,7 @@ class _Budget:
 
 
 class DisruptionReconciler(KeyedController[_Key, Views]):
-    """Counts for budgets, and says what became of announced disruptions."""
+    """Counts the pods of budgets, and reports on announced disruptions."""
 
     name = NAME
     reads: Reads = frozenset(
@@ -72,7 +72,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         self._reporter = Reporter(COMPONENT)
 
     def keys_of(self, event: Event, views: Views) -> Iterable[_Key]:
-        """The budgets that count the pod of the event, or the budget itself."""
+        """The budgets that protect the pod of the event, or the budget itself."""
         if is_of(event.key, api_resources.PODS):
             return self._fold_pod(event)
         if is_of(event.key, api_resources.POD_DISRUPTION_BUDGETS):
@@ -81,7 +81,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         return ()
 
     def reconcile(self, views: Views, key: _Key, now: Instant) -> Work | None:
-        """Write a status that is not right."""
+        """Writes the status of a budget, or the condition of a stale pod, when it must change."""
         act = self._recover if key[0] == api_resources.PODS[1] else self._count
         return Work(without_refused(views.objects, act(views.objects, key, now)))
 
@@ -192,7 +192,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         return [said]
 
     def _recover(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
-        """Say of a pod that lives on that it is not disrupted."""
+        """Sets the disruption condition of a pod that still exists to false."""
         place = pod_key(key[1], key[2])
         pod = objects.get(place)
         until = None if pod is None else _stale_at(pod)
@@ -236,7 +236,7 @@ _UNMANAGED = (
 
 
 def _stale_at(pod: JsonView) -> Instant | None:
-    """When the pod will have been said to be disrupted for too long; None when it is not."""
+    """The instant at which the pod's disruption condition is stale; None without the condition."""
     pod_conditions = json_tree.get(pod, "status", "conditions")
     for condition in pod_conditions if isinstance(pod_conditions, list) else ():
         if isinstance(condition, dict) and condition.get("type") == conditions.DISRUPTION:

@@ -1,4 +1,4 @@
-"""How many pods there should be: the sum of the scales of all that control the protected pods.
+"""The expected number of pods: the sum of the scales of all owners of the protected pods.
 
 A Deployment counts instead of its ReplicaSets; any other kind counts by its scale subresource.
 Parity: controllers.md 5.5, the finders of upstream's disruption controller, texts included.
@@ -20,16 +20,16 @@ _GROUPS = (api_groups.APPS, "extensions")
 
 
 class ScaleUnknown(Exception):
-    """Nobody can say how many pods there should be; the message is upstream's."""
+    """The expected number of pods cannot be determined; the message is upstream's."""
 
 
 def expected(
     objects: ObjectsReader, namespace: str, owners: Iterable[tuple[str, Owner | None]]
 ) -> tuple[int, bool]:
-    """The sum over all owners, and whether some pods have none.
+    """The sum of scales over all owners, and whether some pods have no owner.
 
     `owners` are the names of the pods with their controller references. Raises ScaleUnknown for
-    an owner that is not there or has no scale.
+    an owner that does not exist or has no scale.
     """
     scales: dict[str, int] = {}
     some_unmanaged = False
@@ -47,7 +47,7 @@ def expected(
 
 
 def _scale(objects: ObjectsReader, namespace: str, owner: Owner, pod: str) -> tuple[str, int]:
-    """The uid and the replicas of whom the pod counts for."""
+    """The uid and the replicas of the owner that the pod counts for."""
     group, version = registry.split_api_version(owner.api_version)
     if owner.kind == _OWNED_BY_DEPLOYMENTS and group in _GROUPS:
         group, version = _GROUPS[0], "v1"

@@ -1,6 +1,6 @@
-"""The end of Event objects, which a real store forgets by itself an hour after their last change.
+"""The expiry of Event objects, which a real store drops an hour after their last change.
 
-Belongs here: which Event objects are past their time. Does not belong here: what they say
+Belongs here: finding and deleting expired Event objects. Does not belong here: their content
 (event_objects). Imported by the registry of controllers and by tests.
 """
 

@@ -1,8 +1,8 @@
-"""Deletes Event objects some time after their last change, a minute's worth in one append.
+"""Deletes Event objects some time after their last change, those of a minute in one append.
 
 The API server gives each write of an Event a lease (`--event-ttl`, one hour) and shares leases
-among the writes of a minute, so Events end up to a minute late and together. Here a deletion is an
-event of the log like any other: moments before it show the object for ever.
+among the writes of a minute, so Events expire together and up to a minute late. Here a deletion is
+an ordinary event of the log: earlier moments still show the object.
 """
 
 from app.domain.controllers.plan import Plan, Reads, Views
@@ -17,17 +17,17 @@ from app.domain.values.timestamps import SECOND, Instant
 NAME = "event-expiry"
 
 ROUND = 60 * SECOND
-"""The longest that upstream's leases are shared."""
+"""The longest time that upstream shares a lease."""
 
 ENDED_MAX = 200
-"""How many Event objects end in one append."""
+"""The most Event objects that one append deletes."""
 
 PAUSE = SECOND
-"""How long a refused append waits."""
+"""How long to wait after a refused append."""
 
 
 class EventExpiryReconciler:
-    """Remembers when Event objects were changed last, oldest first."""
+    """Keeps the time of the last change of each Event object, oldest first."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.EVENTS})
@@ -40,11 +40,11 @@ class EventExpiryReconciler:
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
-        """None: the Event objects themselves are what waits."""
+        """Empty: the controller has no queue besides the Event objects."""
         return ()
 
     def fold(self, event: Event, views: Views) -> None:
-        """Begin the time of a changed Event object anew."""
+        """Restarts the time of a changed Event object."""
         if not event.is_about_object or not is_of(event.key, api_resources.EVENTS):
             return
         self._changed.pop(event.key, None)
@@ -52,7 +52,7 @@ class EventExpiryReconciler:
             self._changed[event.key] = event.stamp.time
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """End those whose minute has come."""
+        """Deletes the expired Event objects."""
         due = self.due()
         if due is None or due > now:
             return None
@@ -74,18 +74,18 @@ class EventExpiryReconciler:
         )
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Wait a little after a refusal: somebody else deleted one of them."""
+        """Waits a little after a refusal, which means that another client deleted an object."""
         if problem is not None:
             self._refused_until = Instant(now + PAUSE)
 
     def due(self) -> Instant | None:
-        """When the oldest Event object ends."""
+        """The instant at which the oldest Event object expires."""
         for changed in self._changed.values():
             return max(self._end(changed), self._refused_until)
         return None
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The end of Event objects records no decisions."""
+        """Always None: this controller records no decisions."""
         return None
 
     def _end(self, changed: Instant) -> Instant:

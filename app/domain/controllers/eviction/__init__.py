@@ -1,4 +1,4 @@
-"""The device taint eviction controller: which pods must go because of which taint, and when.
+"""The device taint eviction controller: which pods are evicted for which taint, and when.
 
 Belongs here: taints and tolerations of allocated devices, the instants of eviction, cancellation
 and execution (controllers.md 1.1 to 1.5). Does not belong here: the status of rules, which only

@@ -6,7 +6,7 @@ State per pod uid, derived from the log:
                  ^              |
                  '--none again--'   (Cancelling deletion)
 
-A decision in the log ends the entry it was about, so a restarted process evicts nobody twice.
+A decision in the log ends its entry, so a restarted process evicts no pod twice.
 Parity: controllers.md 1.4 and 1.5.
 """
 
@@ -40,13 +40,13 @@ CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
 EVENT_REASON = "DeviceTaintManagerEviction"
 
 EVICTED_MAX = 500
-"""How many evicted pods are remembered, newest last; upstream's bound."""
+"""The most evicted pods that are remembered, newest last; upstream's bound."""
 
 REASONS_MAX = 20
-"""How many reasons a decision names; the rest is counted."""
+"""The most reasons that a decision names; the others are only counted."""
 
 ENDED = frozenset({"Evicted", "AlreadyTerminating"})
-"""Outcomes after which a pod is not looked at again (C5)."""
+"""The outcomes after which a pod is not processed again (C5)."""
 
 _PodId = tuple[str, str, str]
 
@@ -76,11 +76,11 @@ class EvictionReconciler:
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
+        """The queues of this controller, for metrics."""
         return (self._queue, self._cancelled)
 
     def fold(self, event: Event, views: Views) -> None:
-        """Follow pods, claims, slices and rules; end what decisions have ended."""
+        """Follows pods, claims, slices and rules; removes entries that decisions have ended."""
         if event.type is EventType.DECISION_RECORDED:
             if event.key.resource == DECISION.resource:
                 self._fold_decision(event)
@@ -92,12 +92,12 @@ class EvictionReconciler:
             self._note_evicted(event.uid)
         changes = self.state.fold(event, has_planned=bool(self._delete_at))
         if event.type is EventType.OBJECT_DELETED and event.key.resource == "pods":
-            # Parity: a pod that is gone leaves without a word (controllers.md 1.4).
+            # Parity: the entry of a deleted pod is removed without an Event (controllers.md 1.4).
             self._delete_at.pop((event.key.namespace, event.key.name, event.uid), None)
         self._look_at(changes, event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Report cancellations and evict pods that are due; as many as go together."""
+        """Reports cancellations and evicts due pods; as many as can share an append."""
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:
@@ -119,7 +119,7 @@ class EvictionReconciler:
         return None
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """A refused plan is tried again with back-off; a success was folded already."""
+        """Retries a refused plan with back-off; a success has already been folded."""
         if problem is None:
             self._batcher.passed()
         elif plan.parts:
@@ -150,12 +150,12 @@ class EvictionReconciler:
         return (self._cancelled if cancels else self._queue), pod_id
 
     def due(self) -> Instant | None:
-        """When the next pod is to be evicted."""
+        """The instant at which the next pod is due."""
         instants = [d for d in (self._queue.due(), self._cancelled.due()) if d is not None]
         return min(instants, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The plan again, from the state as folded up to what the decision observed."""
+        """Makes the plan again from the state folded up to the observed revision."""
         recorded = decision_body.read(decision.object)
         place = recorded.place
         pod_id = (*place, recorded.inputs.uid)
@@ -163,8 +163,8 @@ class EvictionReconciler:
         cause = Revision(recorded.cause)
         if recorded.outcome == "Cancelled":
             return self._plan_cancel(views.objects, pod_id, now, cause)
-        # Parity: controllers.md C20, a pod may have been put back by a later look; then its stored
-        # eviction holds.
+        # Parity: controllers.md C20, a later look may have queued the pod again; then its stored
+        # eviction applies.
         eviction = self._delete_at.get(pod_id) or self.state.pod_eviction(place)
         if eviction is None:
             return None
@@ -321,7 +321,7 @@ class EvictionReconciler:
 
 
 def is_marked(pod: JsonObject) -> bool:
-    """True for a pod that has been evicted: it terminates and says that this controller did it."""
+    """True for an evicted pod: it is terminating and has the condition of this controller."""
     if "deletionTimestamp" not in pod["metadata"]:
         return False
     return any(

@@ -1,9 +1,9 @@
-"""What eviction knows: taints of pools, rules, allocated claims with their eviction, pods.
+"""The state of eviction: taints of pools, rules, allocated claims with their eviction, pods.
 
-Folded from the log. Eviction is a function of this state; the queue of pods lies with the
-reconciler. Worked example: slice `s` of pool (d, p) gains a NoExecute taint on device `v`; the
-pool's effective taints change for `v`, the claims that hold `v` are recomputed, and the pods of the
-claims whose eviction is now another one are to be looked at.
+It is folded from the log. Eviction is a function of this state; the reconciler has the queue of
+pods. Worked example: slice `s` of pool (d, p) gets a NoExecute taint on device `v`; the pool's
+effective taints change for `v`, the claims that hold `v` are recomputed, and the pods of claims
+whose eviction has changed are processed.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ READ = (
     api_resources.RESOURCE_SLICES,
     api_resources.DEVICE_TAINT_RULES,
 )
-"""What the state is folded from."""
+"""The resources from which the state is folded."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class PoolTaints:
     effective: dict[str, tuple[tuple[int, Taint], ...]] = field(default_factory=dict)
 
     def refresh(self) -> set[str]:
-        """Compute what is in force now; returns the devices for which it changed."""
+        """Computes the effective taints; returns the devices for which they changed."""
         newest = max((generation for generation, _ in self.slices.values()), default=0)
         after: dict[str, tuple[tuple[int, Taint], ...]] = {}
         for name in sorted(self.slices):
@@ -66,9 +66,9 @@ class PoolTaints:
 
 @dataclass(slots=True, kw_only=True)
 class TrackedClaim:
-    """An allocated claim and the eviction that its devices' taints ask for.
+    """An allocated claim and the eviction that the taints of its devices require.
 
-    `references` is its `reservedFor`, which is read when somebody asks: of most claims nobody does.
+    `references` is its `reservedFor`, which is read on demand, because most claims do not need it.
     """
 
     namespace: str
@@ -83,7 +83,7 @@ class TrackedClaim:
 
     @property
     def reserved(self) -> tuple[tuple[str, str], ...]:
-        """Name and uid of each pod that it is reserved for."""
+        """The name and uid of each pod that the claim is reserved for."""
         if self._reserved is None:
             self._reserved = tuple(
                 (json_tree.text(ref, "name"), json_tree.text(ref, "uid"))
@@ -102,7 +102,7 @@ class TrackedClaim:
 
 @dataclass(slots=True, kw_only=True)
 class Changes:
-    """What an event has changed: pods to look at again, and a rule that is new or different."""
+    """The effects of an event: pods to process again, and a new or changed rule."""
 
     pods: dict[Place, None] = field(default_factory=dict)
     rule: Rule | None = None
@@ -110,7 +110,7 @@ class Changes:
 
 
 class TaintState:
-    """The caches of controllers.md 1.1, folded.
+    """The caches of controllers.md 1.1, folded from the log.
 
     Without `with_rules` the gate of DeviceTaintRules is off: only taints of slices count.
     """
@@ -129,10 +129,10 @@ class TaintState:
         self._evicting: set[Place] = set()
 
     def fold(self, event: Event, *, has_planned: bool = True) -> Changes:
-        """Take the event over; says which pods may have got another eviction.
+        """Folds an event and returns the pods whose eviction may have changed.
 
-        Without `has_planned` the caller has no evictions planned that could end: then the pods of a
-        claim are named only while some claim asks for an eviction.
+        Without `has_planned` the caller has no planned evictions that could end; the pods of a
+        claim are then returned only while some claim requires an eviction.
         """
         changes = Changes()
         key = event.key
@@ -148,7 +148,7 @@ class TaintState:
         return changes
 
     def pod_eviction(self, place: Place) -> Eviction | None:
-        """When and why this pod is to be evicted; None when it is not (controllers.md 1.3)."""
+        """The eviction of this pod, or None (controllers.md 1.3)."""
         pod = self.pods.get(place)
         if not self._evicting or pod is None:
             return None
@@ -159,11 +159,11 @@ class TaintState:
         )
 
     def may_evict(self, pod: PodFacts) -> bool:
-        """True for a pod that has a node; its phase is not looked at (C4)."""
+        """True for a pod that has a node; its phase is not checked (C4)."""
         return bool(pod.node) and (self._quirks.c4 or not pod.is_done)
 
     def selects(self, rule: Rule, driver: str, pool: str, device: str) -> bool:
-        """True when the rule is about this device; one without a selector is about none (C1)."""
+        """True when the rule selects this device; a rule without a selector selects none (C1)."""
         if rule.selector is None:
             return not self._quirks.c1
         return rule.selects(driver, pool, device)
@@ -183,7 +183,7 @@ class TaintState:
     def claim_eviction(
         self, results: tuple[DeviceResult, ...], rules: dict[str, Rule] | None = None
     ) -> Eviction | None:
-        """The eviction that taints on these devices ask for."""
+        """The eviction that the taints on these devices require, or None."""
         evictions: list[Eviction] = []
         for result in results:
             for reason, taint in self._taints_of(result, self.rules if rules is None else rules):
@@ -288,7 +288,7 @@ class TaintState:
                     del self._users[device]
 
     def _note_eviction(self, place: Place, claim: TrackedClaim | None) -> None:
-        # Without this, each change of a shared claim asks for the claims of all its pods.
+        # Without this, each change of a shared claim would look up the claims of all its pods.
         if claim is not None and claim.eviction is not None:
             self._evicting.add(place)
         else:

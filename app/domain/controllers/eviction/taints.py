@@ -1,4 +1,4 @@
-"""Device taints and tolerations as eviction reads them, and the instant they give.
+"""Device taints and tolerations as eviction reads them, and the instant of the eviction.
 
 Parity: controllers.md 1.2 and 1.3; the match itself is that of allocator.md 9.
 """
@@ -26,7 +26,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class EvictionReason:
-    """A taint that is a reason for an eviction, with its place.
+    """A taint that is a reason for an eviction, with its location.
 
     Sorts as upstream lists reasons: rules by name first, then slice taints by driver, pool, device
     and position. For a rule only `rule` and `rule_uid` are set, for a slice taint the others.
@@ -41,7 +41,7 @@ class EvictionReason:
     index: int = 0
 
     def json(self) -> JsonObject:
-        """For the summary of a decision."""
+        """The reason as JSON, for the summary of a decision."""
         if not self.is_slice:
             return {"rule": self.rule}
         return {
@@ -54,7 +54,7 @@ class EvictionReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """When something is to be evicted, and all reasons, sorted and without duplicates."""
+    """The instant of an eviction, and all its reasons, sorted and without duplicates."""
 
     time: Instant
     reasons: tuple[EvictionReason, ...]
@@ -90,7 +90,7 @@ class Rule:
     spec: JsonView
 
     def selects(self, driver: str, pool: str, device: str) -> bool:
-        """True when the rule is about this device."""
+        """True when the rule's selector matches this device."""
         return self.selector is not None and self.selector.matches(driver, pool, device)
 
 
@@ -121,7 +121,7 @@ def read_rule(tree: JsonObject) -> Rule:
 def eviction_time(
     taint: Taint, tolerations: Sequence[JsonObject], *, empty_effect_counts: bool = False
 ) -> Instant | None:
-    """When this taint evicts a pod with these tolerations; None when it never does.
+    """The instant at which this taint evicts a pod with these tolerations; None for never.
 
     One matching toleration without seconds means never; otherwise the smallest number of seconds
     counts. Example: matching tolerations of 60 s and 30 s give `time_added` + 30 s. Parity:
@@ -142,7 +142,7 @@ def eviction_time(
 
 
 def matches(toleration: JsonView, taint: Taint) -> bool:
-    """True when key, operator and value of the toleration fit; effects are the caller's affair."""
+    """True when key, operator and value of the toleration match; the caller compares effects."""
     return fits(
         toleration.get("key") or "",
         toleration.get("operator") or "",

@@ -1,4 +1,4 @@
-"""Clearing up: objects whose owners are gone, namespaces that end, pods of nodes that are gone.
+"""Garbage: objects whose owners are gone, deleted namespaces, and pods of nodes that are gone.
 
 Belongs here: garbage collection through owner references, namespace deletion, PodGC (controllers.md
 5.4, 5.5, 6.6). Does not belong here: release of claims (claims). Imported by the registry of

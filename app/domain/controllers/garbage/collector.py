@@ -1,8 +1,8 @@
 """Garbage collection through owner references.
 
-Background: when an owner is gone, dependents without another living owner are deleted; with one,
-only the dangling reference is taken off. Foreground: an owner that carries the finalizer waits
-until the dependents that block it are gone. Orphan: references come off first, then the finalizer.
+Background: when an owner is gone, dependents without another existing owner are deleted; with one,
+only the dangling reference is removed. Foreground: an owner with the finalizer waits until the
+dependents that block it are gone. Orphan: references are removed first, then the finalizer.
 Parity: controllers.md 6.6.
 """
 
@@ -38,11 +38,11 @@ ORPHAN_FINALIZER = "orphan"
 _UNBLOCKING: JsonObject = {"blockOwnerDeletion": False}
 
 DEPENDENTS_MAX = 100
-"""How many dependents one step deals with; the owner is looked at again afterwards."""
+"""The most dependents that one step processes; the owner is processed again afterwards."""
 
 
 class GarbageReconciler(KeyedController[ObjectKey, Views]):
-    """Collects what has lost its owners."""
+    """Collects objects that have lost their owners."""
 
     name = NAME
     reads: Reads = None
@@ -51,7 +51,7 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
         super().__init__(pace=pace, batch_max=BATCH_MAX)
 
     def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
-        """Dependents of what is gone, objects with dangling owners, owners that wait."""
+        """Dependents of deleted objects, objects with dangling owners, and waiting owners."""
         objects = views.objects
         tree = event.object
         owners = meta.owners(tree)
@@ -69,7 +69,7 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
             yield event.key
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
-        """Deal with one object as it is now."""
+        """Processes one object in its current state."""
         tree = views.objects.get(key)
         return None if tree is None else Work(tuple(_commands(views.objects, key, tree)))
 
@@ -162,10 +162,10 @@ def _delete_dependents(
 
 
 def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
-    """True for an object that owns one which waits for its own dependents.
+    """True for an object that owns another one which waits for its own dependents.
 
-    Were it to block its owner too, each could wait for the other. Parity: controllers.md 6.6;
-    upstream's detection, which looks one step far and ends every circle by that.
+    If it also blocked its owner, each could wait for the other. Parity: controllers.md 6.6;
+    upstream's detection, which checks one step and thereby breaks every circle.
     """
     for key in objects.dependents(meta.uid(tree)):
         blocking = objects.get(key)
@@ -175,16 +175,16 @@ def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
 
 
 def _solid(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> list[JsonObject]:
-    """The owner references that do not dangle, as they are written."""
+    """The owner references that do not dangle, as stored."""
     references = zip(meta.owners(tree), meta.owner_references(tree), strict=True)
     return [written for owner, written in references if not _is_dangling(objects, key, owner)]
 
 
 def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: Owner) -> bool:
-    """True when the owner is not where the object of that key may have it.
+    """True when the owner does not exist where the object with this key may have it.
 
-    Owners are in the same namespace or in none. Kinds that are not served may live elsewhere, and
-    the namespaced owner of a cluster-scoped object is no owner, but nothing goes because of it.
+    Owners are in the same namespace or cluster-scoped. An owner of a kind that is not served, or a
+    namespaced owner of a cluster-scoped object, does not count as dangling, so nothing is deleted.
     """
     group, version = registry.split_api_version(owner.api_version)
     kind = history_kinds.find_kind(objects, group, version, owner.kind)

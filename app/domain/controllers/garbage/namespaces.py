@@ -24,16 +24,16 @@ from app.domain.values.timestamps import SECOND, Instant
 NAME = "namespaces"
 
 GRACE = 5 * SECOND
-"""How long after the DELETE of a namespace its contents are left alone."""
+"""How long after the DELETE of a namespace its contents are kept."""
 
 DELETED_MAX = 200
-"""How many objects one step deletes."""
+"""The most objects that one step deletes."""
 
 CONTENT = f"{NAME}/content"
-"""The queue under which a pace has deletions, by namespace, group and resource."""
+"""The name of the queue in a pace for deletions, by namespace, group and resource."""
 
 END = f"{NAME}/end"
-"""The queue under which a pace has what is written to the namespace itself."""
+"""The name of the queue in a pace for writes to the namespace itself."""
 
 _ORDER = (
     api_resources.PODS,
@@ -53,7 +53,7 @@ _Conditions = tuple[tuple[str, str, str, str], ...]
 
 
 class NamespaceReconciler(KeyedController[tuple[str], Views]):
-    """Empties and ends namespaces."""
+    """Empties and removes deleted namespaces."""
 
     name = NAME
     reads: Reads = None
@@ -65,7 +65,7 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
         self._started: set[str] = set()
 
     def keys_of(self, event: Event, views: Views) -> Iterable[tuple[str]]:
-        """Namespaces that something disappears from while they end."""
+        """Terminating namespaces from which an object is deleted."""
         key = event.key
         if is_of(key, api_resources.NAMESPACES):
             if event.type is EventType.OBJECT_DELETED:
@@ -80,11 +80,11 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
         return ()
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """Delete what is left in one namespace, tell what remains, or end it."""
+        """Deletes the contents of one namespace, reports what remains, or removes it."""
         (name,) = key
         namespace = views.objects.get(ObjectKey(*api_resources.NAMESPACES, "", name))
         if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
-            # It is gone, and one of the same name may have come: that one is not ours.
+            # The namespace is gone; a new one with the same name is not deleted.
             return None
         self._started.add(name)
         remaining = [key for key in contents(views.objects, name) if views.objects.get(key)]
@@ -99,7 +99,7 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
     def _ready(
         self, name: str, doomed: list[ObjectKey], now: Instant
     ) -> tuple[list[ObjectKey], Instant | None]:
-        """What is deleted now, and when the rest may be: one kind goes after the other."""
+        """The objects to delete now, and the instant for the others; kind after kind."""
         dues = {
             place: self._not_before(CONTENT, (name, *place), now)
             for place in dict.fromkeys(key[:2] for key in doomed)
@@ -108,17 +108,17 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
         return ready, min((due for due in dues.values() if due is not None), default=None)
 
     def _not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant | None:
-        """When a pace lets something be done that it does not let be done now."""
+        """The later instant at which the pace allows a key; None when it allows it now."""
         due = now if self._pace is None else self._pace.not_before(queue, key, now)
         return due if due > now else None
 
     def has_more(self, plan: Plan) -> bool:
-        """More of its objects may remain."""
+        """True, because more objects of the namespace may remain."""
         return True
 
 
 def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
-    """Everything in the namespace, in the order in which upstream deletes it."""
+    """All objects in the namespace, in the order in which upstream deletes them."""
     places = [
         (kind.group, kind.plural) for kind in history_kinds.all_kinds(objects) if kind.namespaced
     ]
@@ -128,9 +128,9 @@ def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
 
 
 def _doomed(objects: ObjectsReader, remaining: list[ObjectKey]) -> list[ObjectKey]:
-    """What is to be deleted next of what remains in a namespace.
+    """The remaining objects of a namespace that are deleted next.
 
-    Parity: controllers.md 5.5; pods go first, everything else once none is left.
+    Parity: controllers.md 5.5; pods first, everything else once no pod remains.
     """
     doomed = [key for key in remaining if not meta.deletion_timestamp(objects.get(key) or _NOTHING)]
     if any(is_of(key, api_resources.PODS) for key in remaining):
@@ -156,7 +156,7 @@ def _end(
     remaining: list[ObjectKey],
     now: Instant,
 ) -> Iterator[Command]:
-    """Tell what remains, or end the namespace."""
+    """The update of the status that reports what remains, or the removal of the namespace."""
     if update := _status_update(objects, namespace, name, remaining, now):
         yield update
         return

@@ -1,4 +1,4 @@
-"""PodGC: pods that nobody else ends.
+"""PodGC: removes pods that no other component removes.
 
 - Orphaned: the node of the pod is gone. It stays in quarantine for 40 s.
 - Out of service: the pod is terminating, its node is not ready and has the taint that says so.
@@ -6,8 +6,8 @@
 - Terminated: there are more finished pods than the threshold; those that were evicted go first,
   then the oldest.
 
-What is due goes with the next round of a 20 s grid: marked failed unless it is finished, and
-removed at once. Only orphaned pods are told that they are disrupted. Parity: controllers.md 5.4.
+Due pods are removed in the next round of a 20 s grid: marked failed unless they are finished, and
+deleted at once. Only orphaned pods get the disruption condition. Parity: controllers.md 5.4.
 """
 
 import heapq
@@ -31,7 +31,7 @@ QUARANTINE = 40 * SECOND
 ROUND = 20 * SECOND
 
 TERMINATED_MAX = 12_500
-"""How many finished pods are kept (`--terminated-pod-gc-threshold`)."""
+"""The number of finished pods that are kept (`--terminated-pod-gc-threshold`)."""
 
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"
 
@@ -49,20 +49,20 @@ _WHY = {
 
 _PodId = tuple[str, str, str]
 _Key = tuple[str, str, str, str]
-"""Why a pod goes, its namespace, name and uid."""
+"""The reason for removing a pod, its namespace, name and uid."""
 
 _Rank = tuple[bool, str, str]
-"""Finished pods in the order in which they go: evicted ones first, then by age and name."""
+"""The sort key of finished pods for removal: evicted ones first, then by age and name."""
 
 
 class PodGcReconciler(KeyedController[_Key, Views]):
-    """Removes pods that nobody else ends, one at a time."""
+    """Removes pods that no other component removes, one at a time."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.PODS, api_resources.NODES, DECISIONS})
 
     def __init__(self, terminated_max: int = TERMINATED_MAX) -> None:
-        """More than `terminated_max` finished pods are not kept; 0: all are."""
+        """At most `terminated_max` finished pods are kept; 0: all."""
         super().__init__()
         self._terminated_max = terminated_max
         self._nodes: set[str] = set()
@@ -73,7 +73,7 @@ class PodGcReconciler(KeyedController[_Key, Views]):
         self._counted_at: Instant | None = None
 
     def keys_of(self, event: Event, views: Views) -> Iterable[_Key]:
-        """None at once: what the event makes due goes with a round."""
+        """No keys at once: pods that the event makes due are removed in a later round."""
         if is_of(event.key, api_resources.PODS):
             self._fold_pod(event)
         elif is_of(event.key, api_resources.NODES):
@@ -81,14 +81,14 @@ class PodGcReconciler(KeyedController[_Key, Views]):
         return ()
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Remove one pod."""
+        """Removes one pod."""
         if self._counted_at is not None and self._counted_at <= now:
             self._counted_at = None
             self._queue_terminated(views.objects.revision)
         return super().step(views, now)
 
     def reconcile(self, views: Views, key: _Key, now: Instant) -> Work | None:
-        """Remove the pod if it still has to go."""
+        """Removes the pod if the reason still applies."""
         reason, namespace, name, uid = key
         tree = views.objects.get(pod_key(namespace, name))
         if tree is None or meta.uid(tree) != uid:
@@ -111,21 +111,21 @@ class PodGcReconciler(KeyedController[_Key, Views]):
         return Work(_commands(tree, now, is_orphan=reason == ORPHANED), decision)
 
     def decided_key(self, decision: Event) -> _Key:
-        """The pod that was removed, and why."""
+        """The removed pod, and the reason."""
         inputs = decision_body.read(decision.object).inputs
         return inputs.reason or ORPHANED, decision.key.namespace, decision.key.name, inputs.uid
 
     def text_of(self, key: _Key) -> str:
-        """The pod."""
+        """The pod as `namespace/name`."""
         return f"{key[1]}/{key[2]}"
 
     def settle(self, key: _Key, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal; the delays of a pod that stays go on growing."""
+        """Retries after a refusal; the delays of a pod that is not removed keep growing."""
         if problem is not None:
             self.queue.retry(key, now)
 
     def due(self) -> Instant | None:
-        """When the next pod may have to go."""
+        """The instant at which the next pod may have to be removed."""
         instants = [due for due in (self.queue.due(), self._counted_at) if due is not None]
         return min(instants, default=None)
 
@@ -183,7 +183,7 @@ class PodGcReconciler(KeyedController[_Key, Views]):
             self._counted_at = min(due, self._counted_at or due)
 
     def _queue_terminated(self, revision: Revision) -> None:
-        """Queue as many finished pods as there are too many."""
+        """Queues the finished pods beyond the threshold."""
         over = len(self._finished) - self._terminated_max
         if over > 0:
             for pod_id in heapq.nsmallest(over, self._finished, key=self._finished.__getitem__):
@@ -199,7 +199,7 @@ def _next_round(at: Instant) -> Instant:
 
 
 def _is_out_of_service(node: JsonView) -> bool:
-    """Whether the node is not ready, and somebody has said that it will not come back."""
+    """Whether the node is not ready and has the out-of-service taint."""
     if meta.is_true(node, condition_types.READY):
         return False
     taints = core.taints(node)
@@ -207,7 +207,7 @@ def _is_out_of_service(node: JsonView) -> bool:
 
 
 def _goes(reason: str, pod: JsonView, node: JsonView | None) -> bool:
-    """Whether the pod still has to go for that reason; one that only finalizers keep is done."""
+    """Whether the reason still applies; a pod that only finalizers keep is done."""
     if reason == ORPHANED:
         return node is None
     metadata = meta.metadata(pod)
@@ -245,7 +245,7 @@ def _commands(tree: JsonObject, now: Instant, *, is_orphan: bool) -> tuple[Comma
 
 
 def _failed(tree: JsonObject, now: Instant, *, is_orphan: bool) -> JsonObject:
-    """The patch of the status that ends the pod; one without a node is told why."""
+    """The status patch that ends the pod; an orphan also gets the disruption condition."""
     generation = tree["metadata"].get("generation")
     status: JsonObject = {}
     if is_orphan:
@@ -263,7 +263,7 @@ def _failed(tree: JsonObject, now: Instant, *, is_orphan: bool) -> JsonObject:
 
 
 def _disrupted_since(tree: JsonObject) -> str:
-    """When the pod was first said to be disrupted: a time of transition moves with the status."""
+    """The transition time of the pod's disruption condition; empty when it is not true."""
     disrupted = (condition_types.DISRUPTION_TARGET, "True")
     for condition in meta.conditions(tree):
         if (condition.type, condition.status) == disrupted:

@@ -1,10 +1,10 @@
-"""Annotations by which people tell the emulated kubelet what shall happen.
+"""Annotations that control the emulated kubelet.
 
-On pods: `redra.dev/start-seconds` from binding to running, `redra.dev/run-seconds` until the
-containers exit (never without it), `redra.dev/exit-code` with which they do,
-`redra.dev/stop-seconds` that they take to end when the pod is deleted. On nodes:
-`redra.dev/kubelet: "off"` leaves everything to a real kubelet, `redra.dev/lost-drivers` names
-drivers, separated by commas, that have gone.
+On pods: `redra.dev/start-seconds` is the time from binding to running, `redra.dev/run-seconds` the
+time until the containers exit (never without it), `redra.dev/exit-code` their exit code, and
+`redra.dev/stop-seconds` the time that they take to end when the pod is deleted. On nodes:
+`redra.dev/kubelet: "off"` leaves everything to a real kubelet, and `redra.dev/lost-drivers` names
+lost drivers, separated by commas.
 """
 
 from app.domain.log import ObjectKey
@@ -22,7 +22,7 @@ STOP_SECONDS = "redra.dev/stop-seconds"
 EXIT_CODE = "redra.dev/exit-code"
 
 SECONDS_MAX = 10 * 365 * 24 * 3600
-"""Longer times are cut to this."""
+"""The longest time; longer ones are cut to it."""
 
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -37,18 +37,18 @@ def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
 
 
 def lost_drivers(node: JsonView) -> list[str]:
-    """The drivers that have gone from a node."""
+    """The lost drivers of a node."""
     text = meta.annotation(node, well_known.LOST_DRIVERS)
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def start_delay(pod: JsonView) -> int:
-    """Microseconds from binding to running."""
+    """The microseconds from binding to running."""
     return _micros(pod, START_SECONDS) or 0
 
 
 def run_time(pod: JsonView) -> int | None:
-    """Microseconds that the containers run; None for ever."""
+    """The microseconds that the containers run; None when they never exit."""
     for name in RUN_SECONDS:
         seconds = _micros(pod, name)
         if seconds is not None:
@@ -57,12 +57,12 @@ def run_time(pod: JsonView) -> int | None:
 
 
 def stop_delay(pod: JsonView) -> int:
-    """Microseconds that a deleted pod takes to end."""
+    """The microseconds that a deleted pod takes to end."""
     return _micros(pod, STOP_SECONDS) or 0
 
 
 def exit_code(pod: JsonView) -> int | None:
-    """The exit code of the containers, None when nothing is said."""
+    """The exit code of the containers; None without the annotation."""
     text = meta.annotation(pod, EXIT_CODE)
     return int(text) % 256 if text.isdecimal() else None
 

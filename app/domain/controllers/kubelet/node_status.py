@@ -1,6 +1,6 @@
-"""What a kubelet says of its node when it registers: labels, capacity, conditions.
+"""The report of a kubelet about its node when it registers: labels, capacity, conditions.
 
-A node that somebody made with a Ready condition is left as it is.
+A node that was created with a Ready condition is left unchanged.
 """
 
 from app.domain.controllers.kubelet.pod_status import KUBELET
@@ -12,7 +12,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 DEFAULT_RESOURCES = {"cpu": "64", "memory": "256Gi", "pods": "110"}
-"""What a node has when nothing is said."""
+"""The default resources of a node."""
 
 _CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "sufficient memory available"),
@@ -22,7 +22,7 @@ _CONDITIONS = (
 
 
 def is_reported(node: JsonView) -> bool:
-    """True when the node says whether it is ready."""
+    """True when the node has a Ready condition."""
     return meta.condition(node, condition_types.READY) is not None
 
 

@@ -1,6 +1,6 @@
-"""The status that a kubelet writes: a pod that runs, restarts or has ended.
+"""The pod status that a kubelet writes: for a pod that runs, restarts or has ended.
 
-Parity: controllers.md 5.3. Addresses are made from uids, images have no digests.
+Parity: controllers.md 5.3. Addresses are derived from uids, images have no digests.
 """
 
 import zlib
@@ -18,7 +18,7 @@ from app.domain.values.timestamps import Instant
 KUBELET = WriteOptions(field_manager="kubelet")
 
 KILLED = 137
-"""Exit code of a container that did not end by itself."""
+"""The exit code of a container that was killed."""
 
 _RUNNING = (
     condition_types.POD_READY_TO_START_CONTAINERS,
@@ -30,7 +30,7 @@ _RUNNING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How containers ended. `reason` and `message` are the pod's, empty in the usual case."""
+    """The exit of containers. `reason` and `message` are the pod's and usually empty."""
 
     code: int
     reason: str = ""
@@ -38,12 +38,12 @@ class Exit:
 
     @property
     def phase(self) -> str:
-        """The pod's phase when nothing is started again."""
+        """The pod's phase when no container is restarted."""
         return "Succeeded" if self.code == 0 else "Failed"
 
 
 def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
-    """All containers run and are ready."""
+    """The status patch of a pod whose containers all run and are ready."""
     text = timestamps.seconds_text(now)
     address = _address(meta.uid(pod))
     host = _host(node)
@@ -70,7 +70,7 @@ def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
 
 
 def restarted(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
-    """The containers ended and were started again at once."""
+    """The status patch of a pod whose containers ended and were restarted at once."""
     text = timestamps.seconds_text(now)
     statuses = []
     for container in core.containers(pod):
@@ -83,7 +83,7 @@ def restarted(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
 
 
 def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
-    """The pod is in its last phase."""
+    """The status patch of a pod that has reached its last phase."""
     text = timestamps.seconds_text(now)
     reason = "PodCompleted" if exit_.code == 0 else "PodFailed"
     has_run = bool(core.container_statuses(pod))
@@ -115,13 +115,13 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
 
 
 def exit_of(pod: JsonView, otherwise: int) -> Exit:
-    """How the containers end: as the annotation says, or with this code."""
+    """The exit of the containers: with the code of the annotation, or else with `otherwise`."""
     code = annotations.exit_code(pod)
     return Exit(code=otherwise if code is None else code)
 
 
 def restart_count(pod: JsonView) -> int:
-    """How often containers were started again, the highest of all."""
+    """The highest restart count of the pod's containers."""
     return max((status.restart_count for status in core.container_statuses(pod)), default=0)
 
 
@@ -202,6 +202,6 @@ def _host(node: JsonView) -> str:
 
 
 def _address(uid: str) -> str:
-    """An address of 10.0.0.0/8 that follows from the uid."""
+    """An address in 10.0.0.0/8 that is derived from the uid."""
     number = zlib.crc32(uid.encode())
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"

@@ -4,8 +4,8 @@
                                   │
                  deletionTimestamp ── min(grace, stop-seconds) ──▶ last phase, then gone
 
-Instants at which pods were bound, started or lost their driver are folded from the log, so a
-restart goes on waiting for what is left. Parity: controllers.md 5.3.
+The instants at which pods were bound or started and drivers were lost are folded from the log, so
+that a restart only waits for the remaining time. Parity: controllers.md 5.3.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 NAME = "kubelet"
 
 DRIVER_WIPE_DELAY = 30 * SECOND
-"""How long after the loss of a driver its slices stay, as with real kubelets."""
+"""How long the slices of a lost driver stay, as with real kubelets."""
 
 RESTART_DELAY_SECONDS = 10
 RESTART_DELAY_MAX_SECONDS = 300
@@ -45,7 +45,7 @@ _DEADLINE = Exit(
 
 @dataclass(slots=True)
 class _Held:
-    """A bound pod: since when it is bound, and since when its containers run, as last started."""
+    """A bound pod: the instants of its binding and of the last start of its containers."""
 
     uid: str
     node: str
@@ -56,7 +56,7 @@ class _Held:
 
 
 class KubeletReconciler(KeyedController[ObjectKey, Views]):
-    """Does what kubelets do, on every node that has none."""
+    """Emulates the kubelet of every node that has none."""
 
     name = NAME
     reads: Reads = frozenset(
@@ -81,7 +81,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         self._reporter = Reporter(NAME, KUBELET)
 
     def keys_of(self, event: Event, views: Views) -> Iterable[ObjectKey]:
-        """Bound pods, nodes with their lost drivers, and the pods that wait for a claim."""
+        """Bound pods, nodes with lost drivers, and pods that wait for a claim."""
         key = event.key
         if is_of(key, api_resources.PODS):
             return self._fold_pod(event)
@@ -95,7 +95,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         return ()
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
-        """What one node or pod does next."""
+        """The next writes for one node or pod."""
         act = self._pod if is_of(key, api_resources.PODS) else self._node
         return Work(act(views.objects, key, now))
 
@@ -204,7 +204,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         )
 
     def _claim_problem(self, objects: ObjectsReader, key: ObjectKey, facts: PodFacts) -> str:
-        """Why a pod may not start yet, empty when it may; the pod then waits for the claim."""
+        """The reason why a pod may not start yet and waits for a claim; empty when it may."""
         wanted: list[str] = []
         for entry in facts.entries:
             named = pods.entry_claim(facts, entry)
@@ -247,7 +247,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         result = pod_status.exit_of(tree, 0)
         starts_again = policy == "Always" or (policy == "OnFailure" and result.code != 0)
         if starts_again and held.restarts:
-            # One write stands for exit, back-off and new start; the pause is part of the run.
+            # One write covers exit, back-off and restart; the pause is part of the run.
             pause = RESTART_DELAY_SECONDS << min(held.restarts - 1, 16)
             seconds += min(pause, RESTART_DELAY_MAX_SECONDS) * SECOND
         due = Instant(started + seconds)
@@ -282,7 +282,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
 
 
 def _wiped(objects: ObjectsReader, node: str, driver: str) -> list[Command]:
-    """Delete the slices that a driver published for a node."""
+    """Deletes the slices that a driver published for a node."""
     commands: list[Command] = []
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
         tree = objects.get(key)

@@ -1,8 +1,8 @@
-"""What every namespace has: the service account `default` and the authority's certificate.
+"""The objects of every namespace: the service account `default` and the authority's certificate.
 
-Belongs here: making these objects, and making them again. Does not belong here: what a service
-account may do (objects/access), and the end of namespaces (garbage). Imported by the registry of
-controllers and by tests.
+Belongs here: creating these objects, and creating them again. Does not belong here: the permissions
+of a service account (objects/access), and the deletion of namespaces (garbage). Imported by the
+registry of controllers and by tests.
 """
 
 from app.domain.controllers.namespace_objects.reconciler import (

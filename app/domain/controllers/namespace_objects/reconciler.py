@@ -1,7 +1,7 @@
-"""Keeps one object in each namespace: makes it, restores it, leaves ending namespaces alone.
+"""Keeps one object in each namespace: creates it and restores it, except in deleted namespaces.
 
 Parity: controllers.md 5.5; upstream's serviceaccount-controller and root-ca-cert-publisher, each a
-controller with an account of its own. Namespaces that come together are one append here.
+controller with an account of its own. Namespaces that are ready together share an append here.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 TOGETHER_MAX = 100
-"""In how many namespaces one append makes objects."""
+"""The most namespaces in which one append creates objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceObject:
-    """An object that every namespace has: its controller, where it stands, what is in it.
+    """An object that every namespace has: its controller, its resource and its content.
 
-    Only its being there is kept up: what others write into it stays.
+    Only its existence is ensured: changes by other clients stay.
     """
 
     controller: str
@@ -37,11 +37,11 @@ class NamespaceObject:
     data: tuple[tuple[str, str], ...] = ()
 
     def key(self, namespace: str) -> ObjectKey:
-        """Its key in a namespace."""
+        """The key of the object in a namespace."""
         return ObjectKey(*self.place, namespace, self.name)
 
     def tree(self, namespace: str) -> JsonObject:
-        """The object as it is made."""
+        """The object as it is created in a namespace."""
         metadata: JsonObject = {"name": self.name, "namespace": namespace}
         if self.annotations:
             metadata["annotations"] = dict(self.annotations)
@@ -70,12 +70,12 @@ ROOT_CA = NamespaceObject(
     ),
     data=(("ca.crt", ""),),
 )
-"""The certificate is empty: a history does not know by which server it is served. A real
-kube-controller-manager beside this one may know better, so its certificate is left alone."""
+"""The certificate is empty, because a history does not know the server that serves it. A
+certificate written by a real kube-controller-manager is left unchanged."""
 
 
 class NamespaceObjectReconciler(KeyedController[tuple[str], Views]):
-    """Sees to it that each namespace has the object."""
+    """Ensures that each namespace has the object."""
 
     def __init__(self, wanted: NamespaceObject) -> None:
         self.name = wanted.controller
@@ -86,7 +86,7 @@ class NamespaceObjectReconciler(KeyedController[tuple[str], Views]):
         self._is_careful = False
 
     def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
-        """A namespace that came or changed, and one whose object has gone."""
+        """A new or changed namespace, and a namespace whose object was deleted."""
         key = event.key
         if is_of(key, api_resources.NAMESPACES):
             if event.type is EventType.OBJECT_DELETED:
@@ -97,12 +97,12 @@ class NamespaceObjectReconciler(KeyedController[tuple[str], Views]):
             yield (key.namespace,)
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """Make the object in one namespace."""
+        """Creates the object in one namespace."""
         command = self._command(views.objects, key[0])
         return None if command is None else Work((command,))
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Make the object in some namespaces; in one at a time after a refusal."""
+        """Creates the object in several namespaces; in one at a time after a refusal."""
         commands: list[Command] = []
         written: list[tuple[str]] = []
         first = Revision(0)
@@ -120,7 +120,7 @@ class NamespaceObjectReconciler(KeyedController[tuple[str], Views]):
         return self.plan(views, written[0], Work(tuple(commands)), first)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal, each namespace by itself."""
+        """Retries after a refusal, each namespace separately."""
         self._is_careful = problem is not None
         for key in self._written:
             self.queue.settle(key, problem, now)

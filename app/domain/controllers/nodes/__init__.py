@@ -1,4 +1,4 @@
-"""What controllers write to nodes: when a node may be used, and how long its kubelet may remember.
+"""The writes of controllers to nodes: readiness taints, labels, and the TTL for kubelets.
 
 Belongs here: readiness taints and annotations of nodes (controllers.md 5.5). Does not belong here:
 pods of nodes that are gone (garbage) and heartbeats. Imported by the registry of controllers and by

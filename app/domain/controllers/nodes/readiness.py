@@ -1,16 +1,16 @@
-"""What the node controller does to nodes, one write at a time.
+"""The node controller: writes Events, taints and labels of nodes, one write at a time.
 
-It says once that it has registered the node, and a second after its end that it is removed. A node
-whose `Ready` condition is true loses its readiness taints, one that is not gets them; a cordoned
-node gets the taint that says so. Then the labels of architecture and system are copied to their
-old names.
+It reports once that it has registered the node, and a second after its deletion that it is removed.
+A node whose `Ready` condition is true loses its readiness taints, a node that is not ready gets
+them; a cordoned node gets the unschedulable taint. Then the labels of architecture and system are
+copied to their old names.
 
-Admission puts `node.kubernetes.io/not-ready:NoSchedule` on each new node; it goes once the node
-says that it is ready. Parity: controllers.md 5.5. A node without a `Ready` condition keeps its
-readiness taints.
+Admission puts `node.kubernetes.io/not-ready:NoSchedule` on each new node; it is removed when the
+node is ready. Parity: controllers.md 5.5. A node without a `Ready` condition keeps its readiness
+taints.
 
-An Event that is refused (its namespace is missing) keeps no node from its taints and labels: they
-come first then, and the Event is tried again after them.
+A refused Event (its namespace is missing) does not prevent the taints and labels of a node: they
+are then written first, and the Event is tried again after them.
 """
 
 from collections.abc import Iterable, Iterator, Set
@@ -35,7 +35,7 @@ REGISTERED = "RegisteredNode"
 REMOVING = "RemovingNode"
 
 FAREWELL = SECOND
-"""How long after the end of a node it is said to be removed; about that was recorded."""
+"""The time from the deletion of a node to its Event; recordings show about that."""
 
 _COPIED_LABELS = {
     "beta.kubernetes.io/arch": well_known.ARCH,
@@ -46,7 +46,7 @@ _TAINT_OF = {"False": well_known.NOT_READY, "Unknown": well_known.UNREACHABLE}
 
 
 class NodeReconciler(KeyedController[tuple[str], Views]):
-    """Registers nodes and keeps their taints and labels as their state says."""
+    """Registers nodes and keeps their taints and labels in line with their state."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.NODES, api_resources.EVENTS, DECISIONS})
@@ -59,7 +59,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         self._gone: WorkQueue[tuple[str, str]] = WorkQueue()
 
     def keys_of(self, event: Event, views: Views) -> Iterable[tuple[str]]:
-        """Every node that changed, and one that is said to be registered."""
+        """A changed node, and a node whose registration was reported."""
         key = event.key
         if is_of(key, api_resources.EVENTS):
             return self._fold_said(event)
@@ -85,7 +85,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         return self._work(views, key[0], now, self._refused, is_untold=None)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try to say again that a node is gone, or settle the node of the plan."""
+        """Settles the report of a deleted node, or the node of the plan."""
         if plan.decision is not None and plan.decision.outcome == "Removed":
             uid = json_tree.text(plan.decision.inputs, "uid")
             self._gone.settle((plan.key, uid), problem, now)
@@ -93,7 +93,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             super().settled(plan, problem, now)
 
     def settle(self, key: tuple[str], plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal; what comes after a refused Event is tried at once."""
+        """Retries after a refusal; the writes after a refused Event are tried at once."""
         self.queue.settle(key, problem, now)
         is_event = plan.decision is not None and plan.decision.outcome == "Registered"
         if problem is not None and is_event and plan.key not in self._refused:
@@ -101,12 +101,12 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             self.queue.add(key, plan.observed)
 
     def due(self) -> Instant | None:
-        """When a refused node is tried again, or the end of one is to be told."""
+        """The instant of the next retry, or of the next report of a deleted node."""
         instants = [due for due in (self.queue.due(), self._gone.due()) if due is not None]
         return min(instants, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The plan again from the node as it was."""
+        """Makes the plan again from the observed node."""
         body = decision.object
         recorded = decision_body.read(body)
         name, outcome = recorded.name, recorded.outcome
@@ -116,14 +116,14 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             work = self._say_gone(views, name, recorded.inputs.uid, now)
         else:
             refused = {name} if json_tree.flag(body, "inputs", "refused") else set()
-            # After a restart nobody knows of nodes whose Events have ended: they are registered
-            # again.
+            # After a restart the registrations of nodes whose Events have expired are unknown:
+            # these nodes are registered again.
             is_untold = bool(refused) or outcome == "Registered"
             work = self._work(views, name, now, refused, is_untold=is_untold)
         return None if work is None else self.plan(views, (name,), work, decided_cause(decision))
 
     def fold_decision(self, decision: Event) -> None:
-        """Drop the node that an own decision was about."""
+        """Drops the node of a decision of this controller."""
         body = decision.object
         if body.get("controller") != NAME:
             return
@@ -169,7 +169,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
     ) -> Work | None:
         """The next write; the Event of a node among the `refused` comes last.
 
-        `is_untold` is None for who is to look whether it has registered the node.
+        With `is_untold` None the method checks whether the node has been registered.
         """
         key = ObjectKey(*api_resources.NODES, "", name)
         tree = views.objects.get(key)
@@ -239,7 +239,7 @@ def _ready(tree: JsonView) -> str:
 
 
 def _wanted(tree: JsonView, taints: list[JsonObject], now: Instant) -> list[JsonObject]:
-    """The taints that the node should have; those that it has keep their order and times."""
+    """The taints that the node should have; existing taints keep their order and times."""
     kept = _with_readiness(tree, taints)
     cordoned = core.unschedulable(tree)
     if not cordoned:

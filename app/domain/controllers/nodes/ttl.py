@@ -1,7 +1,7 @@
-"""Tells kubelets on their nodes how long they may keep what they have read.
+"""Writes the annotation that tells kubelets how long they may cache objects.
 
-The number grows with the cluster, in steps that overlap, so that a node more or less does not move
-it to and fro. A node is only written when something else changes it, as upstream. Parity:
+The TTL grows with the cluster, in steps that overlap, so that adding and removing a node does not
+switch it back and forth. As upstream, a node is only written after another change of it. Parity:
 controllers.md 5.5 (the annotation), upstream's ttl controller (the steps).
 """
 
@@ -23,11 +23,11 @@ NAME = "node-ttl"
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 
 STEPS = ((0, 100, 0), (90, 500, 15), (450, 1_000, 30), (900, 2_000, 60), (1_800, 2**31 - 1, 300))
-"""From how many nodes on, up to how many, and how many seconds."""
+"""The steps: the least and the greatest number of nodes, and the TTL in seconds."""
 
 
 class NodeTtlReconciler(KeyedController[tuple[str], Views]):
-    """Keeps the annotation of each node that is touched."""
+    """Updates the annotation of each node that changes."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.NODES})
@@ -49,7 +49,7 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
         self._move()
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
-        """Write one node."""
+        """Writes the annotation of one node."""
         place = ObjectKey(*api_resources.NODES, "", key[0])
         tree = views.objects.get(place)
         if tree is None or _told(tree) == self._seconds:
@@ -68,7 +68,7 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
         return STEPS[self._step][2]
 
     def _move(self) -> None:
-        """Go up or down when the number of nodes has left the present step."""
+        """Moves to another step when the number of nodes has left the current one."""
         while len(self._nodes) > STEPS[self._step][1]:
             self._step += 1
         while len(self._nodes) < STEPS[self._step][0]:
@@ -76,6 +76,6 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
 
 
 def _told(tree: JsonView) -> int | None:
-    """What the node says now; None when it says nothing that is a number."""
+    """The current TTL in the annotation of a node; None when it is not a number."""
     text = meta.annotation(tree, ANNOTATION)
     return int(text) if text.isdecimal() else None

@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest: how many devices each pool of a driver has, and how many are free.
+"""ResourcePoolStatusRequests: the number of devices, and of free ones, in each pool of a driver.
 
 Belongs here: the answer to one request and its condition (objects.md 15). Does not belong here:
 what makes a pool usable (devices/pools). Imported by the registry of controllers and by tests.

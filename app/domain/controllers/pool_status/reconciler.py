@@ -1,8 +1,8 @@
-"""Answers each request once, as soon as it is made.
+"""Answers each request once, when it is created.
 
-Release 1.36 gives no answer, not even later, when a pool that matches is incomplete (recorded);
-from 1.37 on such a pool is named with a validation error and without numbers, and pools with
-partitions or shared devices are summed up (summaries). Parity: objects.md 15.
+Release 1.36 never answers a request when a matching pool is incomplete (recorded). From 1.37 on the
+answer contains such a pool with a validation error and without numbers, and summaries of pools with
+partitions or shared devices (summaries). Parity: objects.md 15.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ LIMIT_DEFAULT = 100
 
 
 class PoolStatusReconciler(KeyedController[ObjectKey, DeviceViews]):
-    """Answers requests for the status of pools. `sums_up`: as from 1.37 on."""
+    """Answers requests for the status of pools. `sums_up` selects the behaviour since 1.37."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.RESOURCE_POOL_STATUS_REQUESTS})
@@ -41,7 +41,7 @@ class PoolStatusReconciler(KeyedController[ObjectKey, DeviceViews]):
         self._sums_up = sums_up
 
     def keys_of(self, event: Event, views: DeviceViews) -> Iterator[ObjectKey]:
-        """Requests that have no answer."""
+        """New requests."""
         if (
             is_of(event.key, api_resources.RESOURCE_POOL_STATUS_REQUESTS)
             and event.type is EventType.OBJECT_CREATED
@@ -49,7 +49,7 @@ class PoolStatusReconciler(KeyedController[ObjectKey, DeviceViews]):
             yield event.key
 
     def reconcile(self, views: DeviceViews, key: ObjectKey, now: Instant) -> Work | None:
-        """Answer one request."""
+        """Answers one request."""
         tree = views.objects.get(key)
         if tree is None or tree.get("status"):
             return None
@@ -132,13 +132,13 @@ def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonO
 
 
 def _node(slices: Iterable[Slice]) -> str:
-    """The node of all slices, empty when they are for several."""
+    """The node of all slices; empty when they are for several nodes."""
     names = {dra.node_name(resource_slice.tree) for resource_slice in slices}
     return names.pop() if len(names) == 1 else ""
 
 
 def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId]]:
-    """Devices in allocations by pool, whether they are still published or not."""
+    """The devices in allocations by pool, including devices that are no longer published."""
     allocated: dict[PoolId, set[DeviceId]] = {}
     for key in objects.keys(*api_resources.RESOURCE_CLAIMS):
         claim = objects.get(key)

@@ -1,5 +1,5 @@
-"""What a pool with partitions or shared devices has left. Parity: objects.md 15, PoolStatus of
-1.37.
+"""The remaining resources of pools with partitions or shared devices. Parity: objects.md 15,
+PoolStatus of 1.37.
 
 `partitionSummary` counts, per grouping attribute and its value, the devices that draw on counters
 and how many more of them fit into what is left; `shareableSummary` sums the capacity of devices
@@ -25,9 +25,9 @@ _Left = dict[str, dict[str, int]]
 def of_pool(
     inventory: Inventory, allocated: AllocatedState, pool: PoolId, attribute: str
 ) -> JsonObject:
-    """The summaries that apply; nothing for a pool that cannot be used.
+    """The summaries that apply; empty for an unusable pool.
 
-    `attribute` groups devices whose slice names no grouping attribute; empty: they are left out.
+    `attribute` groups devices whose slice names no grouping attribute; if empty, they are left out.
     """
     survey = inventory.pool(pool)
     if survey is None or not survey.usable:
@@ -43,7 +43,7 @@ def of_pool(
 
 @dataclass(slots=True, kw_only=True)
 class _Partitions:
-    """The devices of one type: how many there are, and those that nobody has."""
+    """The devices of one type: their number, and the unused ones."""
 
     total: int = 0
     unused: list[Device] = field(default_factory=list)
@@ -76,7 +76,7 @@ def _partitions(pool: Pool, allocated: AllocatedState, attribute: str) -> list[J
 
 
 def _type_of(device: Device, attribute: str) -> str:
-    """The text value of the attribute; its domain may be left out when it is the driver's."""
+    """The text value of the attribute; the driver's own domain may be left out of its name."""
     domain, _, short = attribute.partition("/")
     names = [attribute, short] if domain == device.id[0] else [attribute]
     for name in names:
@@ -94,7 +94,7 @@ def _counters_left(pool: Pool, allocated: AllocatedState) -> _Left:
 
 
 def _drawing(pool: Pool) -> Iterator[Device]:
-    """Devices that draw on counters, those for other nodes included."""
+    """The devices that draw on counters, including devices for other nodes."""
     for resource_slice in _slices(pool):
         yield from (device for device in resource_slice.devices if device.consumes)
 
@@ -104,7 +104,7 @@ def _slices(pool: Pool) -> Iterable[Slice]:
 
 
 def _fitting(devices: Iterable[Device], left: Mapping[str, Mapping[str, int]]) -> int:
-    """How many of the devices can be taken one after the other."""
+    """The number of devices that can be taken one after the other."""
     remaining = {name: dict(counters) for name, counters in left.items()}
     count = 0
     for device in devices:

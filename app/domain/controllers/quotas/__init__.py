@@ -1,4 +1,4 @@
-"""ResourceQuota status: what each namespace uses, counted again after every change.
+"""The status of ResourceQuotas: the usage of each namespace, counted again after every change.
 
 Belongs here: writing `status.hard` and `status.used`. Does not belong here: the arithmetic and the
 refusal (objects/quota). Imported by the registry of controllers and by tests.

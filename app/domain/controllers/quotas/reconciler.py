@@ -1,7 +1,7 @@
-"""Keeps the status of quotas as the objects say.
+"""Keeps the status of quotas in line with the objects of their namespaces.
 
-Only events on what some quota of the namespace counts queue a quota. Limits that are not counted
-here stand in `hard` and not in `used`.
+Only events on resources that a quota of the namespace counts queue a quota. Limits that are not
+counted here are in `hard` and not in `used`.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _Place = tuple[str, str]
 
 
 class QuotaReconciler(KeyedController[ObjectKey, Views]):
-    """Counts what namespaces with quotas use."""
+    """Counts the usage of namespaces with quotas."""
 
     name = NAME
     reads: Reads = None
@@ -50,7 +50,7 @@ class QuotaReconciler(KeyedController[ObjectKey, Views]):
                 yield counting
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
-        """Write a status that is not right."""
+        """Writes the status when it is not as it should be."""
         objects = views.objects
         status = _status(objects, key)
         tree = objects.get(key)
@@ -80,7 +80,7 @@ def _status(objects: ObjectsReader, key: ObjectKey) -> JsonObject:
 
 
 def _replacement(tree: JsonObject, status: JsonObject) -> JsonObject:
-    """A merge patch that leaves nothing of the old status behind."""
+    """A merge patch that replaces the old status completely."""
     amounts: JsonObject = {}
     for field in ("hard", "used"):
         old = json_tree.mapping(tree, "status", field)

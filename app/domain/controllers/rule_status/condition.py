@@ -17,7 +17,7 @@ _EVICTED = re.compile(r"(\d{1,18}) pods? evicted since starting the controller\.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """Pods that a rule still has to evict, and in how many namespaces."""
+    """The number of pods that a rule still has to evict, and of their namespaces."""
 
     pods: int
     namespaces: int
@@ -35,7 +35,7 @@ class EvictionCondition:
 def compute(
     objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int
 ) -> EvictionCondition:
-    """What the condition should say now."""
+    """The condition for the current state."""
     if rule.effect == NO_EXECUTE:
         pending = pending_pods(state, rule)
         if pending.pods:
@@ -66,7 +66,7 @@ def compute(
 
 
 def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
-    """What a rule with effect None would do with effect NoExecute."""
+    """The text of what a rule with effect None would do with effect NoExecute."""
     published = published_devices(objects, state, rule)
     allocated = sum(
         state.selects(rule, result.driver, result.pool, result.device)
@@ -84,7 +84,7 @@ def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
 
 
 def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> int:
-    """Devices that the rule selects in the slices of each pool's newest generation."""
+    """The number of devices that the rule selects in the newest generation of each pool."""
     pools: dict[Place, tuple[int, int]] = {}
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
         tree = objects.get(key) or json_tree.EMPTY
@@ -102,7 +102,7 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> 
 
 
 def pending_pods(state: TaintState, rule: Rule) -> Pending:
-    """Pods, not yet terminating, whose eviction has this rule as a reason, whenever it is due."""
+    """The pods, not yet terminating, whose eviction has this rule as a reason, due or not."""
     places: set[Place] = set()
     for claim in state.claims.values():
         if claim.eviction is None:
@@ -120,7 +120,7 @@ def pending_pods(state: TaintState, rule: Rule) -> Pending:
 
 
 def would_evict(state: TaintState, rule: Rule) -> Pending:
-    """Pods that this rule would have to evict if it were the only taint and NoExecute."""
+    """The pods that this rule would evict if it were the only taint, with effect NoExecute."""
     alone = {
         rule.name: Rule(
             name=rule.name,
@@ -149,12 +149,12 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
 
 
 def stored(rule: JsonObject) -> JsonObject | None:
-    """The condition that the rule has."""
+    """The stored condition of the rule, or None."""
     return meta.condition_tree(rule, TYPE)
 
 
 def evicted_in(message: str) -> int:
-    """How many pods a message says were evicted; 0 when it says nothing of it."""
+    """The number of evicted pods in a message; 0 when the message has none."""
     match = _EVICTED.search(message)
     return int(match.group(1)) if match else 0
 

@@ -1,9 +1,9 @@
-"""When the status of a rule is computed, and the write that brings it up to date.
+"""Computes the status of rules at the right instants, and writes it.
 
-An item of a rule is queued at once when the rule appears or its spec changes, and ten seconds after
-a pod's eviction was planned or executed because of it (controllers.md 1.6). There is no periodic
-item, so a count that changes for other reasons stays as it is (C6). Every look is recorded as a
-decision, also one that changes nothing, so that a restart repeats none.
+A rule is queued at once when it is created or its spec changes, and ten seconds after an eviction
+of a pod was planned or executed because of it (controllers.md 1.6). There is no periodic update, so
+a count that changes for other reasons is not written (C6). Every look is recorded as a decision,
+even if it changes nothing, so that a restart does not repeat it.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 NAME = "rule-status"
 
 INTERVAL = 10 * SECOND
-"""Least time between two writes for one generation of a rule, and the delay after an eviction."""
+"""The least time between two writes for a generation of a rule, and the delay after an eviction."""
 
 APPLIER = WriteOptions(field_manager=COMPONENT, force=True)
 
@@ -35,7 +35,7 @@ _RuleId = tuple[str, str]
 
 
 class RuleStatusReconciler(KeyedController[_RuleId, Views]):
-    """Keeps `EvictionInProgress` of every rule."""
+    """Maintains the condition `EvictionInProgress` of every rule."""
 
     name = NAME
     reads: Reads = frozenset({*READ, DECISIONS})
@@ -54,14 +54,14 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
         self._evicted: dict[str, int] = {}
 
     def fold(self, event: Event, views: Views) -> None:
-        """Queue the rules that the event is about; all of them after a restart."""
+        """Queues the rules that the event affects; all rules after a restart."""
         if event.type is EventType.CONTROLLER_RESTARTED:
             self._restart(event.revision)
         else:
             super().fold(event, views)
 
     def keys_of(self, event: Event, views: Views) -> Iterator[_RuleId]:
-        """A rule that came or changed; those that evict pods are looked at later."""
+        """A new or changed rule; rules that evict pods are queued for later."""
         if (
             is_of(event.key, api_resources.DEVICE_TAINT_RULES)
             and event.key.name not in self._state.rules
@@ -70,7 +70,7 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
         return self._look_at(self._state.fold(event, has_planned=False), event)
 
     def reconcile(self, views: Views, key: _RuleId, now: Instant) -> Work | None:
-        """Bring the status of one rule up to date, not too soon after the last time."""
+        """Updates the status of one rule, at least INTERVAL after the last update."""
         tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", key[0]))
         rule = self._state.rules.get(key[0])
         if tree is None or rule is None or rule.uid != key[1]:
@@ -81,16 +81,16 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
         return self._work(views, key, tree, now)
 
     def decided_key(self, decision: Event) -> _RuleId:
-        """The rule that was looked at."""
+        """The rule of the decision."""
         recorded = decision_body.read(decision.object)
         return recorded.name, recorded.inputs.uid
 
     def text_of(self, key: _RuleId) -> str:
-        """The rule by its name."""
+        """The text of the key: `rule:` and the name."""
         return f"rule:{key[0]}"
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The plan again, from the state as folded up to what the decision observed."""
+        """Makes the plan again from the state folded up to the observed revision."""
         key = self.decided_key(decision)
         tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", key[0]))
         if tree is None or key[0] not in self._state.rules:
@@ -111,18 +111,18 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
                     self.queue.add_at((reason.rule, reason.rule_uid), due, event.revision)
 
     def _recall(self, event: Event) -> None:
-        """A rule that is met with a status: its message says how many pods it has evicted."""
+        """Reads the number of evicted pods from the status of a rule that is seen first."""
         held = condition.stored(event.object)
         count = 0 if held is None else condition.evicted_in(json_tree.text(held, "message"))
         if count:
             self._evicted.setdefault(event.uid, count)
 
     def fold_decision(self, decision: Event) -> None:
-        """Drop the rule that was looked at; an eviction counts for the rules that caused it."""
+        """Drops the rule of an own decision; counts an eviction for the rules that caused it."""
         body = decision.object
         if body.get("controller") == NAME:
-            # Parity: controllers.md 1.6; the item of ten seconds after a pod's eviction was planned
-            # is another one.
+            # Parity: controllers.md 1.6; the item ten seconds after a planned eviction is a
+            # different one.
             key, observed = self.decided_key(decision), Revision(decision.stamp.observed)
             self.queue.drop(key, observed, decided_at(decision))
         elif body.get("controller") == EVICTION and decision_body.read(body).outcome in ENDED:
@@ -213,7 +213,7 @@ def _wait(tree: JsonObject, generation: int, now: Instant) -> int:
 
 
 def _rules_of(decision: JsonObject) -> Iterator[_RuleId]:
-    """The rules for which a pod was evicted; an entry that is no pair of texts is passed over."""
+    """The rules for which a pod was evicted; an entry that is not a pair of texts is skipped."""
     entries = json_tree.get(decision, "inputs", "rules")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, list) and [type(part) for part in entry] == [str, str]:

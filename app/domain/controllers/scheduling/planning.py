@@ -1,4 +1,4 @@
-"""From the result of an attempt to the plan that goes into the log."""
+"""Converts the result of an attempt into the plan for the log."""
 
 from collections.abc import Iterator
 
@@ -31,11 +31,11 @@ NAME = "scheduling"
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """The circumstances of one attempt that the result does not hold.
+    """The inputs of one attempt that are not part of its result.
 
-    `start` is the place in the node order, `number` that of the attempt, `batch` the position
-    in the step: plans with a lower one are assumed. `bounds` are those of the summary of causes;
-    a decision keeps them, one that has none was written without causes.
+    `start` is the first position in the node order, `number` the number of the attempt, `batch` the
+    position in the step: plans with a lower position are assumed. `bounds` are the bounds of the
+    summary of causes, which the decision records; without bounds the decision has no causes.
     """
 
     pod: PodSpec
@@ -60,7 +60,7 @@ def plan_of(
     turn: Turn,
     result: Attempt,
 ) -> Plan:
-    """The plan of an attempt; an empty one when it has nothing new to say."""
+    """The plan of an attempt; empty when there is nothing new to write."""
     outcome = result.outcome
     if outcome == "Scheduled":
         if rules.bind_delay is not None:
@@ -81,7 +81,7 @@ def plan_of(
 
 
 def turn_again(tree: JsonObject, body: JsonView, now: Instant) -> Turn:
-    """The circumstances of an attempt from its recorded decision."""
+    """The inputs of an attempt, read from its recorded decision."""
     decision = decision_body.read(body)
     inputs = decision.inputs
     return Turn(
@@ -97,7 +97,7 @@ def turn_again(tree: JsonObject, body: JsonView, now: Instant) -> Turn:
 
 
 def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
-    """When to try again, by the pace of a replay; None: the attempt counts."""
+    """The instant to try again by the pace of a replay; None when the attempt counts."""
     if pace is None:
         return None
     devices = [name for allocation in result.allocations for name in dra.device_names(allocation)]
@@ -108,7 +108,7 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
 
 
 def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -> Plan:
-    """The plan for a pod that was found terminating; empty when that was said before."""
+    """The plan for a terminating pod; empty when that was already reported."""
     text = messages.skipped(turn.pod.facts.namespace, turn.pod.facts.name)
     command = series.failure(objects, turn.tree, text, turn.now)
     commands = () if command is None else without_refused(objects, (command,))
@@ -118,7 +118,7 @@ def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -
 
 
 def wait_of(turn: Turn, inputs: decision_body.Inputs) -> waiting_binding.Wait:
-    """The wait for binding conditions that a recorded decision was about."""
+    """The wait for binding conditions of a recorded decision."""
     facts = turn.pod.facts
     return waiting_binding.Wait(
         place=(facts.namespace, facts.name),
@@ -131,7 +131,7 @@ def wait_of(turn: Turn, inputs: decision_body.Inputs) -> waiting_binding.Wait:
 
 
 def _assumption(rules: SchedulerRules, objects: ObjectsReader, turn: Turn, result: Attempt) -> Plan:
-    """With a delayed binding: the decision first; claims and binding follow at their instants."""
+    """The plan of a delayed binding: the decision; claims and binding follow at their instants."""
     assert rules.bind_delay is not None, "called in this mode only"
     claims_at, bind_at = rules.bind_delay(turn.pod.facts.uid, turn.now)
     work = writes.has_work(result, turn.tree)

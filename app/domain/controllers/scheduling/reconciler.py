@@ -1,8 +1,8 @@
-"""The scheduler as a reconciler: folds the cluster into node index and queue, tries one pod a step.
+"""The scheduler as a reconciler: folds the cluster into node index and queue, and tries pods.
 
-Every attempt that writes something is recorded as a decision with the volatile values that took
-part (place to begin, number of the attempt); attempts that would repeat what is written already
-leave no trace, as upstream's do, and only count in memory.
+Every attempt that writes something is recorded as a decision with the volatile inputs (start
+position, number of the attempt); attempts that would repeat earlier writes write nothing to pods,
+as upstream, and are recorded together (`repeated_attempts`).
 """
 
 from app.domain.controllers import pods
@@ -42,7 +42,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 MOVED_MAX = 4
-"""How often in a row an attempt is repeated because a version has moved."""
+"""The most repetitions in a row of an attempt because a version has changed."""
 
 Place = tuple[str, str]
 
@@ -77,11 +77,11 @@ class SchedulingReconciler:
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
-        """None: waiting pods are counted by their place in the queue."""
+        """Empty: waiting pods are counted by their position in the scheduling queue."""
         return ()
 
     def fold(self, event: Event, views: MergingViews) -> None:
-        """Follow everything that decides where pods go."""
+        """Folds all events that affect the placement of pods."""
         key = event.key
         objects = views.objects
         if event.type is EventType.DECISION_RECORDED:
@@ -112,7 +112,7 @@ class SchedulingReconciler:
             self._series.fold(event)
 
     def step(self, views: DeviceViews, now: Instant) -> Plan | None:
-        """Try pods of the queue, as many as go together, each as if the others were placed."""
+        """Tries pods of the queue in one batch, each as if the earlier ones were placed."""
         self._assumed.clear()
         self._next_start = self._start
         self._is_step_over = False
@@ -134,7 +134,7 @@ class SchedulingReconciler:
         return self._batcher.with_record(plan, record, self._put_back)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """A refused plan is reported with the next step, or repeated when the version had moved."""
+        """Reports a refused plan in the next step, or repeats it when a version had changed."""
         if problem is None:
             self._batcher.passed()
         elif plan.parts:
@@ -147,15 +147,15 @@ class SchedulingReconciler:
             self._settle_refusal(plan, plan.decision, problem, now)
 
     def due(self) -> Instant | None:
-        """When a back-off, a flush or a look at binding conditions is due."""
+        """The instant of the next back-off, flush or check of binding conditions."""
         instants = [due for due in (self.queue.due(), self._bindings.due()) if due is not None]
         return min(instants, default=None)
 
     def redecide(self, views: DeviceViews, decision: Event) -> Plan | None:
-        """The plan again; nodes must have been folded up to what was observed.
+        """Makes the plan again; nodes must be folded up to the observed revision.
 
-        The decisions of one step have to be asked for in their order, because each assumes those
-        before it.
+        The decisions of one step must be made again in their order, because each assumes the
+        earlier ones.
         """
         body = decision.object
         inputs = json_tree.mapping(body, "inputs")
@@ -248,7 +248,7 @@ class SchedulingReconciler:
     def _fold_nomination(
         self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
     ) -> None:
-        """Follow the node that the pod has been promised; others may take one that it gives up."""
+        """Follows the nominated node of the pod; other pods may use a node that it gives up."""
         pod = self.queue.get(place)
         node = core.nominated_node_name(tree)
         if pod is None:
@@ -301,7 +301,7 @@ class SchedulingReconciler:
             self._wake(hint, event, objects)
 
     def _fold_merge(self, event: Event, views: MergingViews) -> None:
-        """A rule or patch that changed what slices say is as an update of the slices concerned."""
+        """Handles a rule or patch that changed merged slices like an update of these slices."""
         before = self._merged.pop(event.key, None)
         after = None
         if event.type is not EventType.OBJECT_DELETED:
@@ -363,12 +363,12 @@ class SchedulingReconciler:
             self.queue.remove(pod.place)
             return Plan(controller=NAME, key=key)
         if self._rules.pace is not None and not pod_claims.are_there(views.objects, pod.spec.facts):
-            # Held back since PreEnqueue let it pass: with its own pace it would not be here.
+            # The pod is gated since PreEnqueue accepted it; with its own pace it would not be here.
             self.queue.gate(pod)
             return Plan(controller=NAME, key=key)
         claims = [claim_key(pod.place[0], name) for name in claim_names(pod.spec.facts)]
         if not self._assumed.allows(claims):
-            # Its claim changes in this very step, nobody knows yet how: wait for the log.
+            # Its claim changes in this step in a way that is not known yet: wait for the log.
             self.queue.activate(pod, now, pod.cause)
             self._is_step_over = True
             return None
@@ -390,7 +390,7 @@ class SchedulingReconciler:
         return self._attempt(views, pod, turn)
 
     def _act(self, views: DeviceViews, held: Wait, now: Instant) -> Plan | None:
-        """The next act of a placed pod: its claims, then its binding once all is ready."""
+        """The next act of a placed pod: its claims, then its binding when all devices are ready."""
         if held.assumed is not None and held.assumed.claims_at is not None:
             return delayed_binding.write_claims(self._rules, views, self._series, held, now)
         return waiting_binding.look(views, self._series, held, now, self._rules.binding_timeout)
@@ -406,7 +406,7 @@ class SchedulingReconciler:
             return Plan(controller=NAME, key=turn.key)
         plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
         if plan.is_empty:
-            # Nothing new to say: recorded together with others of its kind.
+            # There is nothing new to write: the attempt is recorded together with similar ones.
             self._quiet.append(repeated_attempts.of_attempt(turn, result))
             self._next_start = result.next_start
             return plan

@@ -1,8 +1,8 @@
-"""Attempts that have nothing new to say, recorded together.
+"""Repeated attempts, which write nothing new and are recorded together.
 
-A pod whose condition and Event already tell why it waits writes nothing when it fails again. That
-it was tried is a fact all the same: it decides when it is tried next. One decision per step names
-all such pods, so that a restarted scheduler knows what has been done.
+A failed attempt writes nothing when the pod's condition and Event already state the reason. The
+attempt is still recorded, because it determines when the pod is tried next. One decision per step
+names all such pods, so that a restarted scheduler knows the attempts.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ KEY = "quiet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedAttempt:
-    """One attempt that wrote nothing. `assumed` pods of the same step were taken as placed.
+    """One attempt that wrote nothing. `assumed` pods of the same step were assumed as placed.
 
-    `refused` says why the write of a placement was refused before; then nothing was tried.
+    `refused` is the reason why the write of a placement was refused before; then nothing was tried.
     """
 
     namespace: str
@@ -39,7 +39,7 @@ class RepeatedAttempt:
 
 
 def refusal_of(found: RepeatedAttempt) -> Attempt | None:
-    """The result of an attempt whose write was refused before; None for one that was tried."""
+    """The result of an attempt whose write was refused before; None for an actual attempt."""
     if not found.refused:
         return None
     return Attempt(outcome="Error", message=found.refused, next_start=found.start)
@@ -64,7 +64,7 @@ def of_attempt(turn: Turn, result: Attempt) -> RepeatedAttempt:
 def plan_of(
     attempts: list[RepeatedAttempt], *, now: Instant, following: int, cause: int, observed: Revision
 ) -> Plan:
-    """The plan that records them; `following` is where the next attempt begins to look."""
+    """The plan that records attempts; `following` is the start position of the next attempt."""
     groups: dict[tuple[str, tuple[str, ...], str], list[list[object]]] = {}
     for attempt in attempts:
         row = [
@@ -103,7 +103,7 @@ def plan_of(
 
 
 def read(inputs: JsonView) -> Iterator[RepeatedAttempt]:
-    """The attempts of a recorded decision; a row that is none is passed over."""
+    """The attempts of a recorded decision; an invalid row is skipped."""
     for group in json_tree.objects(inputs, "attempts"):
         rows = group.get("pods")
         for row in rows if isinstance(rows, list) else ():

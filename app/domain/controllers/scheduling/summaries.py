@@ -1,4 +1,4 @@
-"""What a decision of the scheduler says about itself in the log, bounded in size."""
+"""The summary of a scheduling decision in the log, bounded in size."""
 
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.binding_cycle import preemption_writes
@@ -13,7 +13,7 @@ REASONS_MAX = 16
 
 
 def bounds_of(inputs: JsonView) -> SummaryBounds | None:
-    """The bounds under which a recorded decision counted causes; None when it has none."""
+    """The bounds of the causes in a recorded decision; None when it has none."""
     match inputs.get("summary"):
         case [int(bytes_max), int(nodes_max)]:
             return SummaryBounds(bytes_max=bytes_max, nodes_max=nodes_max)
@@ -24,7 +24,7 @@ def bounds_of(inputs: JsonView) -> SummaryBounds | None:
 def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObject:
     """The reasons of an attempt; examples are cut, counts are not.
 
-    Without `bounds` the causes of devices are left out, as in decisions that have none.
+    Without `bounds` the causes of devices are left out.
     """
     if attempt.outcome != "Scheduled":
         body: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}

@@ -1,4 +1,4 @@
-"""What administrators are told about their ResourceSlicePatches (KEP-5027).
+"""The warnings to administrators about their ResourceSlicePatches (KEP-5027).
 
 Belongs here: warnings about selectors that fail on a device. Does not belong here: the merge itself
 (devices). Imported by the registry of controllers and by tests.

@@ -1,8 +1,8 @@
-"""A selector of a patch that fails on a device: the patch passes that device over, and a warning
-Event says so. Parity: objects.md 9, merging rule 1.
+"""Warning Events for patches with a selector that fails on a device, which the patch then skips.
+Parity: objects.md 9, merging rule 1.
 
-A warning is given once per patch and problem; the number of devices and one example are in it. What
-was said is folded from the recorded decisions, so a restart says nothing twice.
+There is one warning per patch and problem, with the number of devices and one example. The warnings
+are folded from the recorded decisions, so that a restart repeats none.
 """
 
 from app.domain.controllers.event_objects import Reporter, reference
@@ -24,7 +24,7 @@ _Told = tuple[str, str]
 
 
 class PatchWarningReconciler:
-    """Tells each problem of each patch once."""
+    """Reports each problem of each patch once."""
 
     name = NAME
     reads: Reads = frozenset(
@@ -43,11 +43,11 @@ class PatchWarningReconciler:
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
-        """None: all problems are looked at after each change."""
+        """Empty: all problems are checked after each change."""
         return ()
 
     def fold(self, event: Event, views: Views) -> None:
-        """Look again after every change of slices, patches and classes."""
+        """Triggers a check after every change of slices, patches and classes."""
         key = event.key
         if event.type is EventType.DECISION_RECORDED:
             if key.resource == DECISION.resource and event.object.get("controller") == NAME:
@@ -60,7 +60,7 @@ class PatchWarningReconciler:
             self._reporter.fold(event)
 
     def step(self, views: DeviceViews, now: Instant) -> Plan | None:
-        """Warn of one problem."""
+        """Writes the warning for one problem."""
         if not self._changed_at or not self._has_patches:
             return None
         for patch, uid, problem, devices in _problems(views):
@@ -70,16 +70,16 @@ class PatchWarningReconciler:
         return None
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """A refused warning is tried again with the next change."""
+        """Leaves a refused warning until the next change."""
         if problem is not None:
             self._changed_at = Revision(0)
 
     def due(self) -> Instant | None:
-        """Nothing waits for an instant."""
+        """Always None: no work waits for an instant."""
         return None
 
     def redecide(self, views: DeviceViews, decision: Event) -> Plan | None:
-        """The same warning from the same devices."""
+        """Makes the warning again from the observed devices."""
         inputs = decision_body.read(decision.object).inputs
         wanted = (inputs.uid, inputs.problem)
         now = Instant(inputs.now or decision.stamp.time)
@@ -129,7 +129,7 @@ def _key(patch: str) -> ObjectKey:
 
 
 def _problems(views: DeviceViews) -> list[tuple[str, str, str, list[PatchProblem]]]:
-    """Patch, its uid, problem and the devices concerned; sorted by patch and problem."""
+    """The patch, its uid, the problem and the affected devices; sorted by patch and problem."""
     groups: dict[tuple[str, str], list[PatchProblem]] = {}
     for patch_problem in views.inventory.patch_problems():
         groups.setdefault((patch_problem.patch, patch_problem.problem), []).append(patch_problem)

@@ -1,7 +1,7 @@
-"""Lets volumes and claims of volumes end once nobody uses them.
+"""The protection of volumes and volume claims from deletion while they are in use.
 
-Belongs here: when the finalizers that admission gave them go. Does not belong here: binding and
-provisioning of volumes, which nobody does here. Imported by the registry of controllers.
+Belongs here: removing the finalizers that admission added. Does not belong here: binding and
+provisioning of volumes, which are not emulated. Imported by the registry of controllers.
 """
 
 from app.domain.controllers.volume_protection.reconciler import VolumeProtectionReconciler

@@ -1,4 +1,4 @@
-"""Takes the protection from deleted volumes and claims of volumes that nobody uses any longer.
+"""Removes the protection from deleted volumes and volume claims that are no longer in use.
 
 A claim is in use by pods that are on a node and not finished, a volume while it is bound. Parity:
 controllers.md 5.5; upstream's controllers pvc-protection and pv-protection.
@@ -25,7 +25,7 @@ NAME = "volume-protection"
 
 
 class VolumeProtectionReconciler(KeyedController[ObjectKey, Views]):
-    """Watches what is deleted and still protected."""
+    """Follows deleted objects that are still protected."""
 
     name = NAME
     reads: Reads = frozenset(
@@ -41,7 +41,7 @@ class VolumeProtectionReconciler(KeyedController[ObjectKey, Views]):
         self._ending: set[ObjectKey] = set()
 
     def keys_of(self, event: Event, views: Views) -> Iterable[ObjectKey]:
-        """What is to end, again with each event of a pod beside it."""
+        """A deleted and protected object; after the event of a pod, all those in its namespace."""
         key = event.key
         if is_of(key, api_resources.PODS):
             if not self._ending:
@@ -54,7 +54,7 @@ class VolumeProtectionReconciler(KeyedController[ObjectKey, Views]):
         return ()
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
-        """Take the protection from one object."""
+        """Removes the protection from one object that is not in use."""
         objects = views.objects
         tree = objects.get(key)
         if tree is None or not is_protected(key, tree) or _is_used(objects, key, tree):
@@ -92,7 +92,7 @@ def _is_used(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> bool:
 
 
 def _uses(pod: JsonView, claim: str) -> bool:
-    """Whether a volume of the pod is of the claim: by name, or as the claim made for it."""
+    """Whether a volume of the pod uses the claim: by name, or as its generated claim."""
     name = meta.name(pod)
     for volume in core.volumes(pod):
         if json_tree.text(volume, "persistentVolumeClaim", "claimName") == claim:

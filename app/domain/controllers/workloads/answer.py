@@ -1,4 +1,4 @@
-"""What the rules of one workload are asked and what they answer."""
+"""The inputs and the results of the rules of one workload."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 Place: TypeAlias = tuple[str, str]
-"""Group and resource."""
+"""The group and resource of a kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One workload at one moment. `pods_max` pods may be made in this step."""
+    """One workload at one moment. At most `pods_max` pods may be created in this step."""
 
     objects: ObjectsReader
     key: ObjectKey
@@ -32,11 +32,11 @@ class Situation:
 
     @property
     def is_ending(self) -> bool:
-        """True when the workload is being deleted: nothing is made or replaced any more."""
+        """True when the workload is being deleted: no pod is created or replaced any more."""
         return "deletionTimestamp" in self.tree["metadata"]
 
     def owned(self, place: Place) -> list[JsonObject]:
-        """Objects of one resource that this workload controls, by name."""
+        """The objects of one resource that this workload controls, by name."""
         trees: list[JsonObject] = []
         for key in self.objects.dependents(self.uid):
             if (key.group, key.resource) == place:
@@ -48,7 +48,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Something to say about the workload, as a Kubernetes Event object."""
+    """A report about the workload, which becomes a Kubernetes Event object."""
 
     reason: str
     message: str
@@ -60,7 +60,7 @@ Step: TypeAlias = Command | Report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSteps:
-    """What to do, in order, and when to look again without an event."""
+    """The steps for a workload, in order, and the instant to process it again without an event."""
 
     steps: tuple[Step, ...] = ()
     due: Instant | None = None
@@ -70,9 +70,9 @@ class WorkloadSteps:
 class Workload:
     """One kind of workload and its rules.
 
-    `dependents` are the resources it makes, `component` the name under which it reports.
-    `release` answers the command that frees a dependent whose workload is gone, if any is needed.
-    `failed` answers what the status says after a step that was refused.
+    `dependents` are the resources that it creates, `component` the name under which it reports.
+    `release` returns the command that frees a dependent whose workload is gone, if one is needed.
+    `failed` returns the steps that write the status after a refused step.
     `watches_nodes` queues every workload of the kind when a node changes.
     """
 

@@ -1,7 +1,7 @@
 """DaemonSet: one pod on each node that it may run on.
 
-The pod is bound by the scheduler: it carries an affinity to its node by name, and tolerations of
-the taints that nodes get by themselves.
+The scheduler binds the pod, which has an affinity to its node by name, and tolerations for the
+taints that controllers put on nodes.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,10 @@ _TOLERATED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Set:
-    """`wanted` are the nodes that shall have a pod, `pods` all pods by node, terminating too.
+    """A DaemonSet: `wanted` are the nodes that need a pod, `pods` all pods by node.
 
-    Nodes that `keep` a pod get none: a taint with NoSchedule ends nobody.
+    `pods` include terminating ones. Nodes in `keep` keep their pod but get no new one, because a
+    taint with NoSchedule does not evict pods.
     """
 
     situation: Situation
@@ -44,7 +45,7 @@ class _Set:
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """Make pods where they are missing, delete them where they may not be, roll the template."""
+    """Creates missing pods, deletes misplaced ones, and rolls out a new template."""
     daemon_set = _read(situation)
     if not situation.is_ending:
         steps: list[Step] = []
@@ -112,7 +113,7 @@ def _tolerations(spec: JsonView) -> list[JsonObject]:
 
 
 def _node_of(pod: JsonView) -> str:
-    """The node of a pod, bound or not yet."""
+    """The node of a pod, bound or selected by its affinity."""
     node = core.node_name(pod)
     if node:
         return node
@@ -159,7 +160,7 @@ def _pod(found: _Set, node: str) -> JsonObject:
 
 
 def _misplaced(found: _Set) -> list[Step]:
-    """Pods on nodes that may not have one, second pods of a node, and failed ones."""
+    """Deletes pods on nodes that may not have one, second pods of a node, and failed pods."""
     steps: list[Step] = []
     for node in sorted(found.pods):
         pods = [pod for pod in found.pods[node] if not meta.is_deleting(pod)]
@@ -178,7 +179,7 @@ def _misplaced(found: _Set) -> list[Step]:
 
 
 def _outdated(found: _Set) -> list[Step]:
-    """Delete pods of older templates, as many as may be unavailable at a time."""
+    """Deletes pods of older templates, as many as may be unavailable at a time."""
     tree = found.situation.tree
     strategy = json_tree.mapping(tree, "spec", "updateStrategy")
     if strategy.get("type") == "OnDelete":
@@ -191,7 +192,7 @@ def _outdated(found: _Set) -> list[Step]:
         staying = [p for p in pods if not meta.is_deleting(p)]
         outdated = [pod for pod in staying if _hash(pod) != found.revision.hash]
         if not ready:
-            # A pod that serves nobody costs nothing to replace.
+            # Replacing a pod that is not ready costs no availability.
             old = outdated + old
             allowed -= 0 if outdated else 1
         else:

@@ -1,6 +1,6 @@
-"""Deployment: one ReplicaSet per pod template, and the walk from the old ones to the new one.
+"""Deployment: one ReplicaSet per pod template, and the rollout from the old ones to the new one.
 
-A scale-down never undercuts the pods that must be available, a scale-up never exceeds the surge.
+A scale-down keeps the pods that must be available, a scale-up never exceeds the surge.
 Parity: controllers.md 5.5 (order of writes, texts, annotations).
 """
 
@@ -42,12 +42,12 @@ class _Rollout:
 
     @property
     def maximum(self) -> int:
-        """How many pods there may be at a time."""
+        """The most pods at a time."""
         return self.replicas + self.surge
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """Make or scale ReplicaSets; when none needs it, write the status."""
+    """Creates or scales ReplicaSets; when none needs it, writes the status."""
     rollout = _rollout(situation)
     if not situation.is_ending:
         steps = _scaling(rollout)
@@ -103,7 +103,7 @@ def _rollout(situation: Situation) -> _Rollout:
 
 
 def _scaling(rollout: _Rollout) -> list[Step]:
-    """What to do about the ReplicaSets, one kind of step at a time."""
+    """The steps for the ReplicaSets, one kind of step at a time."""
     if json_tree.flag(rollout.situation.tree, "spec", "paused"):
         return _paused(rollout)
     if rollout.recreates:
@@ -121,7 +121,7 @@ def _scaling(rollout: _Rollout) -> list[Step]:
 
 
 def _paused(rollout: _Rollout) -> list[Step]:
-    """While paused only the newest set with pods follows the wanted number."""
+    """The steps while paused: only the newest set with pods follows the wanted number."""
     active = [replica_set for replica_set in rollout.all if _wanted(replica_set)] or list(
         rollout.all[-1:]
     )
@@ -131,7 +131,7 @@ def _paused(rollout: _Rollout) -> list[Step]:
 
 
 def _has_old_pods(rollout: _Rollout) -> bool:
-    """Recreate waits until the pods of all old sets have ended."""
+    """Whether pods of old sets still exist, for which the strategy Recreate waits."""
     uids = {meta.uid(replica_set) for replica_set in rollout.old}
     objects = rollout.situation.objects
     for uid in uids:
@@ -174,7 +174,7 @@ def _create_set(rollout: _Rollout) -> list[Step]:
 
 
 def _free_name(situation: Situation, template: JsonView) -> tuple[str, str]:
-    """Name and hash of a new set; a salt is added while somebody else has the name."""
+    """The name and hash of a new set; a salt is added while the name is taken."""
     salt = ""
     while True:
         code = templates.hash_of(template, salt)
@@ -186,7 +186,7 @@ def _free_name(situation: Situation, template: JsonView) -> tuple[str, str]:
 
 
 def _renew(rollout: _Rollout, new: JsonObject) -> list[Step]:
-    """Bring the set of the present template to its number and its annotations."""
+    """Scales the set of the current template and updates its annotations."""
     wanted = _wanted(new)
     if wanted > rollout.replicas:
         target = rollout.replicas
@@ -196,7 +196,7 @@ def _renew(rollout: _Rollout, new: JsonObject) -> list[Step]:
 
 
 def _room(rollout: _Rollout, wanted: int) -> int:
-    """How many pods the new set may get on top of `wanted`."""
+    """The number of pods that the new set may get in addition to `wanted`."""
     missing = rollout.replicas - wanted
     if rollout.recreates:
         return missing
@@ -205,7 +205,7 @@ def _room(rollout: _Rollout, wanted: int) -> int:
 
 
 def _shrink_old(rollout: _Rollout, new: JsonObject) -> list[Step]:
-    """Scale old sets down: first what is not available anyway, then what may be missed."""
+    """Scales old sets down: first unavailable pods, then pods that are not needed."""
     present = sum(_wanted(replica_set) for replica_set in rollout.all)
     least = rollout.replicas - rollout.unavailable
     new_missing = max(0, _wanted(new) - _available(new))
@@ -230,7 +230,7 @@ def _shrink_old(rollout: _Rollout, new: JsonObject) -> list[Step]:
 
 
 def _forget_old(rollout: _Rollout) -> list[Step]:
-    """Delete the oldest empty sets beyond the history limit, once the rollout is complete."""
+    """Deletes the oldest empty sets beyond the history limit, when the rollout is complete."""
     limit = json_tree.integer(rollout.situation.tree, "spec", "revisionHistoryLimit")
     limit = HISTORY_DEFAULT if limit is None else limit
     empty = [
@@ -263,7 +263,7 @@ def _scale_all(rollout: _Rollout, sets: Sequence[JsonObject], target: int) -> li
 def _scale(
     rollout: _Rollout, found: JsonObject, target: int, *, is_new: bool = False
 ) -> list[Step]:
-    """Write a set's number and annotations where they differ."""
+    """Writes a set's number and annotations when they differ."""
     before = _wanted(found)
     name = meta.name(found)
     annotations = meta.annotations(found)

@@ -1,7 +1,7 @@
-"""Job: pods that end, until enough have succeeded or too many have failed.
+"""Job: runs pods until enough have succeeded or too many have failed.
 
-One step counts what has ended, another makes or deletes pods, the last one writes what is left of
-the status. Success policies, and limits for the failures of single indexes, are not looked at.
+One step counts ended pods, another creates or deletes pods, the last one writes the rest of the
+status. Success policies, and limits for the failures of single indexes, are not supported.
 """
 
 from dataclasses import dataclass

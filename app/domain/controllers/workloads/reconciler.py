@@ -1,8 +1,8 @@
-"""The queue that all workloads share: which one to look at after which event.
+"""The queue that all workloads share: which workload to process after which event.
 
-An event on a workload or on something it controls queues the workload; its rules answer what to do
-now, from the objects alone. A step that was refused is reported and tried again pod by pod, with a
-growing delay, as upstream's work queue does.
+An event on a workload or on an object that it controls queues the workload; its rules compute the
+next steps from the objects alone. A refused step is reported and retried pod by pod, with a growing
+delay, as in upstream's work queue.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 PODS_MAX = 100
-"""How many pods one step makes or deletes; the workload is looked at again afterwards."""
+"""The most pods that one step creates or deletes; the workload is processed again afterwards."""
 
 
 class WorkloadReconciler(KeyedController[ObjectKey, Views]):
@@ -59,11 +59,11 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
         return ()
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
-        """Bring one workload nearer to what it asks for."""
+        """Makes the next step of one workload."""
         return Work(self._commands(views.objects, key, now))
 
     def settle(self, key: ObjectKey, plan: Plan, problem: str | None, now: Instant) -> None:
-        """After a refusal say so once and try again later, one pod at a time."""
+        """After a refusal reports it once and retries later, one pod at a time."""
         was_report, self._reporting = self._reporting == key, None
         if problem is None:
             if was_report:
@@ -74,7 +74,7 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
         elif was_report or MODIFIED in problem:
             self.queue.retry(key, now)
         elif len(plan.commands) > 1 and key not in self._careful:
-            # One of many pods may be to blame: make what can be made.
+            # A single pod may be the cause: the others are still created.
             self._careful.add(key)
             self.queue.add_first(key, plan.observed)
         else:
@@ -86,7 +86,7 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
         owner = meta.controller(event.object)
         workload = self._workload
         if owner is None and workload.release is not None:
-            # An orphan: its workload went and left it behind.
+            # The object is an orphan of a deleted workload.
             if event.type is not EventType.OBJECT_DELETED and workload.release(event.object):
                 return (event.key,)
             return ()

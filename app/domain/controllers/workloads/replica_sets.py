@@ -1,7 +1,7 @@
-"""ReplicaSet: as many pods as asked for.
+"""ReplicaSet: keeps the requested number of pods.
 
-A pod that is finished or terminating counts no more, so the replacement of an evicted pod is made
-as soon as the eviction has begun. Parity: controllers.md 5.5.
+A finished or terminating pod does not count, so the replacement of an evicted pod is created as
+soon as the eviction has begun. Parity: controllers.md 5.5.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """Make or delete pods; when the number is right, write the status."""
+    """Creates or deletes pods; when the number is right, writes the status."""
     pods = situation.owned(api_resources.PODS)
     active = [pod for pod in pods if pods_of.is_active(pod)]
     if not situation.is_ending:
@@ -36,7 +36,7 @@ def sync(situation: Situation) -> WorkloadSteps:
 
 
 def failed(situation: Situation, problem: str) -> tuple[Step, ...]:
-    """The status of a set whose pods could not be made; the next one that can be written ends it.
+    """The status of a set whose pods could not be created; the next successful status clears it.
 
     Parity: controllers.md 5.5; the condition ReplicaFailure, which Deployments take over.
     """
@@ -130,7 +130,7 @@ def _status(
 
 
 def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
-    """The condition; one that is there stays as it is."""
+    """The failure condition; an existing one is kept unchanged."""
     for condition in meta.condition_trees(tree):
         if condition.get("type") == REPLICA_FAILURE:
             return condition

@@ -1,6 +1,6 @@
-"""StatefulSet: pods with ordinals, one after the other unless told otherwise.
+"""StatefulSet: pods with ordinals, one after the other unless the policy is parallel.
 
-A pod is replaced only when the old one of the same name is gone. Volume claims are made from the
+A pod is replaced only when the old pod of the same name is gone. Volume claims are created from the
 templates and kept.
 """
 
@@ -37,13 +37,13 @@ class _Set:
         return range(self.start, self.start + self.replicas)
 
     def is_available(self, pod: JsonObject) -> bool:
-        """Whether the pod has been ready for `minReadySeconds`: only then the next one's turn."""
+        """Whether the pod has been ready for `minReadySeconds`, which the next pod waits for."""
         since = pods_of.available_at(pod, self.ready_seconds)
         return since is not None and since <= self.situation.now
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """Make, replace or remove pods in the order of their ordinals; then write the status."""
+    """Creates, replaces or removes pods in the order of their ordinals; then writes the status."""
     stateful_set = _read(situation)
     steps: list[Step] = []
     if not situation.is_ending:
@@ -81,9 +81,9 @@ def _read(situation: Situation) -> _Set:
 
 
 def _present(found: _Set) -> list[Step]:
-    """Pods that must exist: missing ones are made, finished ones are replaced.
+    """Creates missing pods and replaces finished ones.
 
-    Bounded, because a set may want billions of pods.
+    The number of steps is bounded, because a set may request billions of pods.
     """
     steps: list[Step] = []
     steps_max = 3 * found.situation.pods_max
@@ -159,7 +159,7 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
 
 
 def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
-    """Delete a finished pod; it is made again once it is gone."""
+    """Deletes a finished pod; it is created again when it is gone."""
     name = pod["metadata"]["name"]
     key = found.situation.key
     is_failed = meta.phase(pod) == "Failed"
@@ -174,7 +174,7 @@ def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
 
 
 def _surplus(found: _Set) -> list[Step]:
-    """Pods beyond the wanted number, highest ordinal first."""
+    """Deletes pods beyond the wanted number, highest ordinal first."""
     wanted = found.ordinals
     extra = sorted((ordinal for ordinal in found.pods if ordinal not in wanted), reverse=True)
     if found.is_ordered:
@@ -189,7 +189,7 @@ def _surplus(found: _Set) -> list[Step]:
 
 
 def _outdated(found: _Set) -> list[Step]:
-    """The highest pod of an old revision, when all above it are ready."""
+    """Deletes the highest pod of an old revision, when all pods above it are available."""
     if json_tree.text(found.situation.tree, "spec", "updateStrategy", "type") == "OnDelete":
         return []
     for ordinal in reversed(found.ordinals):

@@ -1,7 +1,7 @@
-"""Pod templates: when two are the same, and the hash that stands in names and labels.
+"""Pod templates: their equality, and the hash that is used in names and labels.
 
-Upstream hashes a dump of its Go structure. Ours hashes the canonical JSON with the same function
-and alphabet: names look alike, the letters differ.
+Upstream hashes a dump of its Go structure. This module hashes the canonical JSON with the same
+function and alphabet: names have the same form, but other letters.
 """
 
 from app.domain.log.chain import canonical_json
@@ -27,7 +27,7 @@ def template_of(tree: JsonView) -> JsonObject:
 
 
 def text_of(template: JsonView) -> bytes:
-    """Equal texts mean equal templates."""
+    """The text of a template; equal texts mean equal templates."""
     return canonical_json(template)
 
 

@@ -1,1 +1,1 @@
-"""Nodes and what runs on them, what a pod asks for, and the filters and scores of both."""
+"""The scheduling framework: nodes and their pods, requests of a pod, filters and scores."""

@@ -1,1 +1,1 @@
-"""The scheduler's plug-ins that have a thought of their own, under upstream's names."""
+"""The scheduler's plug-ins that have their own modules, under upstream's names."""

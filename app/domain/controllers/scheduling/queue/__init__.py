@@ -1,1 +1,1 @@
-"""Where pods wait, and which event lets them be tried again."""
+"""The scheduling queue: waiting pods, and the events after which they are tried again."""

@@ -1,1 +1,1 @@
-"""What the scheduler says: texts of conditions, and Event objects."""
+"""The reports of the scheduler: texts of conditions, and Event objects."""

@@ -1,1 +1,1 @@
-"""The scheduling cycle: an attempt finds a node and devices for one pod, or says why not."""
+"""The scheduling cycle: an attempt finds a node and devices for one pod, or the reasons why not."""
