@@ -42,17 +42,17 @@ from app.domain.values.timestamps import Instant
 NAME = "scheduling"
 
 UNDER_WAY = frozenset((ASSUMED, RESERVED, "WaitingForBinding"))
-"""Outcomes after which a pod has a node and no binding yet."""
+"""The outcomes after which a pod has a node but no binding yet."""
 
 Place = tuple[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
 class Wait:
-    """One pod that has its devices and no binding yet.
+    """The wait of one pod that has its devices but no binding yet.
 
-    `assumed` is set while its claims are still to be written, `refused` when that was tried: the
-    name of the claim that could not be written, and why.
+    `assumed` is set while its claims are still to be written. `refused` is set after a refused
+    write: the name of the claim that could not be written, and the reason.
     """
 
     place: Place
@@ -66,29 +66,29 @@ class Wait:
 
 
 class BindingWaits:
-    """All waits, by the instant of their next look."""
+    """All waits, ordered by the instant of their next check."""
 
     def __init__(self) -> None:
         self._waits: dict[Place, Wait] = {}
         self._heap: list[tuple[Instant, Place]] = []
 
     def begin(self, held: Wait) -> None:
-        """The pod has its devices; the first look is due at `next_look`."""
+        """Adds a wait; its first check is due at `next_look`."""
         self._waits[held.place] = held
         heapq.heappush(self._heap, (held.next_look, held.place))
 
     def get(self, place: Place) -> Wait | None:
-        """The wait of a pod."""
+        """The wait of a pod, or None."""
         return self._waits.get(place)
 
     def end(self, place: Place) -> bool:
-        """The pod is bound, refused or gone; True when it was waiting."""
+        """Removes the wait of a pod that is bound, refused or gone; true when there was one."""
         return self._waits.pop(place, None) is not None
 
     def take(self, now: Instant) -> Wait | None:
-        """The next wait to look at; its following look is on the grid of five seconds.
+        """The next wait that is due; its following check is on the grid of five seconds.
 
-        A scheduler that begins anew has missed looks: it goes on with the grid, so that a restart
+        A restarted scheduler skips missed checks and continues with the grid, so that a restart
         changes no instant.
         """
         while (due := self.due()) is not None and due <= now:
@@ -102,7 +102,7 @@ class BindingWaits:
         return None
 
     def due(self) -> Instant | None:
-        """When the next look is due."""
+        """The instant of the next check."""
         while self._heap:
             due, place = self._heap[0]
             waiting = self._waits.get(place)
@@ -115,7 +115,7 @@ class BindingWaits:
 def read(body: JsonView, place: Place, now: Instant, revision: Revision) -> Wait:
     """The wait that begins with a decision (`body`) about the pod.
 
-    A delayed binding goes on at the instants that its decision names; a look at binding conditions
+    A delayed binding continues at the instants in its decision; a check of binding conditions
     follows at once.
     """
     decision = decision_body.read(body)
@@ -152,7 +152,7 @@ def is_needed(features: Features, attempt: Attempt) -> bool:
 def look(
     views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant, timeout: int
 ) -> Plan | None:
-    """Bind the pod when all is ready, give up when it failed, or None: go on waiting."""
+    """Binds the pod when all devices are ready, gives up after a failure; None while waiting."""
     tree = views.objects.get(pod_key(*held.place))
     if tree is None or meta.uid(tree) != held.uid:
         return None

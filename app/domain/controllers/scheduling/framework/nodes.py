@@ -1,8 +1,8 @@
-"""The nodes with what is left on them, kept up to date pod by pod.
+"""The index of nodes and their resources in use, updated pod by pod.
 
-A node's `version` grows with everything that can change whether a pod fits there: the node itself,
-the pods bound to it, and the devices it sees. What was found out about a kind of pod on a node
-stays valid as long as the version is the same, so that equal pods cost a comparison per node.
+A node's `version` grows with every change that can affect whether a pod fits there: of the node
+itself, the pods bound to it, and the devices it sees. A verdict about a kind of pod on a node is
+valid as long as the version is the same, so that equal pods cost one comparison per node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,12 +37,12 @@ _UNREPORTED = {
 }
 
 TOUCHED_MAX = 10_000
-"""How many changes of single nodes are remembered one by one."""
+"""The most changes of single nodes that are remembered within one era."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class NodeInfo:
-    """One node, what it has and what is taken."""
+    """One node, with its allocatable and requested resources."""
 
     name: str
     node: Node
@@ -63,13 +63,13 @@ class NodeInfo:
         return self.node.labels
 
     def has(self, resource: str) -> int:
-        """How much of a resource the node has in all."""
+        """The allocatable amount of a resource."""
         if not self.is_reported:
             return _UNREPORTED.get(resource, 0)
         return self.allocatable.get(resource, 0)
 
     def changed(self, gone: Iterable[BoundPod], come: Iterable[BoundPod]) -> "NodeInfo":
-        """The node as it would be without some of its pods and with others; itself stays."""
+        """A copy of the node without the pods `gone` and with the pods `come`."""
         made = replace(self, requested=dict(self.requested), pods=dict(self.pods))
         for pod in gone:
             drop(made, pod)
@@ -81,9 +81,9 @@ class NodeInfo:
 class NodeIndex:
     """All nodes in the scheduler's order, and the pods bound to each.
 
-    The order goes round the zones in the order in which they appeared, inside a zone in the order
-    of creation. Parity: controllers.md 4.4. Pods bound to a node that is not there (yet) are kept
-    and count as soon as it appears.
+    The order alternates between the zones in the order in which they appeared, and within a zone
+    follows the order of creation. Parity: controllers.md 4.4. Pods bound to a node that does not
+    exist (yet) are kept and count as soon as it appears.
     """
 
     def __init__(self) -> None:
@@ -106,27 +106,27 @@ class NodeIndex:
         return len(self._nodes)
 
     def get(self, name: str) -> NodeInfo | None:
-        """The node of that name."""
+        """The node with that name, or None."""
         return self._nodes.get(name)
 
     def order(self) -> list[NodeInfo]:
-        """All nodes in the order in which they are looked at."""
+        """All nodes in the order in which attempts check them."""
         if self._order is None:
             self._order = list(self._round_robin())
             self._places = {info.name: place for place, info in enumerate(self._order)}
         return self._order
 
     def touched_since(self, cursor: int) -> tuple[list[int], int]:
-        """Places in the order of nodes that changed since the cursor, and the next cursor.
+        """The positions, in the order, of nodes changed since the cursor, and the next cursor.
 
-        Holds within one `era`; a new one begins when the order or all nodes change.
+        Cursors are valid within one `era`; a new era begins when the order or all nodes change.
         """
         self.order()
         places = [self._places[name] for name in self._touched[cursor:]]
         return places, len(self._touched)
 
     def put(self, tree: JsonObject) -> None:
-        """Add a node or take over its new state."""
+        """Adds or updates a node."""
         name = meta.name(tree)
         old = self._nodes.get(name)
         info = _read(tree)
@@ -147,7 +147,7 @@ class NodeIndex:
         self._touch(info)
 
     def remove(self, name: str) -> None:
-        """Take a node out; its pods are kept in case it comes back."""
+        """Removes a node; its pods are kept in case it is added again."""
         info = self._nodes.pop(name, None)
         if info is None:
             return
@@ -159,7 +159,7 @@ class NodeIndex:
         self.version += 1
 
     def counts_as(self, tree: JsonObject) -> bool:
-        """True when the pod is counted already and nothing has changed that is counted."""
+        """True when the pod is counted already and its counted fields have not changed."""
         metadata = tree["metadata"]
         known = self._bound.get((metadata.get("namespace", ""), metadata["name"]))
         return (
@@ -172,7 +172,7 @@ class NodeIndex:
         )
 
     def bind(self, bound: BoundPod) -> None:
-        """Count a pod on its node, or count it anew when it changed."""
+        """Adds a pod to its node, or updates it when it changed."""
         known = self._bound.get(bound.place)
         if known == bound:
             return
@@ -192,7 +192,7 @@ class NodeIndex:
         self._touch(info)
 
     def release(self, place: PodPlace) -> BoundPod | None:
-        """Stop counting a pod; returns it when it was counted."""
+        """Removes a pod from its node; returns it, or None when it was not counted."""
         bound = self._bound.pop(place, None)
         if bound is None:
             return None
@@ -211,20 +211,20 @@ class NodeIndex:
         return bound
 
     def holds(self, place: PodPlace) -> bool:
-        """True when the pod takes room somewhere."""
+        """True when the pod is counted on some node."""
         return place in self._bound
 
     def bound_pods(self) -> Iterator[BoundPod]:
-        """Every pod that takes room somewhere."""
+        """All pods that are counted on a node."""
         return iter(self._bound.values())
 
     def touch(self, name: str) -> None:
-        """Say that the devices which this node sees have changed."""
+        """Marks a node as changed, because the devices that it sees have changed."""
         if (info := self._nodes.get(name)) is not None:
             self._touch(info)
 
     def touch_all(self) -> None:
-        """Say that something has changed which every node may see."""
+        """Marks all nodes as changed."""
         self.version += 1
         self._begin_era()
         for info in self._nodes.values():
@@ -275,7 +275,7 @@ def _read(tree: JsonObject) -> NodeInfo:
 
 
 def take(info: NodeInfo, bound: BoundPod) -> None:
-    """Count a pod on the node, in place."""
+    """Adds a pod to the node, in place."""
     info.pods[bound.place] = bound
     for name, amount in bound.requests.items():
         info.requested[name] = info.requested.get(name, 0) + amount
@@ -284,7 +284,7 @@ def take(info: NodeInfo, bound: BoundPod) -> None:
 
 
 def drop(info: NodeInfo, bound: BoundPod) -> None:
-    """Stop counting a pod on the node, in place."""
+    """Removes a pod from the node, in place."""
     del info.pods[bound.place]
     for name, amount in bound.requests.items():
         info.requested[name] -= amount

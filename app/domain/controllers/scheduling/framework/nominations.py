@@ -1,8 +1,8 @@
-"""Pods that have been promised a node and are not bound yet.
+"""Nominated pods, which have a nominated node and are not bound yet.
 
-Such a pod has evicted others, or its claims are being written, or somebody else has named a node
-for it. Until it is bound it counts on that node for pods of equal or lower priority, as if it were
-there. Parity: kube-scheduler's nominator; controllers.md 4.4 and 4.6 for `nominatedNodeName`.
+Such a pod has evicted others, or its claims are being written, or another client has set its
+nominated node. Until it is bound, pods of equal or lower priority are placed as if it were on that
+node. Parity: kube-scheduler's nominator; controllers.md 4.4 and 4.6 for `nominatedNodeName`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
 
 Rivals: TypeAlias = Mapping[str, tuple[BoundPod, ...]]
-"""By node, the nominated pods that a pod has to leave room for."""
+"""The nominated pods that a pod has to leave room for, by node."""
 
 NO_RIVALS: Rivals = {}
 
@@ -24,9 +24,9 @@ class Nominations:
         self._pods: dict[str, dict[PodPlace, BoundPod]] = {}
 
     def follow(self, place: PodPlace, node: str, make: Callable[[], BoundPod]) -> BoundPod | None:
-        """Take over what a waiting pod says; returns the nomination that it had and has no more.
+        """Updates the nomination of a waiting pod; returns the nomination that it has lost.
 
-        `make` gives the pod as it would be on the node; it is asked when a node is named.
+        `make` returns the pod as it would be on the node; it is called only for a nominated pod.
         """
         before = self._nodes.get(place, "")
         if not node and not before:
@@ -38,7 +38,7 @@ class Nominations:
         return lost
 
     def forget(self, place: PodPlace) -> BoundPod | None:
-        """The pod is bound or gone; returns the nomination that it had."""
+        """Removes the nomination of a bound or deleted pod and returns it, or None."""
         node = self._nodes.pop(place, "")
         if not node:
             return None
@@ -55,7 +55,7 @@ class Nominations:
     def rivals(self, uid: str, priority: int, is_placed: Callable[[PodPlace], bool]) -> Rivals:
         """The nominated pods of at least this priority, other than the pod itself.
 
-        Those that count on a node already (`is_placed`) are not counted a second time.
+        Pods that already count on a node (`is_placed`) are left out.
         """
         if not self._nodes:
             return NO_RIVALS

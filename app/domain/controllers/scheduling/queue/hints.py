@@ -1,9 +1,10 @@
-"""Which event wakes which waiting pod. Parity: controllers.md 3.9, and 4.1 for the framework.
+"""Queueing hints: which event activates which waiting pod. Parity: controllers.md 3.9, and 4.1 for
+the framework.
 
-A hint names the plug-ins that registered for an event; only pods that one of them rejected are
-looked at, and pods that wait for one claim are found by its name, so an event costs what it
-concerns. Hints of the recent past are kept, because events that arrive during an attempt are played
-against the pod when it has failed.
+A hint names the plug-ins that registered for an event. Only pods that one of them rejected are
+checked, and pods that wait for one claim are found by its name, so that the cost of an event
+depends only on the affected pods. Recent hints are kept, because events that arrive during an
+attempt are applied to the pod after it has failed.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ from app.domain.values.fields import dra
 from app.domain.values.timestamps import Instant
 
 RECENT_MAX = 10_000
-"""How many hints are kept for pods in flight."""
+"""The most hints that are kept for pods in flight."""
 
 NODE_PLUGINS = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
@@ -42,12 +43,12 @@ Place = tuple[str, str]
 
 
 class Hint(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as far as waiting pods are concerned.
+    """A queueing hint: the effect of an event on waiting pods.
 
-    `plugins` registered for it. `claim` restricts it to pods that use this claim, `pod` to this pod
-    itself, `resources` to pods that ask for one of these. `node` is set for events on nodes:
-    plug-ins that judge nodes wake a pod only when they let it pass there now. With `up_to` pods of
-    higher priority are left out.
+    `plugins` registered for the event. `claim` restricts it to pods that use this claim, `pod` to
+    this pod, `resources` to pods that request one of these. `node` is set for events on nodes:
+    plug-ins that filter nodes activate a pod only when they now accept it there. With `up_to` pods
+    of higher priority are left out.
     """
 
     plugins: frozenset[str]
@@ -64,15 +65,15 @@ POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
 
 
 def given_up(pod: BoundPod) -> Hint:
-    """A pod lost or left the node that it was nominated for.
+    """The hint for a pod that lost or left the node that it was nominated for.
 
-    Only those that had to leave it room may be helped: pods of equal or lower priority.
+    It can only help pods that had to leave room for it: pods of equal or lower priority.
     """
     return Hint(plugins=POD_GONE_PLUGINS, up_to=pod.priority)
 
 
 def node_hint(info: NodeInfo, *, for_devices: bool, is_new: bool) -> Hint:
-    """A node came, or changed in a way that may matter. Only a new one has other ports to offer."""
+    """The hint for a new or relevantly changed node. Only a new node can help with ports."""
     extra = {NEIGHBOURS, SPREADING}
     extra |= {DEVICES} if for_devices else set()
     extra |= {PORTS} if is_new else set()
@@ -80,7 +81,7 @@ def node_hint(info: NodeInfo, *, for_devices: bool, is_new: bool) -> Hint:
 
 
 def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
-    """Follow a node; the hint when it may help pods that wait."""
+    """Updates a node in the index; returns the hint when the change may help waiting pods."""
     name = event.key.name
     if event.type is EventType.OBJECT_DELETED:
         nodes.remove(name)
@@ -101,7 +102,7 @@ def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
 
 
 def own_hint(place: Place, before: PodSpec, after: PodSpec) -> Hint | None:
-    """What a waiting pod's own update may help against; None when no plug-in registered for it."""
+    """The hint for a waiting pod's own update; None when no plug-in registered for it."""
     plugins: set[str] = set()
     if after.facts.generated != before.facts.generated:
         plugins.add(DEVICES)
@@ -127,7 +128,7 @@ class Waker:
         self._served: dict[str, str] = {}
 
     def note_pod(self, pod: QueuedPod) -> None:
-        """Remember which claims the pod waits for."""
+        """Indexes a pod by the claims that it may use."""
         place = pod.place
         self.forget_pod(place)
         facts = pod.spec.facts
@@ -139,7 +140,7 @@ class Waker:
                 self._users.setdefault(claim, {})[place] = None
 
     def forget_pod(self, place: Place) -> None:
-        """The pod waits no longer."""
+        """Removes a pod that no longer waits from the index."""
         for claim in self._claims.pop(place, ()):
             users = self._users[claim]
             users.pop(place, None)
@@ -149,7 +150,7 @@ class Waker:
     def has_news(self, event: Event) -> bool:
         """True when the claim of this event is new or has another status than before.
 
-        Parity: controllers.md 3.9; what else changes about a claim helps nobody.
+        Parity: controllers.md 3.9; other changes of a claim help no pod.
         """
         place = (event.key.namespace, event.key.name)
         if event.type is EventType.OBJECT_DELETED:
@@ -163,11 +164,11 @@ class Waker:
         return True
 
     def class_hints(self, event: Event, *, serves_resources: bool) -> Iterator[Hint]:
-        """A class came or changed: every pod that lacks devices may be helped.
+        """The hints for a new or changed class, which may help every pod that lacks devices.
 
-        One that serves an extended resource from now on (`serves_resources` is that gate) helps
-        pods that lack room for it, too. The table of controllers.md 3.9 tells of DynamicResources
-        only; upstream registered NodeResourcesFit for it in 1.35 (kubernetes #134991).
+        A class that newly serves an extended resource (`serves_resources` is that gate) may also
+        help pods that lack this resource. The table of controllers.md 3.9 covers only
+        DynamicResources; upstream registered NodeResourcesFit for it in 1.35 (kubernetes #134991).
         """
         name = event.key.name
         before = self._served.pop(name, None)
@@ -183,12 +184,12 @@ class Waker:
     def wake_itself(
         self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
     ) -> None:
-        """Move a pod that its own update may help."""
+        """Activates a pod that its own update may help."""
         self._recent.append((cause, hint))
         self.wake_one(pod, hint, objects, now, cause)
 
     def wake(self, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision) -> None:
-        """Move the pods that the event may help."""
+        """Activates the pods that the event may help."""
         self._recent.append((cause, hint))
         if hint.claim is not None:
             for place in tuple(self._users.get(hint.claim, ())):
@@ -207,7 +208,7 @@ class Waker:
                 self.wake_one(pod, hint, objects, now, cause)
 
     def replay(self, pod: QueuedPod, objects: ObjectsReader, after: Revision, now: Instant) -> None:
-        """Play what happened since revision `after` against a pod that has just failed."""
+        """Applies the hints since revision `after` to a pod that has just failed."""
         missed: list[tuple[Revision, Hint]] = []
         for cause, hint in reversed(self._recent):  # as a rule few of many
             if cause <= after:
@@ -222,7 +223,7 @@ class Waker:
     def wake_one(
         self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
     ) -> None:
-        """Move one pod when one of the plug-ins that rejected it says yes."""
+        """Activates one pod if one of the plug-ins that rejected it accepts the hint."""
         if pod.where is not Where.UNSCHEDULABLE or not pod.plugins & hint.plugins:
             return
         if hint.up_to is not None and pod.spec.priority > hint.up_to:

@@ -1,4 +1,4 @@
-"""Where pods wait for the scheduler.
+"""The scheduling queue: the pods that wait for the scheduler.
 
     place           leaves it
     gated           when PreEnqueue passes (an event must make it pass)
@@ -8,8 +8,8 @@
     held            popped, and its pace says later: active again at that instant
     in flight       popped; its decision in the log says where it goes
 
-Parity: controllers.md 4.1. Times are instants in the queue, nothing sleeps. Attempt counters come
-from the decisions in the log, so a restarted process goes on counting.
+Parity: controllers.md 4.1. Times are instants in the queue; nothing sleeps. Attempt counters come
+from the decisions in the log, so a restarted process continues to count.
 """
 
 import heapq
@@ -29,13 +29,13 @@ FLUSH_AGE = 300 * SECOND
 FLUSH_ROUND = 30 * SECOND
 
 QUEUE = "scheduling"
-"""The name under which a pace knows the queue; its keys are uids of pods."""
+"""The name of the queue in a pace; its keys are uids of pods."""
 
 PodPlace = tuple[str, str]
 
 
 class Where(StrEnum):
-    """In which part of the queue a pod is."""
+    """The part of the queue that a pod is in."""
 
     GATED = "gated"
     ACTIVE = "active"
@@ -63,8 +63,8 @@ _COUNTED_AS = {
 class QueuedPod:
     """A pod without a node.
 
-    `since` is the queue timestamp, `plugins` those that rejected the last attempt, `unfit` and
-    `errors` count attempts in a row, `ready_at` is the end of the back-off.
+    `since` is the queue timestamp, `plugins` are the plug-ins that rejected the last attempt,
+    `unfit` and `errors` count attempts in a row, `ready_at` is the end of the back-off.
     """
 
     spec: PodSpec
@@ -81,12 +81,12 @@ class QueuedPod:
 
     @property
     def place(self) -> PodPlace:
-        """Namespace and name."""
+        """The namespace and name of the pod."""
         return (self.spec.facts.namespace, self.spec.facts.name)
 
 
 _Wait: TypeAlias = tuple[Instant, tuple[int, ...], int, PodPlace]
-"""When a wait ends, who comes first at that instant, ticket and place of the pod."""
+"""The end of a wait, the rank among waits with the same end, and ticket and place of the pod."""
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class _Heaps:
 
 
 class SchedulingQueue:
-    """Pods by place. Heap entries carry a ticket; one whose ticket is old is passed over."""
+    """The queue. Heap entries have a ticket; an entry with an old ticket is skipped."""
 
     def __init__(self, *, pops_early: bool = True, pace: Pace | None = None) -> None:
         self._pace = pace
@@ -114,7 +114,7 @@ class SchedulingQueue:
         return len(self._pods)
 
     def counts(self) -> dict[str, int]:
-        """Pods by the queue they wait in, by upstream's names of these (controllers.md 11.3)."""
+        """The numbers of pods per queue, by upstream's names (controllers.md 11.3)."""
         counts = dict.fromkeys(("active", "backoff", "unschedulable", "gated"), 0)
         for pod in self._pods.values():
             name = _COUNTED_AS.get(pod.where)
@@ -123,28 +123,28 @@ class SchedulingQueue:
         return counts
 
     def get(self, place: PodPlace) -> QueuedPod | None:
-        """The pod, wherever it waits."""
+        """The pod in any part of the queue, or None."""
         return self._pods.get(place)
 
     def put(self, pod: QueuedPod) -> None:
-        """Take a new pod in; it is gated until it is activated."""
+        """Adds a new pod, which is gated until it is activated."""
         self.remove(pod.place)
         self._pods[pod.place] = pod
 
     def remove(self, place: PodPlace) -> QueuedPod | None:
-        """Forget a pod."""
+        """Removes a pod and returns it, or None when it is not in the queue."""
         pod = self._pods.pop(place, None)
         if pod is not None:
             self._leave(pod)
         return pod
 
     def gate(self, pod: QueuedPod) -> None:
-        """PreEnqueue does not pass."""
+        """Gates a pod that PreEnqueue rejects."""
         self._leave(pod)
         pod.where = Where.GATED
 
     def activate(self, pod: QueuedPod, now: Instant, cause: Revision) -> None:
-        """Move to the active part, or to back-off while its time is not up."""
+        """Moves a pod to the active part, or to back-off until its back-off ends."""
         self._leave(pod)
         pod.cause = cause
         if pod.ready_at > now:
@@ -153,7 +153,7 @@ class SchedulingQueue:
         self._enter_active(pod)
 
     def try_now(self, place: PodPlace, now: Instant) -> None:
-        """Make a pod that waits active whatever it waits for; for replays that know an attempt."""
+        """Activates a pod in back-off or unschedulable, for replays that know of an attempt."""
         pod = self._pods.get(place)
         if pod is None or pod.where not in _WAITING:
             return
@@ -161,7 +161,7 @@ class SchedulingQueue:
         self.activate(pod, now, pod.cause)
 
     def fail(self, pod: QueuedPod, now: Instant, plugins: frozenset[str]) -> None:
-        """An attempt ended without a node because plug-ins rejected the pod."""
+        """Makes a pod unschedulable after an attempt in which plug-ins rejected it."""
         self._leave(pod)
         pod.plugins = plugins
         pod.since = now
@@ -174,7 +174,7 @@ class SchedulingQueue:
         heapq.heappush(self._heaps.flush, (flush_end(now), (pod.order,), pod.ticket, pod.place))
 
     def err(self, pod: QueuedPod, now: Instant) -> None:
-        """An attempt ended in an error: retried after the back-off whatever happens."""
+        """Puts a pod into back-off after an error; no event shortens it."""
         self._leave(pod)
         pod.plugins = frozenset()
         pod.since = now
@@ -186,19 +186,19 @@ class SchedulingQueue:
     def settle_failure(
         self, pod: QueuedPod, outcome: str, plugins: frozenset[str], now: Instant
     ) -> None:
-        """An attempt ended without a node: one that no plug-in is to blame for is an error."""
+        """Settles an attempt without a node; without a rejecting plug-in it counts as an error."""
         if outcome == "Error" or not plugins:
             self.err(pod, now)
         else:
             self.fail(pod, now, plugins)
 
     def hold(self, pod: QueuedPod) -> None:
-        """The pod has its devices and waits for their binding conditions."""
+        """Moves a pod that has its devices to the part that waits for binding conditions."""
         self._leave(pod)
         pod.where = Where.BINDING
 
     def pop(self, now: Instant) -> QueuedPod | None:
-        """The next pod to try; it is in flight from then on."""
+        """Takes the next pod to try, which is then in flight; None when there is none."""
         self._promote(now)
         heaps = self._heaps
         while heaps.active:
@@ -214,12 +214,12 @@ class SchedulingQueue:
         return None
 
     def put_off(self, pod: QueuedPod, until: Instant) -> None:
-        """The pod was tried too early: it is active again at that instant, or by `try_again`."""
+        """Puts off a pod that was tried too early, until the instant or the next `try_again`."""
         self._hold(pod, until)
         self._put_off.append((pod.place, pod.ticket))
 
     def try_again(self, revision: Revision) -> None:
-        """When something has happened since the last call, pods put off are active again."""
+        """Activates the pods that were put off, if the revision has changed since the last call."""
         if revision == self._seen:
             return
         self._seen = revision
@@ -231,17 +231,17 @@ class SchedulingQueue:
         self._put_off.clear()
 
     def due(self) -> Instant | None:
-        """When a back-off or a flush ends next."""
+        """The instant at which the next back-off, flush or hold ends."""
         heaps = self._heaps
         nexts = [_next(self._pods, heap) for heap in (heaps.backoff, heaps.flush, heaps.held)]
         return min((entry[0] for entry in nexts if entry is not None), default=None)
 
     def waiting(self, plugin: str) -> list[QueuedPod]:
-        """Unschedulable pods that this plug-in rejected, in the order of their failures."""
+        """The unschedulable pods that this plug-in rejected, in the order of their failures."""
         return [self._pods[place] for place in self.rejected_by.get(plugin, ())]
 
     def _hold_back(self, pod: QueuedPod, now: Instant) -> bool:
-        """Whether the pod has to wait for its pace; then it does."""
+        """Holds the pod if its pace requires it, and returns whether it does."""
         if self._pace is None:
             return False
         due = self._pace.not_before(QUEUE, (pod.spec.facts.uid,), now)
@@ -296,7 +296,7 @@ class SchedulingQueue:
 
 
 def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[_Wait]) -> _Wait | None:
-    """The first entry whose ticket is valid; others before it are dropped."""
+    """The first entry with a valid ticket; invalid entries before it are dropped."""
     while heap:
         _, _, ticket, place = heap[0]
         pod = pods.get(place)
@@ -307,13 +307,13 @@ def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[_Wait]) -> _Wait | None
 
 
 def flush_end(now: Instant) -> Instant:
-    """When a pod that was rejected now is tried again although nothing has happened."""
+    """The instant at which a pod rejected now is tried again without an event."""
     due = now + FLUSH_AGE
     return Instant(due + -due % FLUSH_ROUND)
 
 
 def backoff_end(now: Instant, count: int) -> Instant:
-    """Until when a pod is held back after its `count`-th attempt in a row without a node."""
+    """The end of the back-off after the `count`-th attempt in a row without a node."""
     # Parity: controllers.md 4.1; the end is cut to whole seconds, and the second that it falls into
     # belongs to it. Example: a first failure at 5.01 s ends at 6.01, cut to 6; the pod is ready at
     # 7.
