@@ -25,7 +25,7 @@ def answer(
     unavailable_max: int,
     annotations: dict[str, str],
 ) -> WorkloadSteps:
-    """Write the status and the revision when they have changed."""
+    """Writes the status and the revision when they have changed."""
     tree = situation.tree
     numbers = _numbers(tree, new, sets)
     conditions = _Conditions(tree, situation.now)
@@ -56,7 +56,7 @@ def answer(
 
 
 def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:
-    """Why pods of a set could not be made, of the new one first; empty when all could."""
+    """The condition of a set whose pods could not be created, the new set first; empty if none."""
     for replica_set in (*(() if new is None else (new,)), *sets):
         for condition in meta.condition_trees(replica_set):
             if condition.get("type") == REPLICA_FAILURE:
@@ -89,7 +89,7 @@ def _judge_progress(
     numbers: dict[str, int],
     replicas: int,
 ) -> Instant | None:
-    """Set `Progressing`; answers when the rollout would have taken too long."""
+    """Sets `Progressing`; returns the instant at which the rollout exceeds its deadline."""
     name = meta.name(new)
     before = meta.status(situation.tree)
     present = conditions.of("Progressing")
@@ -160,7 +160,7 @@ class _Conditions:
             return self._now
 
     def take_over(self, failure: JsonView) -> None:
-        """Say that pods are refused as long as a set says so."""
+        """Copies the failure condition of a set; removes it when there is no failure."""
         if failure:
             self.put(
                 REPLICA_FAILURE,
@@ -172,7 +172,7 @@ class _Conditions:
             self.found = [one for one in self.found if one.get("type") != REPLICA_FAILURE]
 
     def put(self, kind: str, status: str, reason: str, message: str) -> None:
-        """Set a condition. One of the same status and reason stays as it is, times included."""
+        """Sets a condition; keeps Available and ReplicaFailure if status and reason are equal."""
         present = self.of(kind)
         is_same = (present.get("status"), present.get("reason")) == (status, reason)
         if is_same and kind in ("Available", REPLICA_FAILURE):

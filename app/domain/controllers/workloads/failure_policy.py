@@ -1,7 +1,7 @@
-"""podFailurePolicy of a Job: does a failed pod count, and does it end the Job?
+"""The podFailurePolicy of a Job: whether a failed pod counts, and whether it ends the Job.
 
-The first rule that fits decides; a pod that none fits counts. An evicted pod bears the condition
-DisruptionTarget, so that a Job can leave evictions out. Parity: controllers.md 5.5; upstream's job
+The first matching rule decides; without one the pod counts. An evicted pod has the condition
+DisruptionTarget, so that a Job can ignore evictions. Parity: controllers.md 5.5; upstream's job
 controller, texts included; FailIndex counts like Count, as without a limit for each index.
 """
 
@@ -18,14 +18,14 @@ REASON = "PodFailurePolicy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFailure:
-    """Whether the pod counts as failed; with a `message` the Job has failed because of it."""
+    """The verdict on a failed pod: whether it counts; with a `message` the Job has failed."""
 
     counts: bool = True
     message: str = ""
 
 
 def judge(spec: JsonView, pod: JsonView) -> PodFailure:
-    """What the policy of the Job says of a failed pod."""
+    """The verdict of the Job's policy on a failed pod."""
     for number, rule in enumerate(json_tree.objects(spec, "podFailurePolicy", "rules")):
         what = _fitting(rule, pod)
         if not what:
@@ -40,7 +40,7 @@ def judge(spec: JsonView, pod: JsonView) -> PodFailure:
 
 
 def _fitting(rule: JsonView, pod: JsonView) -> str:
-    """What of the pod fits the rule, in words; empty when nothing does."""
+    """The text of the part of the pod that matches the rule; empty when nothing matches."""
     namespace = meta.namespace(pod)
     place = f"{namespace}/{meta.name(pod)}"
     codes = rule.get("onExitCodes")
@@ -62,7 +62,7 @@ def _fitting(rule: JsonView, pod: JsonView) -> str:
 
 
 def _exits(pod: JsonView) -> Iterator[tuple[ContainerStatus, int]]:
-    """The containers that have ended with an error, regular ones first."""
+    """The containers that have exited with an error, regular ones first."""
     for status in (*core.container_statuses(pod), *core.init_container_statuses(pod)):
         terminated = status.state.terminated
         if terminated is not None and terminated.exit_code:

@@ -1,7 +1,7 @@
-"""The pods of a Job: which have just ended, which run, and what a new one looks like.
+"""The pods of a Job: those that have ended, those that run, and new ones.
 
-A pod carries a finalizer until the Job has counted it; counting and taking the finalizer off stand
-in one plan, so no pod is counted twice or lost.
+A pod has a finalizer until the Job has counted it; one plan contains the count and the removal of
+the finalizer, so that no pod is counted twice or lost.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ BACKOFF_MAX_SECONDS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPods:
-    """The pods of a Job. `ended` still carry the finalizer and are to be counted."""
+    """The pods of a Job. The pods in `ended` still have the finalizer and must be counted."""
 
     all: tuple[JsonObject, ...]
     active: tuple[JsonObject, ...]
@@ -35,7 +35,7 @@ class JobPods:
 
     @property
     def restarts(self) -> int:
-        """How often containers of running pods were started again."""
+        """The number of restarts of containers in active pods."""
         return sum(
             status.restart_count
             for pod in self.active
@@ -44,7 +44,7 @@ class JobPods:
 
 
 def of_job(situation: Situation) -> JobPods:
-    """All pods of the Job, sorted into what matters to it."""
+    """All pods of the Job, grouped by their state."""
     pods = situation.owned(api_resources.PODS)
     only_failed = replaces_failed_only(meta.spec(situation.tree))
     ended = tuple(
@@ -62,14 +62,14 @@ def of_job(situation: Situation) -> JobPods:
 
 
 def replaces_failed_only(spec: JsonView) -> bool:
-    """Whether terminating pods are waited for: asked for, or because failures are judged."""
+    """Whether the Job waits for terminating pods: by its policy, or because it judges failures."""
     if json_tree.text(spec, "podReplacementPolicy") == "Failed":
         return True
     return isinstance(spec.get("podFailurePolicy"), dict)
 
 
 def has_succeeded(pod: JsonView) -> bool:
-    """True in phase Succeeded."""
+    """True when the pod's phase is Succeeded."""
     return meta.phase(pod) == "Succeeded"
 
 
@@ -80,7 +80,7 @@ def index_of(pod: JsonView) -> int | None:
 
 
 def freed(pod: JsonView) -> PatchObject | None:
-    """The command that takes the finalizer off; None when there is none."""
+    """The command that removes the finalizer; None when the pod has none."""
     metadata = meta.metadata(pod)
     finalizers = json_tree.texts(metadata, "finalizers")
     if FINALIZER not in finalizers:
@@ -96,7 +96,7 @@ def freed(pod: JsonView) -> PatchObject | None:
 
 
 def creates(situation: Situation, indexes: Iterable[int | None]) -> list[Step]:
-    """A new pod for each index; None stands for a pod without one."""
+    """Creates a pod for each index; None is for a pod without an index."""
     names: set[str] = set()
     steps: list[Step] = []
     for number, index in enumerate(indexes):
@@ -111,7 +111,7 @@ def creates(situation: Situation, indexes: Iterable[int | None]) -> list[Step]:
 
 
 def deletes(pods: Iterable[JsonObject]) -> list[Step]:
-    """Delete pods, each with its report."""
+    """Deletes pods, each with its report."""
     steps: list[Step] = []
     for pod in pods:
         name = pod["metadata"]["name"]
@@ -121,9 +121,9 @@ def deletes(pods: Iterable[JsonObject]) -> list[Step]:
 
 
 def backoff_until(pods: JobPods) -> Instant | None:
-    """Until when no pod is made because the last ones failed; None when none did.
+    """The instant until which no pod is created because the last pods failed; None without.
 
-    10 s after the first failure, doubled with each that follows without a success between.
+    The delay is 10 s after the first failure, doubled with each further one without a success.
     """
     ends = sorted(
         (_ended_at(pod), has_succeeded(pod)) for pod in pods.all if not pods_of.is_active(pod)

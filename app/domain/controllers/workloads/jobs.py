@@ -22,7 +22,7 @@ _BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit
 _DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
 
 INDEXES_MAX = 100_000
-"""Indexes of an indexed Job that are looked at; upstream allows no more completions either."""
+"""The most indexes of an indexed Job; upstream allows no more completions either."""
 _INDEX_DIGITS_MAX = 10
 
 
@@ -42,7 +42,7 @@ _read_spec = records.of_tree(_JobSpec)
 
 @dataclass(slots=True, kw_only=True)
 class _Job:
-    """A Job while it is judged; `status` is the one to be written."""
+    """A Job in processing; `status` is the status to be written."""
 
     situation: Situation
     spec: JsonView
@@ -70,7 +70,7 @@ class _Job:
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """The next thing to do for a Job."""
+    """The next steps for a Job."""
     job = _read(situation)
     counting = _count_ended(job)
     if counting:
@@ -90,7 +90,7 @@ def sync(situation: Situation) -> WorkloadSteps:
 
 
 def release(pod: JsonObject) -> Command | None:
-    """Free a pod whose Job is gone."""
+    """Removes the finalizer from a pod whose Job is gone."""
     return job_pods.freed(pod)
 
 
@@ -107,7 +107,7 @@ def _read(situation: Situation) -> _Job:
 
 
 def _count_ended(job: _Job) -> list[Step]:
-    """Take ended pods into the numbers; answers the commands that free them."""
+    """Adds ended pods to the counts; returns the commands that remove their finalizers."""
     steps: list[Step] = []
     for pod in job.pods.ended[: job.situation.pods_max]:
         command = job_pods.freed(pod)
@@ -138,7 +138,7 @@ def _count_ended(job: _Job) -> list[Step]:
 
 
 def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
-    """Make or delete pods, or end the Job; with the instant at which to look again."""
+    """The steps that create or delete pods or end the Job, and the instant of the next check."""
     verdict, due = _failure(job)
     if verdict is not None:
         return _end(job, condition_types.FAILURE_TARGET, "Failed", verdict), None
@@ -161,7 +161,7 @@ def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
 
 
 def _failure(job: _Job) -> tuple[tuple[str, str] | None, Instant | None]:
-    """Why the Job has failed, if it has; and when its deadline is."""
+    """The reason and message of the Job's failure, if it has failed, and its deadline."""
     target = job.condition(condition_types.FAILURE_TARGET)
     if target:
         return (target["reason"], target["message"]), None
@@ -180,7 +180,7 @@ def _failure(job: _Job) -> tuple[tuple[str, str] | None, Instant | None]:
 
 
 def _end(job: _Job, interim: str, final: str, why: tuple[str, str]) -> list[Step]:
-    """First the interim condition and the end of the pods, then the final one."""
+    """Ends a Job: first the interim condition and the deletion of pods, then the final one."""
     now = job.situation.now
     steps: list[Step] = []
     if not job.condition(interim):
@@ -215,7 +215,7 @@ def _suspend(job: _Job) -> list[Step]:
 
 
 def _resume(job: _Job) -> Step | None:
-    """Set what a running Job has, written with the next status; what there is to say about it."""
+    """Sets the fields of a running Job for the next status; returns the report, if any."""
     said: Step | None = None
     if job.condition("Suspended"):
         said = Report(reason="Resumed", message="Job resumed")
@@ -236,7 +236,7 @@ def _is_complete(job: _Job) -> bool:
 
 
 def _missing(job: _Job) -> list[int | None]:
-    """For which pods there is room: indexes, or None once for each."""
+    """The pods that may be created: their indexes, or None for each pod without an index."""
     parallel = job.wanted.parallelism
     completions = job.wanted.completions
     wanted = 1 if parallel is None else parallel
@@ -266,7 +266,7 @@ def _missing(job: _Job) -> list[int | None]:
 
 
 def _after_end(job: _Job) -> WorkloadSteps:
-    """A finished Job goes when its time to live is over."""
+    """Deletes a finished Job when its time to live is over."""
     seconds = job.wanted.ttl_seconds_after_finished
     if seconds is None or job.situation.is_ending:
         return WorkloadSteps()
@@ -285,7 +285,7 @@ def _after_end(job: _Job) -> WorkloadSteps:
 
 
 def _refresh(job: _Job) -> None:
-    """The numbers of pods that run, in the status to be written."""
+    """Updates the numbers of pods in the status to be written."""
     counts = pods_of.count(job.pods.active, 0, job.situation.now)
     for field, value in (("active", counts.all), ("succeeded", None), ("failed", None)):
         number = job.number(field) if value is None else value
@@ -322,9 +322,9 @@ def _instant(text: str) -> Instant | None:
 
 
 def _indexes(text: str) -> list[int]:
-    """`0-2,5` means 0, 1, 2 and 5; what is no number, or beyond INDEXES_MAX, is passed over.
+    """The indexes in a text such as `0-2,5`; invalid ones and those beyond INDEXES_MAX are skipped.
 
-    A text that names more than INDEXES_MAX numbers, some of them again, is not read to its end.
+    A text that names more than INDEXES_MAX numbers, repeated ones included, is not read to its end.
     """
     indexes: list[int] = []
     for part in text.split(",", INDEXES_MAX):
@@ -342,7 +342,7 @@ def _is_index(text: str) -> bool:
 
 
 def _ranges(indexes: set[int]) -> str:
-    """The reverse of `_indexes`."""
+    """The text of a set of indexes: the inverse of `_indexes`."""
     runs: list[list[int]] = []
     for index in sorted(indexes):
         if runs and runs[-1][1] == index - 1:

@@ -1,4 +1,4 @@
-"""The pods of a workload: how they are made and what is counted about them.
+"""The pods of a workload: their creation, deletion and counts.
 
 Parity: controllers.md 5.5 and the replica controllers' visible behaviour.
 """
@@ -21,7 +21,7 @@ NAME_ATTEMPTS_MAX = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How pods that are not being deleted stand. `due` is when one of them becomes available."""
+    """The counts of pods that are not being deleted. `due` is when one more becomes available."""
 
     all: int
     ready: int
@@ -30,12 +30,12 @@ class Counts:
 
 
 def is_active(pod: JsonView) -> bool:
-    """True when the pod counts: neither finished nor on its way out."""
+    """True when the pod is neither finished nor being deleted."""
     return not meta.is_deleting(pod) and not core.is_finished(pod)
 
 
 def ready_since(pod: JsonView) -> Instant | None:
-    """Since when the pod is ready; None when it is not."""
+    """The instant since which the pod is ready; None when it is not."""
     for condition in meta.conditions(pod):
         if (condition.type, condition.status) == (condition_types.READY, "True"):
             try:
@@ -46,13 +46,13 @@ def ready_since(pod: JsonView) -> Instant | None:
 
 
 def available_at(pod: JsonView, min_ready_seconds: int) -> Instant | None:
-    """When the pod counts as available; None while it is not ready."""
+    """The instant at which the pod counts as available; None while it is not ready."""
     since = ready_since(pod)
     return None if since is None else Instant(since + min_ready_seconds * SECOND)
 
 
 def count(pods: Iterable[JsonView], min_ready_seconds: int, now: Instant) -> Counts:
-    """The numbers of a set of pods."""
+    """Counts a set of pods."""
     total = ready = available = 0
     due: list[Instant] = []
     for pod in pods:
@@ -69,7 +69,7 @@ def count(pods: Iterable[JsonView], min_ready_seconds: int, now: Instant) -> Cou
 
 
 def owner_reference(situation: Situation, api_version: str, kind: str) -> JsonObject:
-    """The controller reference of what a workload makes."""
+    """The controller reference for objects that a workload creates."""
     return {
         "apiVersion": api_version,
         "kind": kind,
@@ -81,7 +81,7 @@ def owner_reference(situation: Situation, api_version: str, kind: str) -> JsonOb
 
 
 def from_template(situation: Situation, template: JsonView, owner: JsonObject) -> JsonObject:
-    """A pod of the template, without a name; owned by the caller."""
+    """A new pod from the template, without a name, with the given owner."""
     written = meta.metadata(template)
     metadata: JsonObject = {"namespace": situation.key.namespace}
     for field in ("labels", "annotations", "finalizers"):
@@ -97,7 +97,7 @@ def from_template(situation: Situation, template: JsonView, owner: JsonObject) -
 
 
 def create(pod: JsonObject) -> CreateObject:
-    """The command that makes a pod whose name is set."""
+    """The command that creates a pod whose name is set."""
     metadata = pod["metadata"]
     key = ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"])
     return CreateObject(key=key, version="v1", tree=pod, options=MANAGER)
@@ -113,10 +113,10 @@ def delete(pod: JsonView) -> DeleteObject:
 def fresh_name(
     objects: ObjectsReader, namespace: str, base: str, seed: str, used_names: set[str]
 ) -> str:
-    """A free name: the base and five characters drawn from the seed.
+    """A free name: the base and five characters derived from the seed.
 
-    The API server draws them when the pod arrives; here the Event that names the pod stands in the
-    same plan, so the controller does.
+    Upstream's API server adds them when the pod is created. Here the Event that names the pod is
+    part of the same plan, so the controller adds them.
     """
     name = ""
     for attempt in range(NAME_ATTEMPTS_MAX):
@@ -142,5 +142,5 @@ def with_status(situation: Situation, status: JsonObject, version: str = "v1") -
 
 
 def without_zeros(status: JsonObject, *kept: str) -> JsonObject:
-    """The status as the API writes it: numbers that are 0 are left out, those named stay."""
+    """The status as the API writes it: numbers that are 0 are left out, except those in `kept`."""
     return {key: value for key, value in status.items() if value != 0 or key in kept}

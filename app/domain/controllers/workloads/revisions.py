@@ -14,7 +14,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """The revision of the present template: name, hash, and the command that records it."""
+    """The revision of the current template: name, hash, and the command that records it."""
 
     name: str
     hash: str
@@ -22,7 +22,7 @@ class Revision:
 
 
 def present(situation: Situation, kind: str) -> Revision:
-    """The revision that the present template has or gets."""
+    """The existing or new revision of the current template."""
     template = templates.template_of(situation.tree)
     code = templates.hash_of(template)
     name = f"{situation.key.name}-{code}"
@@ -54,7 +54,7 @@ def present(situation: Situation, kind: str) -> Revision:
 
 
 def template_at(situation: Situation, name: str) -> JsonView:
-    """The template of a recorded revision; the present one when it is not there any more."""
+    """The template of a recorded revision; the current one when the revision no longer exists."""
     key = ObjectKey(*api_resources.CONTROLLER_REVISIONS, situation.key.namespace, name)
     revision = situation.objects.get(key)
     if revision is None:

@@ -1,4 +1,4 @@
-"""What a decision has chosen and not yet written, as the log keeps it (`delayed_binding`)."""
+"""The placement that a decision has chosen and not yet written, in the log (`delayed_binding`)."""
 
 from dataclasses import dataclass
 
@@ -15,15 +15,15 @@ ASSUMED = "Assumed"
 """The outcome of a decision whose writes follow later."""
 
 RESERVED = "Reserved"
-"""The outcome when the claims are written and the binding is still to come."""
+"""The outcome when the claims are written and the binding follows later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
-    """What a decision has chosen and not yet written.
+    """A placement that a decision has chosen and not yet written.
 
-    `claims` are all claims of the pod as (name, uid, is fresh), `allocations` those of the fresh
-    ones in order, then that of `extended`. Without `claims_at` there is nothing to write to claims.
+    `claims` are all claims of the pod as (name, uid, is fresh), `allocations` the allocations of
+    the fresh ones in order, then that of `extended`. Without `claims_at` no claim is written.
     """
 
     number: int
@@ -34,7 +34,7 @@ class Assumed:
     bind_at: Instant
 
     def in_flight(self, namespace: str) -> list[tuple[JsonObject, JsonObject]]:
-        """Each claim to allocate with its allocation; claims are no more than their identity."""
+        """Each claim to allocate with its allocation; fresh claims have only their identity."""
         fresh: list[JsonObject] = [
             {"metadata": {"namespace": namespace, "name": name, "uid": uid}}
             for name, uid, is_fresh in self.claims
@@ -46,7 +46,7 @@ class Assumed:
 
 
 def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> JsonObject:
-    """What the log keeps of a decision so that its writes can follow."""
+    """The record of a decision in the log, from which its writes can follow."""
     body: JsonObject = {
         "claims": [
             [
@@ -70,9 +70,9 @@ def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> 
 
 
 def read(inputs: JsonView) -> Assumed:
-    """The other way round; `inputs` are those of the decision.
+    """The placement in a record; `inputs` are the inputs of the decision.
 
-    A decision of another program may say what does not fit together: nothing is assumed then.
+    A decision of another program may be inconsistent: nothing is assumed then.
     """
     body = json_tree.mapping(inputs, "assumed")
     claims, allocations = _claims_of(body), json_tree.objects(body, "allocations")
