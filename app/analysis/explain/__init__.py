@@ -1,1 +1,1 @@
-"""Why an object is as it is: trees of reasons, and their text."""
+"""Explanations: trees of reasons why an object is in its state, and their text."""

@@ -1,4 +1,4 @@
-"""Alternatives of a prioritized list that a claim did not get, though another node had them."""
+"""Alternatives of a prioritized list that a claim did not get, while another node had them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,9 @@ from app.domain.values.timestamps import Instant
 
 
 def ranks(claim: JsonView, chosen: Sequence[str]) -> dict[str, int]:
-    """The places in their lists of the alternatives chosen, written `REQUEST/ALTERNATIVE`."""
+    """The position of each chosen alternative in its list. `chosen` has `REQUEST/ALTERNATIVE`
+    names.
+    """
     places: dict[str, int] = {}
     for request in dra.requests(claim):
         for place, wish in enumerate(request.first_available):
@@ -34,9 +36,10 @@ def elsewhere(
     node: str,
     nodes_max: int,
 ) -> Steps[list[Reason]]:
-    """The nodes that would have given an earlier alternative; `views` are those of the choice.
+    """Finds the nodes that would have given an earlier alternative.
 
-    `own` are the places of what the claim got on `node`; at most `nodes_max` others are asked.
+    `views` are those of the choice. `own` maps each request to the position of the alternative that
+    the claim got on `node`. At most `nodes_max` other nodes are asked.
     """
     better: dict[str, list[str]] = {}
     tried = 0

@@ -1,7 +1,7 @@
-"""The scheduler's attempts for one pod: what each came to, what woke it, and when the next is due.
+"""The scheduler's attempts for one pod: their outcomes, what woke them, and when the next is due.
 
-Attempts that would only repeat what is written already leave no decision, so there may have been
-more than are recorded. Parity: controllers.md 4.1 and 4.3.
+An attempt that would only repeat what is already written leaves no decision, so more attempts may
+have happened than are recorded. Parity: controllers.md 4.1 and 4.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from app.domain.values.fields import decision_body
 from app.domain.values.timestamps import SECOND, Instant
 
 SHOWN_MAX = 5
-"""Attempts that are told one by one, the last ones; the JSON has as many."""
+"""The number of attempts shown one by one, the newest first. The JSON has as many."""
 
 _DONE = {
     EventType.OBJECT_CREATED: "was created",
@@ -30,16 +30,16 @@ def made_by_scheduler(decisions: Sequence[Event]) -> list[Event]:
 
 
 def causes_of(attempts: Sequence[Event]) -> list[int]:
-    """The revisions of the events that woke the attempts that are told."""
+    """The revisions of the events that woke the attempts shown."""
     return [event.stamp.cause or _cause(event) for event in attempts[:SHOWN_MAX]]
 
 
 def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -> Iterator[Reason]:
-    """The attempts of a pod that waits; `causes` are the events by revision."""
+    """The reasons for the attempts of a waiting pod; `causes` maps revisions to their events."""
     if not attempts:
         return
     last, first = attempts[0], attempts[-1]
-    # What the last one came to stands above all of this.
+    # The page already shows the message of the last attempt above these lines.
     known = decision_body.summary_of(last.object).message
     lines = [_line(event, causes, known) for event in attempts[:SHOWN_MAX]]
     count = len(attempts)
@@ -51,7 +51,7 @@ def told(attempts: Sequence[Event], causes: Mapping[int, Event], now: Instant) -
 
 
 def _line(event: Event, causes: Mapping[int, Event], known: str) -> Reason:
-    """One attempt with what it came to, in words unless these are `known`, and what woke it."""
+    """One attempt: its outcome, its message unless that equals `known`, and what woke it."""
     decision = decision_body.read(event.object)
     number = decision.inputs.attempt or 1
     text = f"attempt {number} at {sources.when(event.stamp.time)}: {decision.outcome}"

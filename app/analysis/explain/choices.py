@@ -1,4 +1,4 @@
-"""Why a claim has these devices and not those: the allocation made again at its own moment."""
+"""Why a claim has these devices and not others: the allocation, made again at its own revision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The reasons of a choice; `details` has every device."""
+    """The reasons of a choice; `details` lists every device."""
 
     children: tuple[Reason, ...]
     details: JsonObject = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Choice:
 def moment_of(events: Sequence[Event], claim: JsonView) -> Revision | None:
     """The revision that wrote the claim's allocation; `events` are the claim's, newest first.
 
-    None when the events do not go back so far.
+    None when the events do not reach back that far.
     """
     wanted = dra.allocation(claim)
     moment: Revision | None = None
@@ -32,14 +32,15 @@ def moment_of(events: Sequence[Event], claim: JsonView) -> Revision | None:
         if dra.allocation(event.object) != wanted:
             return moment
         moment = event.revision
-    # Every event that is known has it: allocated since the first one, if that is the creation.
+    # All known events have the allocation: it dates from the first one, if that is the creation.
     return moment if events and events[-1].type is EventType.OBJECT_CREATED else None
 
 
 def first_with(events: Sequence[Event], *path: str) -> Event | None:
-    """The event since which the object has something at a path; `events` are newest first.
+    """The first event of the current run in which the object has a value at a path.
 
-    None when it has nothing there, or when the events do not go back so far.
+    `events` are newest first. None when the object has no value there, or when the events do not
+    reach back that far.
     """
     first: Event | None = None
     for event in events:
@@ -50,9 +51,11 @@ def first_with(events: Sequence[Event], *path: str) -> Event | None:
 
 
 def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
-    """The revision at which the choice was made: before the decision that wrote it, if any.
+    """The revision at which the choice was made.
 
-    The claims of a pod are written one after the other behind their decision.
+    The claims of a pod are written one after the other behind their decision. So if the newest
+    successful decision covers `moment`, this is the revision before the decision; else it is the
+    one before `moment`.
     """
     for event in decisions:
         decision = decision_body.read(event.object)
@@ -65,7 +68,7 @@ def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
 
 
 def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
-    """Where the devices were chosen: the pod's node, or the one that the allocation names."""
+    """The node where the devices were chosen: the pod's node, or the allocation's node."""
     tree = views.objects.get(ObjectKey("", "pods", namespace, pod))
     if tree is not None and (node := core.node_name(tree)):
         return node
@@ -78,7 +81,7 @@ def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
 
 
 def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revision) -> Choice:
-    """The reasons, if allocating again gave what is recorded; else what it would give."""
+    """The reasons if allocating again gives the recorded devices; else what it gives instead."""
     name = f"{key.namespace}/{key.name}"
     reason = next(iter(found.nodes), None)
     explained = None if reason is None else reason.explained

@@ -1,8 +1,8 @@
-"""What stands behind the refusals of nodes: objects that explain why devices are not there to take.
+"""Objects that explain why nodes refuse a pod: why devices are not available.
 
-A node says which device is excluded by what. Whether an administrator's patch failed on it, whether
-its holder is of any use to anybody, which toleration was meant for its taint, and for which nodes
-the devices were published that no node sees, stands on other objects.
+A node says which device is excluded, and by what. The background is in other objects: an
+administrator's patch that failed on the device, a holder that nobody uses, a toleration that was
+meant for its taint, or the nodes for which devices were published that no node sees.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,16 +29,16 @@ from app.domain.values.fields.dra import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 POOLS_MAX = 20
-"""Pools that cannot be used of which slices are looked at."""
+"""The number of unusable pools whose slices are examined."""
 
 HOLDERS_MAX = 200
-"""Holders of devices that are looked at."""
+"""The number of holders of devices that are examined."""
 
 _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
 
 def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[Reason, ...]:
-    """What other objects have to do with the refusals."""
+    """The reasons that other objects add to the refusals."""
     return (
         *_passed_over(views, nodes),
         *_useless_holders(views, nodes),
@@ -51,7 +51,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
 
 
 def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
-    """The devices that causes of these kinds exclude, in groups of which the same is said."""
+    """The devices that causes of these kinds exclude, in groups with the same reason."""
     for reason in nodes:
         for _, request in reason.requests():
             for group in request.alike:
@@ -61,7 +61,7 @@ def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
 
 
 def id_of(name: str) -> DeviceId:
-    """The device that reasons name as `DRIVER/POOL/NAME`."""
+    """The device behind a name of the form `DRIVER/POOL/NAME`."""
     driver, _, rest = name.partition("/")
     pool, _, device = rest.rpartition("/")
     return driver, pool, device
@@ -92,11 +92,11 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
 
 
 def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The claims that keep devices from the pod and are of no use to anybody."""
+    """The claims that keep devices from the pod although nobody uses the claims."""
     names: dict[str, None] = {}
     pools: set[PoolId] = set()
     for group in excluded(nodes, *_HELD):
-        # What is said names the holders, so they are the same for all devices of the group.
+        # The reason names the holders, so all devices of the group have the same ones.
         device = id_of(group.devices[0])
         names.update(dict.fromkeys(views.allocated.holders(device)))
         cause = group.reason.cause
@@ -134,7 +134,7 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
 
 
 def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
-    """What keeps a claim that was deleted, and its devices with it."""
+    """What keeps a deleted claim, and its devices with it."""
     finalizers, users = meta.finalizers(tree), [each.name for each in dra.consumers(tree)]
     text = f"claim {key.namespace}/{key.name} was deleted and waits for "
     text += f"{counts.plural(len(finalizers), 'finalizer')} {listed(finalizers, len(finalizers))}"
@@ -150,9 +150,9 @@ def _holders_in(views: LiveViews, place: PoolId) -> Iterator[str]:
 
 
 def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The slices that are passed over in pools which cannot be used: others are newer.
+    """The slices of unusable pools that are ignored because newer slices exist.
 
-    A driver that begins to count anew, after a reboot for instance, publishes such slices.
+    A driver that restarts its generation count, for example after a reboot, publishes such slices.
     """
     places = {
         place: None for reason in nodes if reason.explained for place, _ in reason.explained.pools
@@ -180,7 +180,7 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
 
 
 def _served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The classes through which devices serve the extended resources that the pod asks for."""
+    """The classes whose devices serve the extended resources that the pod requests."""
     if not any(reason.explained is not None and reason.text for reason in nodes):
         return
     requests = pod_resources.effective(meta.spec(pod), "requests")
@@ -204,7 +204,7 @@ def _served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -
 
 
 def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The devices in use whose name several slices of a pool publish, one for each of them."""
+    """The devices in use whose name is published by several slices of a pool."""
     seen: set[DeviceId] = set()
     groups: dict[tuple[str, ...], list[DeviceId]] = {}
     for group in excluded(nodes, CauseKind.ALLOCATED):
@@ -231,7 +231,7 @@ def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
 
 
 def where_of(one: Slice) -> str:
-    """The nodes that a slice is for, in words."""
+    """The nodes that a slice is for, as text."""
     choice = one.node
     if choice.name:
         return f"node {choice.name}"
@@ -244,7 +244,7 @@ def where_of(one: Slice) -> str:
 def _near_tolerations(
     views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> Iterator[Reason]:
-    """The tolerations of the pod's claims that name the key of a taint and do not fit it."""
+    """The tolerations of the pod's claims that name the key of a taint but do not match it."""
     causes = [group.reason.cause for group in excluded(nodes, CauseKind.TAINT)]
     taints = {cause.about for cause in causes if cause is not None}
     if not taints:
@@ -267,12 +267,12 @@ def _near_tolerations(
 
 
 def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:
-    """Where a node sees no device: the slices that are for nodes which there are not."""
+    """The slices for nodes that do not exist; empty unless a node sees no device for a request."""
     return [one for one, _ in _nowhere_at_all(views)] if without_devices(nodes) else []
 
 
 def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
-    """The nodes that see no device at all for some request."""
+    """The nodes that see no device for at least one request."""
     return [
         reason.node
         for reason in nodes
@@ -281,7 +281,9 @@ def without_devices(nodes: Sequence[NodeReason]) -> list[str]:
 
 
 def _nowhere_at_all(views: LiveViews) -> Iterator[tuple[Slice, str]]:
-    """The newest slices with devices for nodes which there are not, and what they are for."""
+    """The newest slices with devices for nodes that do not exist, and a text that names those
+    nodes.
+    """
     known = [
         Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
         for key in views.objects.keys(*api_resources.NODES)
@@ -322,7 +324,7 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
 
 
 def _nowhere(one: Slice, known: Sequence[Node], names: set[str]) -> str:
-    """The nodes that a slice is for, when there is none of them; empty when there is one."""
+    """The nodes that a slice is for, as text, when none of them exists; empty when one exists."""
     choice = one.node
     if choice.all_nodes:
         return ""

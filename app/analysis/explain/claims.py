@@ -1,4 +1,4 @@
-"""What a claim says of itself: its devices, its consumers, its end, and the pods that want it."""
+"""The state of a claim: its devices, consumers and deletion, and the pods that want it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,11 +16,11 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 USERS_MAX = 8
-"""Consumers that are told one by one; the others are counted."""
+"""The number of consumers shown one by one; the others are counted."""
 
 
 def consumers_of(tree: JsonView) -> list[str]:
-    """The names of those for whom the claim is reserved."""
+    """The names of the consumers for which the claim is reserved."""
     return [consumer.name for consumer in dra.consumers(tree)]
 
 
@@ -31,7 +31,9 @@ def state_of(
     quirks: ControllerQuirks,
     now: Instant,
 ) -> Iterator[Reason]:
-    """Its end, its devices with who else holds them, its constraints, taints and consumers."""
+    """Reasons about the claim's deletion, devices, other holders, constraints, taints and
+    consumers.
+    """
     results = dra.results(tree)
     if meta.is_deleting(tree):
         yield from _ending(views, events, tree)
@@ -55,7 +57,9 @@ def state_of(
 
 
 def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
-    """The pods that want the claim: its consumers, its owner, or the first that names it."""
+    """The pods that want the claim: its consumers, else its owner, else the first pod that names
+    it.
+    """
     owners = [owner.name for owner in meta.owners(tree)[:1]]
     return consumers_of(tree) or owners or _naming(views, key)
 
@@ -63,7 +67,7 @@ def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
 def _allocated(
     views: LiveViews, events: Sequence[Event], tree: JsonView, results: Sequence[DeviceResult]
 ) -> Iterator[Reason]:
-    """Its devices, one line a request, with the event that allocated them."""
+    """The claim's devices, one line per request, with the event that allocated them."""
     wanted = dra.allocation(tree)
     since = sources.since(events, lambda found: dra.allocation(found) == wanted)
     lines = devices.allocated(results)
@@ -84,7 +88,7 @@ def _allocated(
 def _held_twice(
     views: LiveViews, tree: JsonView, results: Sequence[DeviceResult]
 ) -> Iterator[Reason]:
-    """Other claims that hold a device as a whole which this claim has as a whole."""
+    """Other claims that hold a whole device which this claim also holds as a whole."""
     own = "/".join(part for part in meta.place(tree) if part)
     for result in results:
         if result.admin_access or result.share_id:
@@ -104,7 +108,7 @@ def _held_twice(
 def _constraints(
     views: LiveViews, tree: JsonView, results: Sequence[DeviceResult]
 ) -> Iterator[Reason]:
-    """Each constraint with the values of the chosen devices: met, violated, or not to be judged."""
+    """Each constraint with the values of the chosen devices: met, not met, or violated."""
     for constraint in dra.constraints(tree):
         name = constraint.match_attribute or constraint.distinct_attribute
         kind = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
@@ -135,7 +139,7 @@ def _constraints(
 
 
 def _value(views: LiveViews, result: DeviceResult, attribute: str) -> str | None:
-    """The value of an attribute as it is published now; a short name is of the driver's domain."""
+    """The currently published value of an attribute; a short name is in the driver's domain."""
     slice_and_device = tainted.device_of(views, result.id)
     if slice_and_device is None:
         return None
@@ -150,7 +154,7 @@ def _value(views: LiveViews, result: DeviceResult, attribute: str) -> str | None
 
 
 def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Who asked for its deletion, and for whom its protection keeps it."""
+    """Who requested the claim's deletion, and which finalizers keep the claim."""
     yield from lives.asked_for(events)
     consumers = dra.consumers(tree)
     for finalizer in meta.finalizers(tree):
@@ -181,7 +185,7 @@ def _reserved(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iter
 def _consumer(
     views: LiveViews, events: Sequence[Event], tree: JsonView, consumer: Consumer
 ) -> Reason:
-    """One consumer: since when, and in which state it is."""
+    """One consumer: since when the claim is reserved for it, and the state of its pod."""
     uid = consumer.uid
     since = sources.since(events, lambda found: _has_consumer(found, uid))
     key = pod_key(meta.namespace(tree), consumer.name)

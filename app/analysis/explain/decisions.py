@@ -1,4 +1,4 @@
-"""What a recorded decision says, for people."""
+"""A recorded decision as text for people."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,11 +24,11 @@ _TOLD_ELSEWHERE = frozenset(
         "preemption",
     }
 )
-"""Parts of a scheduler's summary that its sentence has, or that the reasons below tell in full."""
+"""Parts of a scheduler's summary that its sentence or the reasons below already show."""
 
 
 def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
-    """Who decided what, when and having seen what; the counted causes only when they are wanted."""
+    """Who decided what, when, and at which observed revision; optionally the counted causes."""
     decision = decision_body.read(event.object)
     when = timestamps.micro_text(event.stamp.time)
     lines = list(lines_of(json_tree.mapping(event.object, "summary"), with_causes=with_causes))
@@ -42,7 +42,7 @@ def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
 
 
 def lines_of(tree: JsonView, *, with_causes: bool = False) -> Iterator[Reason]:
-    """What the summary of a decision says, part by part."""
+    """The lines of a decision's summary, one part after the other."""
     summary = decision_body.summary(tree)
     if summary.message:
         yield Reason(text=summary.message)
@@ -88,14 +88,14 @@ def _causes(summary: Summary) -> Iterator[Reason]:
 
 
 def _due(value: object) -> Iterator[str]:
-    """When an eviction was due; of a taint without a time it always was."""
+    """When an eviction was due; yields nothing for the instant that stands for "no time"."""
     text = str(value)
     if text and not text.startswith(_BEGINNING):
         yield f"due at {text.replace('.000000Z', 'Z')}"
 
 
 def _reasons(value: object) -> Iterator[str]:
-    """Which taints evicted a pod."""
+    """The taints that evicted a pod."""
     for each in value if isinstance(value, list) else ():
         match each:
             case {"rule": str(rule)}:
@@ -105,7 +105,7 @@ def _reasons(value: object) -> Iterator[str]:
 
 
 _BEGINNING = "1970-01-01T"
-"""Instants of this day stand for none."""
+"""Instants of this day mean that there is no time."""
 
 _WORDED: dict[str, Callable[[object], Iterator[str]]] = {"due": _due, "reasons": _reasons}
 """Parts of a summary that have sentences of their own."""

@@ -1,4 +1,4 @@
-"""Claims and rules as reasons: which devices they have or hit, and who uses them."""
+"""Reasons about devices of claims and rules: what they have or select, and who uses it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,11 +22,11 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 STEP_MAX = 256
-"""Objects looked at before others may run."""
+"""The number of objects examined between two yields to other tasks."""
 
 
 def devices_text(places: Iterable[DeviceId], *, all_names: bool = False) -> str:
-    """The devices, what their names begin with told once: `gpu-0, gpu-1 of driver/pool`."""
+    """The devices, with their common prefix written once: `gpu-0, gpu-1 of driver/pool`."""
     names = ["/".join(place) for place in places]
     prefix = common_prefix(names)
     shown = [name.removeprefix(prefix) for name in names]
@@ -35,7 +35,7 @@ def devices_text(places: Iterable[DeviceId], *, all_names: bool = False) -> str:
 
 
 def allocated(results: Sequence[DeviceResult]) -> list[Reason]:
-    """What a claim has, one line a request."""
+    """The devices of a claim, one line per request."""
     requests: dict[str, list[DeviceResult]] = {}
     for result in results:
         requests.setdefault(result.request, []).append(result)
@@ -45,9 +45,7 @@ def allocated(results: Sequence[DeviceResult]) -> list[Reason]:
 def claims_of(
     views: LiveViews, pod: JsonObject, quirks: ControllerQuirks, now: Instant
 ) -> Steps[list[Reason]]:
-    """The claims that are reserved for a pod, with their devices, the taints of these, and when
-    they will cost it its place.
-    """
+    """The claims reserved for a pod: their devices, the devices' taints, and evictions due."""
     uid = meta.uid(pod)
     namespace = meta.namespace(pod)
     reasons: list[Reason] = []
@@ -79,7 +77,7 @@ def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[R
 
 
 def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> list[Reason]:
-    """The eviction that is planned for a pod, as the eviction controller sees it."""
+    """The eviction planned for a pod, as the eviction controller computes it."""
     if not views.profile.enabled("DRADeviceTaints") or "deletionTimestamp" in pod["metadata"]:
         return []
     objects = views.objects
@@ -145,7 +143,7 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
 def _patience(
     taint: Taint, tolerations: Sequence[JsonObject], quirks: ControllerQuirks
 ) -> str | None:
-    """How long a claim bears the taint, to be added to its text; None when it never evicts."""
+    """How long a claim tolerates the taint, as a suffix of its text; None when it never evicts."""
     if taint.effect != NO_EXECUTE:
         return None
     read = read_taint({"key": taint.key, "value": taint.value, "timeAdded": taint.time_added})

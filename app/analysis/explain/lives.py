@@ -1,7 +1,7 @@
-"""The life of an object: who made it, who asked for its end, and what still keeps it.
+"""The life of an object: who created it, who requested its deletion, and what still keeps it.
 
-For pods also what their end waits for, and what keeps a pod with a node from starting. Events are
-those of the object, newest first.
+For pods also what their termination waits for, and what keeps a pod with a node from starting.
+Events are those of the object, newest first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _KEEPS = {
 
 
 def of_object(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Creation, last change, what keeps an object that is being deleted, and its conditions."""
+    """Reasons about creation, the last change, what keeps a deleted object, and the conditions."""
     yield from origin(events)
     last = events[0] if events else None
     if last is not None and last is not sources.creation(events):
@@ -40,7 +40,7 @@ def of_object(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
 
 
 def origin(events: Sequence[Event]) -> Iterator[Reason]:
-    """Who made it, and for whom."""
+    """Who created the object, and for which owners."""
     created = sources.creation(events)
     if created is None:
         return
@@ -50,7 +50,7 @@ def origin(events: Sequence[Event]) -> Iterator[Reason]:
 
 
 def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Who asked for the end, and which finalizers keep it; nothing while nobody has asked."""
+    """Who requested the deletion, and which finalizers keep the object; nothing before that."""
     if not meta.is_deleting(tree):
         return
     yield from asked_for(events)
@@ -66,7 +66,7 @@ def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
 
 
 def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
-    """Who asked for the deletion and how, and who made its grace period shorter later."""
+    """Who requested the deletion and how, and who shortened its grace period later."""
     since = sources.since(events, meta.is_deleting)
     if since is None:
         return
@@ -91,7 +91,7 @@ def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
 
 
 def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Why a pod ends and what it waits for, how it has ended, or why it does not start."""
+    """Why a pod terminates and what it waits for, how it ended, or why it does not start."""
     node = core.node_name(tree)
     if core.is_finished(tree):
         yield from _finished(events, tree)
@@ -103,7 +103,7 @@ def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterato
 
 
 def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """The claims of a pod with a node that its kubelet does not prepare, and who set the node."""
+    """The claims of a bound pod that its kubelet refuses to prepare, and who set the node."""
     lacking = [*_lacking(views, tree)]
     if not lacking:
         return
@@ -146,7 +146,7 @@ def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
 
 
 def _awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
-    """Who has to confirm the end of a terminating pod."""
+    """Who has to confirm the termination of a pod."""
     if not node:
         if not meta.finalizers(tree):
             yield Reason(text="it has no node, so nothing has to be stopped")

@@ -1,6 +1,7 @@
-"""What each node says to a pod: the first filter that refuses it, or the allocator's whole answer.
+"""The answer of each node to a pod: the first filter that refuses it, or the allocator's full
+answer.
 
-Made when somebody asks, from the views of any revision; the plain attempt stops at what it needs.
+Computed on request, from the views of any revision; a normal scheduling attempt stops earlier.
 """
 
 from collections.abc import Generator
@@ -28,18 +29,19 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 CLOSING = frozenset((filters.UNSCHEDULABLE.plugin, filters.TAINTED.plugin))
-"""The plug-ins that refuse a pod because a node is closed to it, whatever the node has."""
+"""The plug-ins that refuse a pod because the node is closed to it, whatever its resources."""
 
 STEP_MAX = 256
-"""Events folded before others may run."""
+"""The number of events folded between two yields to other tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenNode:
-    """What a closed node would say if it were open: `text` is empty when the pod would fit.
+    """The answer that a closed node would give if it were open.
 
-    `change` opens it, in the imperative. `answer` is the allocator's, None when the open node was
-    refused before devices were asked.
+    `text` is empty when the pod would fit. `change` is the change that opens the node, in the
+    imperative. `answer` is the allocator's; None when the open node refuses the pod before the
+    allocator is asked.
     """
 
     change: str
@@ -49,10 +51,11 @@ class OpenNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAnswer:
-    """One node: `text` is upstream's reason, empty when the pod fits there.
+    """The answer of one node: `text` is upstream's reason, empty when the pod fits there.
 
-    `answer` is the allocator's, None when the node was refused before devices were asked. `opened`
-    is what a node says that was closed by a cordon or by taints, None where that was not asked.
+    `answer` is the allocator's; None when the node refuses the pod before the allocator is asked.
+    `opened` is the answer that a node closed by a cordon or by taints would give if it were open;
+    None where that was not computed.
     """
 
     node: str
@@ -67,9 +70,10 @@ class NodeAnswer:
         changes_max: int = counterfactual.CHANGES_MAX,
         tries_max: int = counterfactual.TRIES_MAX,
     ) -> Generator[None, None, list[Help]]:
-        """The smallest proven changes with which the claims would fit here; gives way per try.
+        """Searches for the smallest proven changes that make the claims fit here; yields after each
+        try.
 
-        A closed node is opened first, which is one of the changes.
+        A closed node is opened first; this is one of the changes.
         """
         if self.allocator is None:
             return []
@@ -89,7 +93,9 @@ class NodeAnswer:
 
     @property
     def is_helpable(self) -> bool:
-        """Whether devices were asked and refused, perhaps as if the node were open."""
+        """Whether the allocator was asked and refused, on the node or on the node as if it were
+        open.
+        """
         opened = self.opened
         return bool(self.text) and (
             self.answer is not None
@@ -97,15 +103,15 @@ class NodeAnswer:
         )
 
     def quirks(self) -> tuple[str, ...]:
-        """The defects of upstream whose repair alone would change what the node says of devices."""
+        """The upstream defects whose repair alone would change the allocator's answer here."""
         if self.answer is None or self.allocator is None:
             return ()
         return explanation.quirks_in(self.allocator, self.answer)
 
     def explain(self, *, effort_steps: int = explanation.EFFORT_STEPS) -> Explanation | None:
-        """The reasons down to the device, when devices were asked.
+        """The reasons down to the device; None when the allocator was not asked.
 
-        `effort_steps` bound the search for what was tried in vain; 0 leaves that out.
+        `effort_steps` bounds the search for failed tries; 0 omits that search.
         """
         if self.answer is None:
             return None
@@ -117,7 +123,7 @@ class NodeAnswer:
 
 
 def indexing(rules: SchedulerRules, views: MergingViews) -> Generator[None, None, NodeIndex]:
-    """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
+    """Builds the index of nodes and bound pods, as of the revision of the views."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
     events = [
@@ -134,7 +140,7 @@ def indexing(rules: SchedulerRules, views: MergingViews) -> Generator[None, None
 
 
 def before_nodes(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
-    """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when they are."""
+    """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when nodes are asked."""
     try:
         claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
         pod_claims.check_fresh(views.objects, claims, rules.gates, lambda _: False)
@@ -152,10 +158,10 @@ def ask_nodes(
     node: str = "",
     opened_max: int = 0,
 ) -> Generator[NodeAnswer | None, None, None]:
-    """The answer of each node in the scheduler's order, or of the one named.
+    """Yields the answer of each node in the scheduler's order, or only of the node named.
 
-    The first `opened_max` nodes that are closed are asked what they would say if they were not.
-    None stands for a step of preparation: whoever asks may let others run.
+    The first `opened_max` closed nodes are also asked as if they were open. None marks a step of
+    preparation, at which the caller may let other tasks run.
     """
     nodes = yield from indexing(rules, views)
     pod = pod_spec.read(tree)
@@ -204,7 +210,9 @@ def ask_nodes(
 
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
-    """What a node says without its cordon, or without the taints that the pod does not tolerate."""
+    """The answer of a node without its cordon, or without the taints that the pod does not
+    tolerate.
+    """
     if info.is_unschedulable and not filters.is_tolerated(cycle.pod, filters.UNSCHEDULABLE_TAINT):
         change = f"uncordon node {info.name}"
         taints = tuple(taint for taint in info.taints if taint.get("key") != _CORDON)

@@ -1,7 +1,7 @@
-"""A tree of reasons as lines of a page: wrapped between words, cut where it must be, with counts.
+"""A tree of reasons as lines of a page: wrapped between words and cut, with counts, if too long.
 
-Names, device ids and expressions are never broken inside a word: a word that is longer than the
-line stands on a line of its own.
+Names, device ids and expressions are never broken inside a word. A word that is longer than the
+line gets its own line.
 """
 
 import textwrap
@@ -11,7 +11,7 @@ from app.analysis.explain.reasons import Reason
 from app.domain.values.json_tree import JsonObject
 
 WIDTH = 100
-"""Columns where nothing tells how wide the terminal is."""
+"""The number of columns when the width of the terminal is unknown."""
 
 WIDTH_MIN = 40
 
@@ -34,10 +34,10 @@ def page(
     width: int = WIDTH,
     lines_max: int = LINES_MAX,
 ) -> list[str]:
-    """The head, the notes below it and the tree in at most `lines_max` lines of `width` columns.
+    """Renders the head, the notes and the tree in at most `lines_max` lines of `width` columns.
 
-    What does not fit is cut step by step: long texts first, then branches beyond the first ones,
-    then the end; each cut says so.
+    What does not fit is cut in steps: first long texts, then branches after the first ones, then
+    the end of the page. Each cut is stated on the page.
     """
     width = max(width, WIDTH_MIN)
     top = [line for text in (head, *notes) for line in _wrapped(text, "", "  ", width)]
@@ -51,7 +51,7 @@ def page(
 
 
 def of_json(body: JsonObject, width: int, *, lines_max: int = LINES_MAX) -> list[str]:
-    """The page that `lines`, or else `head`, `notes` and `reasons`, are made into."""
+    """The page in `body`: its `lines`, or the page made of `head`, `notes` and `reasons`."""
     if "lines" in body:
         return list(body["lines"])
     reasons = [Reason.from_json(each) for each in body["reasons"]]
@@ -59,7 +59,7 @@ def of_json(body: JsonObject, width: int, *, lines_max: int = LINES_MAX) -> list
 
 
 def check_json(body: JsonObject) -> None:
-    """Raise what reading another shape raises, where a page cannot be made of it."""
+    """Checks that a page can be made of `body`; raises the error of the failed read otherwise."""
     if not all(isinstance(line, str) for line in body.get("lines", ())):
         raise TypeError("lines are no texts")
     if "lines" not in body:
@@ -69,7 +69,7 @@ def check_json(body: JsonObject) -> None:
 
 
 def shortened(text: str, length: int) -> str:
-    """The text up to a blank before `length`, with an ellipsis when something is cut."""
+    """Cuts the text at a space before `length` and adds an ellipsis if it is longer than that."""
     if len(text) <= length:
         return text
     end = text.rfind(" ", 0, length)
@@ -95,7 +95,7 @@ def _lines(
 
 
 def _first(reasons: Sequence[Reason], count: int) -> list[Reason]:
-    """So many reasons in their order; those that are kept come before the others."""
+    """The first `count` reasons in their order; reasons that are kept have precedence."""
     if len(reasons) <= count:
         return list(reasons)
     free = max(0, count - sum(reason.is_kept for reason in reasons))

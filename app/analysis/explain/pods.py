@@ -1,7 +1,7 @@
-"""Why a pod waits, node by node, and what would help; made in small steps.
+"""Why a pod waits, node by node, and which changes would help, computed in small steps.
 
-The functions are generators: they give way after each node or try, so that a server goes on
-answering, and return what they found at the end. The views must stay as they are meanwhile.
+The functions are generators. They yield after each node or try, so that a server can answer other
+requests, and return their result at the end. The views must not change meanwhile.
 """
 
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from app.domain.values.timestamps import Instant
 Found = TypeVar("Found")
 
 HELPS_SHOWN_MAX = 10
-"""Kinds of help in the tree; the JSON has all."""
+"""The number of kinds of help in the tree; the JSON has all."""
 
 NOT_DEVICES = {
     "node(s) were unschedulable": "kubectl uncordon",
     "node(s) had untolerated taint(s)": "tolerate the node's taint or remove it",
 }
-"""Reasons that no change of claims or devices removes, with what does; not proved."""
+"""Reasons that no change of claims or devices removes, with an unproved remedy for each."""
 
 ENDS_ATTEMPT = (
     "an error on any node that is asked ends the scheduler's attempt, even if other nodes would "
@@ -44,7 +44,7 @@ Steps: TypeAlias = Generator[None, None, Found]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainBounds:
-    """How much is looked at for one question; see the settings of the same names."""
+    """The bounds on the work for one question; see the settings of the same names."""
 
     steps_max: int = 4_000
     followed_nodes_max: int = 8
@@ -61,7 +61,7 @@ class ExplainBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFindings:
-    """A sentence, the tree for people, and every node for machines."""
+    """The findings: a sentence, the tree for people, and every node for machines."""
 
     text: str
     children: tuple[Reason, ...]
@@ -69,7 +69,7 @@ class PodFindings:
     helps: tuple[JsonObject, ...] | None = None
 
     def to_json(self) -> JsonObject:
-        """All nodes with all devices, and all that would help if that was asked."""
+        """All nodes with all devices, and all changes that would help if they were requested."""
         body: JsonObject = {"nodes": [node.to_json() for node in self.nodes]}
         if self.helps is not None:
             body["helps"] = list(self.helps)
@@ -86,9 +86,9 @@ def waiting(
     node: str,
     help: bool,
 ) -> Steps[PodFindings]:
-    """What each node says to a pod that is not bound, or why none is asked.
+    """The answer of each node to a pod that is not bound, or why no node is asked.
 
-    Raises NotFound when `node` names none.
+    Raises NotFound when no node has the name `node`.
     """
     early = unasked.cause(views, tree, rules)
     if early:
@@ -110,12 +110,12 @@ def waiting(
         made = node_reason(answer, effort_steps=0)
         said = same_answer(made)
         if said not in seen and made.is_combination and followed < bounds.followed_nodes_max:
-            # Of nodes that say the same one is followed, because each is a search of its own.
+            # Only one of the nodes with the same answer is followed, because each search is costly.
             made = node_reason(answer, effort_steps=bounds.steps_max)
             followed += 1
             yield
         if said not in seen and len(seen) < bounds.quirk_nodes_max and made.explained is not None:
-            # Of nodes that say the same one is asked, because each defect is a search of its own.
+            # Of nodes with the same answer one is asked, because each defect needs a search.
             made = replace(made, explained=replace(made.explained, quirks=answer.quirks()))
             yield
         seen.add(said)
@@ -147,7 +147,7 @@ def waiting(
 
 
 def _unasked(views: MergingViews, tree: JsonObject, early: str, *, help: bool) -> PodFindings:
-    """Why no node is asked about a pod, and with `help` the classes that it lacks."""
+    """Why no node is asked about a pod; with `help`, also the classes that are missing."""
     known = unasked.background(views, tree) or (Reason(text=early),)
     missing = unasked.missing_classes(views, tree) if help else []
     if not missing:
@@ -167,9 +167,9 @@ def _help(
     node_reasons: Sequence[NodeReason],
     bounds: ExplainBounds,
 ) -> Steps[tuple[Reason, list[JsonObject]]]:
-    """The smallest proven changes; of nodes that say the same only the first is tried.
+    """The smallest proven changes; of nodes with the same answer only the first is tried.
 
-    `refused` are the nodes that devices were asked on, in groups that say the same.
+    `refused` are the nodes on which the allocator refused the pod, grouped by answer.
     """
     groups = sorted(refused, key=lambda found: -len(found))[: bounds.help_nodes_max]
     helps: list[tuple[Help, int]] = []
@@ -205,7 +205,7 @@ def _help(
 
 
 def _opening(closed: Sequence[NodeReason]) -> list[Reason]:
-    """The closed nodes on which the pod would fit, each asked as if it were open."""
+    """The closed nodes on which the pod would fit if they were open."""
     return [
         Reason(text=f"{reason.opened.change}: then it fits there")
         for reason in closed
@@ -214,7 +214,7 @@ def _opening(closed: Sequence[NodeReason]) -> list[Reason]:
 
 
 def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
-    """Each kind of help once, with the smallest change of it, those for most nodes first."""
+    """Each kind of help once, with its smallest change; those that help on most nodes first."""
     kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
     releases: dict[str, list[Help]] = {}
     counts: dict[str, int] = {}
@@ -239,7 +239,10 @@ def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
 def _released(
     releases: Mapping[str, Sequence[Help]], counts: Mapping[str, int]
 ) -> Iterator[tuple[int, str]]:
-    """Claims of which any may be released, with the nodes on which it helps; by node before."""
+    """Claims of which any one may be released, with the nodes on which that helps.
+
+    `releases` groups the helps by node.
+    """
     merged: dict[tuple[tuple[str, ...], bool], tuple[list[str], int]] = {}
     for node, helps in releases.items():
         claims = tuple(
@@ -259,14 +262,14 @@ def _released(
 
 
 def _then(nodes: Sequence[str], alike: int) -> str:
-    """Where it fits then, and how many nodes that say the same were not tried."""
+    """Where the pod then fits, and how many nodes with the same answer were not tried."""
     look = "looks" if alike == 1 else "look"
     more = f"; {alike} more {look} the same" if alike else ""
     return f"then it fits on {listed(nodes, len(nodes))}{more}"
 
 
 def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
-    """The nodes that refuse the pod for something else, with what helps there as a rule."""
+    """The nodes that refuse the pod before devices are asked, with the usual remedy."""
     texts: dict[str, int] = {}
     for reason in reasons:
         is_solved = reason.opened is not None and not reason.opened.text

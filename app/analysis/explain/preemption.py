@@ -1,4 +1,4 @@
-"""Why pods went for another one, and for whose end a pod waits."""
+"""Preemption: why pods were evicted for another pod, and which terminating pods a pod waits for."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,11 +14,11 @@ from app.domain.values.fields.decision_body import Preemption
 from app.domain.values.json_tree import JsonView
 
 EFFECTS_MAX = 512
-"""Events before a victim's condition among which its decision is looked for."""
+"""The number of events before a victim's condition that are searched for its decision."""
 
 
 def chosen_text(found: Preemption) -> str:
-    """What a decision says about its victims; empty when it has none."""
+    """The text of a decision about its victims; empty when it has none."""
     victims = found.victims
     if not victims:
         return ""
@@ -29,7 +29,7 @@ def chosen_text(found: Preemption) -> str:
 
 
 def awaited(objects: ObjectsReader, pod: JsonView) -> list[Reason]:
-    """The victims for whose end a pod waits on the node that it was promised."""
+    """The terminating victims that a pod waits for on its nominated node."""
     node = core.nominated_node_name(pod)
     if not node or core.node_name(pod):
         return []
@@ -64,7 +64,7 @@ def decision_about(events: Sequence[Event], victim: JsonView) -> Event | None:
 def evicted_for(
     decision: Event | None, objects: ObjectsReader, victim: JsonView
 ) -> Iterator[Reason]:
-    """For whom a pod was evicted and why it; `objects` are those before the eviction."""
+    """For which pod a victim was evicted and why; `objects` are those before the eviction."""
     if decision is None:
         yield from _said(objects, victim)
         return
@@ -84,7 +84,7 @@ def evicted_for(
 
 
 def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
-    """What the Event says, when the decision is not in the history."""
+    """The message of the Event, when the decision is not in the history."""
     uid = meta.uid(victim)
     namespace = meta.namespace(victim)
     for key in objects.keys(*api_resources.EVENTS, namespace):

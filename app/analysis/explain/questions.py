@@ -1,4 +1,4 @@
-"""Questions about one object, and the shape of their answers."""
+"""Questions about one object, and the structure of their answers."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from app.domain.values.json_tree import JsonObject
 
 DEVICES = ("redra", "devices")
 POOLS = ("redra", "pools")
-"""Where devices and pools would stand, which are no objects of their own."""
+"""The group and resource of devices and pools, which are not API objects."""
 
 _OWN_NAMES = {
     "device": DEVICES, "devices": DEVICES, "dev": DEVICES,
@@ -25,9 +25,9 @@ _OWN_NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Who is asked about: kind and name, the node if just one is of interest.
+    """A question: the kind and name of an object, and optionally one node of interest.
 
-    With `help` the smallest changes that would let a waiting pod run are looked for too.
+    With `help`, the smallest changes that would let a waiting pod run are searched for, too.
     """
 
     kind: str
@@ -39,10 +39,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectExplanation:
-    """The subject, what was decided last and when, and the reasons.
+    """The subject, the last decision about it with its revision, and the reasons.
 
-    `decision` is the recorded body, None when no controller has decided about the subject.
-    `doubts` say what the recording lacks, so that the answer may be another one.
+    `decision` is the recorded body, None when no controller has decided about the subject. `doubts`
+    state what the recording lacks, so that the answer may be different.
     """
 
     subject: str
@@ -55,7 +55,7 @@ class ObjectExplanation:
     doubts: tuple[Doubt, ...] = ()
 
     def to_json(self) -> JsonObject:
-        """The whole answer."""
+        """The complete answer as JSON."""
         return {
             "subject": self.subject,
             "outcome": self.outcome,
@@ -70,9 +70,9 @@ class ObjectExplanation:
 
 
 def placed(kind: str, name: str, namespace: str) -> tuple[str, str]:
-    """Namespace and name: `NAMESPACE/NAME`, as answers write them, is a name with its namespace.
+    """Splits a name into namespace and name: `NAMESPACE/NAME`, as answers write it, includes both.
 
-    Devices and pools have slashes of their own in their names.
+    Names of devices and pools contain slashes of their own and are not split.
     """
     front, slash, rest = name.partition("/")
     if not slash or kind.lower() in _OWN_NAMES or "/" in rest or not front or not rest:
@@ -81,7 +81,7 @@ def placed(kind: str, name: str, namespace: str) -> tuple[str, str]:
 
 
 def key_of(question: Question) -> ObjectKey:
-    """The key that a question means. Raises InputError for an unknown kind.
+    """The object key of a question. Raises InputError for an unknown kind.
 
     A device is named `DRIVER/POOL/NAME`, a pool `DRIVER/POOL`.
     """
@@ -100,7 +100,7 @@ def key_of(question: Question) -> ObjectKey:
 
 
 def device_of(name: str) -> DeviceId:
-    """The device that `DRIVER/POOL/NAME` means; names of pools may have slashes in them."""
+    """The device named `DRIVER/POOL/NAME`; names of pools may contain slashes."""
     driver, _, rest = name.partition("/")
     pool, _, device = rest.rpartition("/")
     if not driver or not pool or not device:
@@ -109,7 +109,7 @@ def device_of(name: str) -> DeviceId:
 
 
 def named(key: ObjectKey) -> str:
-    """`pod default/web`, as people name it."""
+    """The object as people name it: `pod default/web`."""
     kind = kinds.find(key.group, key.resource)
     noun = kind.singular if kind is not None and kind.singular else key.resource
     return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"

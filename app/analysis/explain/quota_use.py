@@ -1,4 +1,4 @@
-"""What uses up the quota that refused a claim, and why the claim counts for as much as it does."""
+"""What uses up the quota that refused a claim, and how the amount of a claim is counted."""
 
 import re
 from collections import Counter
@@ -15,14 +15,14 @@ from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _EXCEEDED = re.compile(r"exceeded quota: ([^,]+), requested: (.*?), used: .*?, limited: (.*)")
-"""Upstream's refusal; the names without room are followed by amounts."""
+"""Upstream's refusal; each exceeded resource name is followed by its amount."""
 
 
 def told(views: Views, namespace: str, refusal: str, spec: JsonView) -> Iterator[Reason]:
-    """The claims that count for what is used up, those that nobody uses first.
+    """The claims that use up the quota, unused claims first.
 
-    `refusal` is what was said when a claim of the namespace could not be made, `spec` what the
-    claim asks for.
+    `refusal` is the error text when a claim of the namespace could not be created; `spec` is the
+    spec of that claim.
     """
     exceeded = _EXCEEDED.search(refusal)
     if exceeded is None:
@@ -49,7 +49,7 @@ def _more(requested: str, limited: str) -> bool:
 
 
 def _largest(name: str, spec: JsonView) -> Iterator[Reason]:
-    """The alternatives that make a claim count for so much of a class."""
+    """The alternatives that determine the amount for which a claim counts against a class."""
     class_name = name.removesuffix(DEVICES_SUFFIX)
     if class_name == name:
         return
@@ -70,9 +70,9 @@ def _largest(name: str, spec: JsonView) -> Iterator[Reason]:
 
 
 def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reason]:
-    """The claims that use a name of the quota up, and the pods where it counts both.
+    """The claims that use up a name of the quota, and the pods if the quota counts both.
 
-    Devices count under the names of extended resources, too. Parity: objects.md 15.3.
+    Devices also count under the names of extended resources. Parity: objects.md 15.3.
     """
     used: list[tuple[str, ObjectKey, int]] = []
     for place in sorted(limits.places_of(name)):
@@ -100,7 +100,7 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
 
 
 def _counted(used: Sequence[tuple[str, ObjectKey, int]], before: str = "") -> str:
-    """How many claims and pods there are; `before` stands before each noun."""
+    """The number of claims and pods; `before` is put before each noun."""
     numbers = Counter(_noun(key) for _, key, _ in used)
     return " and ".join(counts.of(number, before + noun) for noun, number in numbers.items())
 
@@ -110,7 +110,7 @@ def _noun(key: ObjectKey) -> str:
 
 
 def _idle(views: Views, key: ObjectKey, tree: JsonObject) -> str:
-    """In which way nobody uses a claim; empty for one that somebody uses."""
+    """Why nobody uses a claim; empty for a claim in use."""
     way = stuck.cause(views, key, tree)
     if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
         return way

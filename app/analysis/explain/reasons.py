@@ -1,4 +1,4 @@
-"""The reason: one sentence, what is behind it, and how many things it stands for."""
+"""The reason: one sentence, the reasons behind it, and the number of things that it covers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,19 +7,19 @@ from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NAMES_MAX = 3
-"""Names given as examples where many share a reason; counts stay exact."""
+"""The number of names shown as examples where many share a reason; counts stay exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One reason and what is behind it; `count` is how many things it stands for.
+    """One reason and the reasons behind it; `count` is the number of things that it covers.
 
-    `revision` is that of the event that made it so (0: not known, or many), `about` the object that
-    it is about, `issues` are the known issues of Kubernetes that took part. A reason with
-    `is_kept` is never cut from a page. `holds` tells of a state of `about` whether the reason is
-    true of it: whoever has the log finds the event since which it is. `marked` is the part of the
-    text by which alone it is so. `unselected` are a selector, as causes name it, and the devices
-    that it does not take, in groups.
+    `revision` is that of the event that caused it (0: unknown, or many). `about` is the object that
+    the reason is about. `issues` are the known issues of Kubernetes that were involved. A reason
+    with `is_kept` is never cut from a page. `holds` tests whether a state of `about` makes the
+    reason true; with the log, the event since which it is true can be found. `marked` is the only
+    part of the text that decides. `unselected` is a selector, as causes name it, with the devices
+    that it does not match, in groups.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Reason:
 
     @property
     def line(self) -> str:
-        """The text as people read it, with the issues and the revision that it has."""
+        """The text for people, followed by its issues and its revision."""
         issues = "issue" if len(self.issues) == 1 else "issues"
         notes = [f"known {issues} {', '.join(self.issues)}"] if self.issues else []
         if self.revision:
@@ -45,7 +45,7 @@ class Reason:
         return f"{self.text} ({'; '.join(notes)})" if notes else self.text
 
     def to_json(self) -> JsonObject:
-        """The branch as JSON."""
+        """The reason and its branch as JSON."""
         body: JsonObject = {"text": self.text}
         if self.count != 1:
             body["count"] = self.count
@@ -71,7 +71,7 @@ class Reason:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> "Reason":
-        """The branch that `to_json` wrote, but for `holds` and `unselected`."""
+        """Reads a branch from the JSON of `to_json`, without `holds` and `unselected`."""
         about = body.get("about")
         return cls(
             text=body["text"],
@@ -85,12 +85,12 @@ class Reason:
         )
 
     def size(self) -> int:
-        """How many reasons there are in the branch."""
+        """The number of reasons in the branch."""
         return 1 + sum(child.size() for child in self.children)
 
 
 def listed(names: Sequence[str], count: int, noun: str = "") -> str:
-    """The first names, and how many there are beyond them."""
+    """The first names, and the number of the remaining ones."""
     shown = ", ".join(names[:NAMES_MAX])
     more = count - min(len(names), NAMES_MAX)
     if more <= 0:

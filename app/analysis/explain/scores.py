@@ -1,4 +1,4 @@
-"""Why the scheduler took this node and not another one that fitted: the totals, made again."""
+"""Why the scheduler chose this node and not another feasible one: the scores, computed again."""
 
 from collections.abc import Generator, Iterator, Sequence
 
@@ -18,7 +18,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 SHOWN_MAX = 5
-"""Nodes whose totals are told, the best ones; the chosen one is always among them."""
+"""The number of nodes shown with their totals, the best ones; always includes the chosen one."""
 
 
 def told(
@@ -32,7 +32,7 @@ def told(
 ) -> Generator[None, None, list[Reason]]:
     """The totals of the nodes that fitted, the best first; `views` are those of the decision.
 
-    Nothing when the attempt made again finds other nodes than the one that was taken.
+    Empty when the repeated attempt does not find the chosen node, or finds no other node.
     """
     totals = yield from by_node(rules, views, pod, now=now, start=start)
     if chosen not in totals or len(totals) < 2:
@@ -43,7 +43,7 @@ def told(
 def by_node(
     rules: SchedulerRules, views: MergingViews, pod: JsonObject, *, now: Instant, start: int = 0
 ) -> Generator[None, None, dict[str, int]]:
-    """The total of each node that fits, in the order in which they are asked."""
+    """The total score of each node that fits, in the order in which nodes are asked."""
     nodes = yield from node_answers.indexing(rules, views)
     spec = pod_spec.read(pod)
     try:

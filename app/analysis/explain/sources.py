@@ -1,6 +1,6 @@
-"""Where a state comes from: the event that made it so, who asked for it and when.
+"""The source of a state: the event that caused it, who requested it, and when.
 
-Events of one object are given newest first, as the log has them.
+Events of one object are given newest first, as the log returns them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 
 def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event | None:
-    """The event since which something holds without a break.
+    """The event since which a predicate holds without interruption.
 
-    None when it does not hold now, or when the events do not go back to where it began.
+    None when it does not hold now, or when the events do not reach back to its beginning.
     """
     first: Event | None = None
     for event in events:
@@ -30,12 +30,14 @@ def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event |
 
 
 def creation(events: Sequence[Event]) -> Event | None:
-    """The event that made the object; None when the events do not go back so far."""
+    """The event that created the object; None when the events do not reach back that far."""
     return next((one for one in events if one.type is EventType.OBJECT_CREATED), None)
 
 
 def by(event: Event) -> str:
-    """`by alice at 2026-01-02T03:04:05Z`, or that it was so before."""
+    """The author and time, `by alice at 2026-01-02T03:04:05Z`, or that the state predates the
+    recording.
+    """
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
     author = event.stamp.actor.user
@@ -44,7 +46,7 @@ def by(event: Event) -> str:
 
 
 def made(event: Event | None, text: str, *children: Reason) -> Reason:
-    """A reason with the event that made it so, when that is known."""
+    """A reason with the event that caused it, if that event is known."""
     if event is None:
         return Reason(text=text, children=children)
     said = f"{text}, {by(event)}"
@@ -52,7 +54,7 @@ def made(event: Event | None, text: str, *children: Reason) -> Reason:
 
 
 def when(instant: Instant) -> str:
-    """The instant as people write it: fractions of a second only where there are some."""
+    """The instant as people write it, with fractions of a second only if they are not zero."""
     if instant % SECOND:
         return timestamps.micro_text(instant)
     return timestamps.seconds_text(instant)
@@ -64,7 +66,7 @@ def lasted(begin: Instant, end: Instant) -> str:
 
 
 def instant_of(text: str) -> Instant | None:
-    """The instant of a field; None when it holds none."""
+    """The instant of a field; None when the field has none."""
     try:
         return timestamps.parse(text)
     except TimestampError:
@@ -72,6 +74,6 @@ def instant_of(text: str) -> Instant | None:
 
 
 def path_of(key: ObjectKey) -> str:
-    """`pods default/web`, as a timeline names it."""
+    """The object as a timeline names it: `pods default/web`."""
     place = f"{key.namespace}/" if key.namespace else ""
     return f"{key.resource} {place}{key.name}"

@@ -1,4 +1,4 @@
-"""In which way a claim keeps devices that nobody uses, or does not end."""
+"""Stuck claims: how a claim keeps devices that nobody uses, or is not deleted."""
 
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
@@ -13,7 +13,7 @@ CONSUMER_ENDED = "reserved for a pod that has ended"
 
 
 def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
-    """In which way a claim is stuck; empty when it is not."""
+    """The way in which a claim is stuck; empty when it is not."""
     pods = [
         views.objects.get(ObjectKey(*api_resources.PODS, key.namespace, consumer.name))
         for consumer in dra.consumers(tree)

@@ -1,7 +1,7 @@
-"""What a taint on an allocated device means for the claim's pods: evicted, when, or why not.
+"""The effect of a taint on an allocated device: whether and when the claim's pods are evicted.
 
-As the eviction controller sees it: the taints of the newest generation and the rules that select
-the device, against the tolerations in the allocation. Parity: controllers.md 1.1 to 1.3.
+The eviction controller's view is used: the taints of the newest generation and the rules that
+select the device, against the tolerations in the allocation. Parity: controllers.md 1.1 to 1.3.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ from app.domain.values.timestamps import Instant
 
 
 class Fate(StrEnum):
-    """What becomes of the pods of a claim for one taint."""
+    """The fate of the pods of a claim under one taint."""
 
     EVICTED = "evicted"
     DUE = "due"
@@ -36,9 +36,9 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintVerdict:
-    """One taint of a device against one result of a claim.
+    """The verdict on one taint of a device for one result of a claim.
 
-    `due` is the instant of the eviction where there is one; `issues` took part in it.
+    `due` is the instant of the eviction, if any; `issues` are the known issues that were involved.
     """
 
     taint: Taint
@@ -49,7 +49,9 @@ class TaintVerdict:
 
 
 def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
-    """The effective device in the newest generation of its pool, and the key of its slice."""
+    """The effective device in the newest generation of its pool, with the key of its slice before
+    it.
+    """
     for resource_slice in pools.newest(views.inventory.slices_of(place[:2])):
         for device in resource_slice.devices:
             if device.id == place:
@@ -59,9 +61,9 @@ def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who put a taint on a device: in words, the object, and its last revision in the views.
+    """The source of a taint on a device: as text, the object, and its last revision in the views.
 
-    `holds` tells of a state of the object whether it puts the taint there.
+    `holds` tests whether a state of the object sets the taint.
     """
 
     text: str
@@ -70,7 +72,7 @@ class Origin:
     holds: Callable[[JsonView], bool]
 
     def reason(self, text: str, issues: tuple[str, ...] = ()) -> Reason:
-        """A reason that the object has made so."""
+        """A reason caused by this object."""
         return Reason(
             text=text,
             revision=self.revision,
@@ -82,7 +84,7 @@ class Origin:
 
 
 def origin(views: LiveViews, place: DeviceId, taint: Taint, slice_key: str) -> Origin:
-    """Where a taint of a device comes from."""
+    """The source of a taint of a device."""
     if taint.rule:
         key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", taint.rule)
         text = f"rule {taint.rule}"
@@ -118,7 +120,7 @@ def of_result(
     quirks: ControllerQuirks,
     now: Instant,
 ) -> Iterator[Reason]:
-    """Each taint of a device that a claim holds, and what becomes of the claim's pods for it."""
+    """Each taint of a device that a claim holds, and its effect on the claim's pods."""
     slice_and_device = device_of(views, result.id)
     if slice_and_device is None:
         return
@@ -138,7 +140,7 @@ def judge(
     quirks: ControllerQuirks,
     now: Instant,
 ) -> TaintVerdict:
-    """What one taint means for the pods of a claim that holds the device."""
+    """The effect of one taint on the pods of a claim that holds the device."""
     if taint.effect != NO_EXECUTE:
         text = f"pods that have the device go on, the effect is {taint.effect or 'None'}"
         return TaintVerdict(taint=taint, fate=Fate.SPARED, text=text)
@@ -156,7 +158,7 @@ def judge(
 
 
 def is_extended(views: LiveViews, claim: JsonView) -> bool:
-    """Whether the claim was made by the scheduler for extended resources of a pod."""
+    """Whether the scheduler created the claim for extended resources of a pod."""
     owner = meta.controller(claim)
     if owner is None or owner.kind != "Pod":
         return False
@@ -165,7 +167,7 @@ def is_extended(views: LiveViews, claim: JsonView) -> bool:
 
 
 def toleration_text(toleration: JsonView) -> str:
-    """`key=value:effect for 300 s`, with `Exists` where any value is tolerated."""
+    """The toleration as text: `key=value:effect for 300 s`, with `Exists` for any value."""
     key = toleration.get("key") or "every key"
     operator = toleration.get("operator") or "Equal"
     value = f"={toleration.get('value') or ''}" if operator == "Equal" else f" {operator}"
@@ -176,7 +178,7 @@ def toleration_text(toleration: JsonView) -> str:
 
 
 def not_copied(claim: JsonObject, result: DeviceResult) -> list[JsonObject]:
-    """The tolerations of the request that the allocation lacks: eviction does not see them."""
+    """The tolerations of the request that the allocation lacks; eviction does not see them."""
     wanted = _asked(claim, result.request)
     return [toleration for toleration in wanted if toleration not in result.tolerations]
 
@@ -209,7 +211,7 @@ def _tolerated(
 
 
 def _asked(claim: JsonView, name: str) -> Sequence[JsonObject]:
-    """The tolerations of a request, or of the alternative that was chosen."""
+    """The tolerations of a request, or of its chosen alternative."""
     main, _, alternative = name.partition("/")
     for request in dra.requests(claim):
         if request.name != main:

@@ -1,7 +1,7 @@
-"""What the devices of many nodes say to one request: equal first causes counted together.
+"""Counts of the first causes that exclude devices from one request, over many nodes.
 
-Counts are exact however much is left out of the text: the devices of all tallies of a request are
-the devices of all nodes that were asked.
+Counts stay exact when text is left out: the devices of all tallies of a request are the devices of
+all nodes that were asked.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,19 +20,19 @@ _CHOSEN = "chosen"
 _NEAR = frozenset(
     (_CHOSEN, "suitable", "note", CauseKind.CONSTRAINT, CauseKind.CAPACITY, CauseKind.COUNTERS)
 )
-"""What is said of devices that passed all that does not depend on others."""
+"""The kinds of devices that passed every check which does not depend on other devices."""
 
 Key = tuple[str, str]
-"""Kind of cause (or what else is said of a device), and what the cause is about."""
+"""The kind of cause (or another kind of text about a device), and the subject of the cause."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CauseTally:
-    """One cause over the devices of one or many nodes.
+    """One cause over the devices of one or more nodes.
 
-    `texts` counts how often which text was given; `names` are examples, all of the node `example`.
-    A device that several nodes see counts once: `seen` are the names of all, `groups` the same
-    names in their order, where some may stand again.
+    `texts` counts the occurrences of each text; `names` are examples, all from the node `example`.
+    A device that several nodes see counts once: `seen` has the name of each device, `groups` the
+    same names in order, possibly repeated.
     """
 
     key: Key
@@ -45,16 +45,16 @@ class CauseTally:
 
     @property
     def devices(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return len(self.seen)
 
     @property
     def is_near(self) -> bool:
-        """Whether the devices were chosen, would do, or are refused last: what nearly fitted."""
+        """Whether the devices were chosen, are suitable, or failed only the last checks."""
         return self.key[0] in _NEAR
 
     def reason(self, prefix: str, *, many_nodes: bool) -> Reason:
-        """The tally as a line: how many devices, the cause, examples without the prefix."""
+        """The tally as a line: number of devices, cause, and examples without the prefix."""
         shared = common_prefix(self.names) if many_nodes else prefix
         names = [name.removeprefix(shared) for name in self.names]
         if self.devices <= len(names):
@@ -85,11 +85,13 @@ class CauseTally:
             return f"not selected by {self.key[1]}"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]
-        # What differs are the numbers and places: the first stands for the others.
+        # The texts differ only in numbers and places: the first one represents the others.
         return f"{texts[0]} ({len(texts) - 1} others alike)"
 
     def _allocated_to(self) -> str:
-        """All holders once, and how many of the devices would not be taken if they were free."""
+        """Each holder once, and how many of the devices would not be selected even if they were
+        free.
+        """
         holders = [
             text.removeprefix(_ALLOCATED_TO).removesuffix(f" {NOT_SELECTED}") for text in self.texts
         ]
@@ -112,7 +114,7 @@ def nodes_text(count: int) -> str:
 
 
 def key_of(device: DeviceReason, *, coarse: bool = False) -> Key:
-    """Under what a device is counted; coarse keys do not tell counter sets and notes apart."""
+    """The key under which a device is counted; coarse keys merge counter sets, and merge notes."""
     if device.cause is not None:
         about = device.cause.about
         return (device.cause.kind, about.partition(" of set ")[0] if coarse else about)
@@ -122,7 +124,7 @@ def key_of(device: DeviceReason, *, coarse: bool = False) -> Key:
 
 
 def said_of(device: DeviceReason) -> str:
-    """What is said of one device."""
+    """The text about one device."""
     if device.chosen:
         return "chosen"
     if device.cause is not None:
@@ -133,9 +135,9 @@ def said_of(device: DeviceReason) -> str:
 def tally(
     alike_by_node: Iterable[tuple[str, Sequence[Alike]]], *, coarse: bool = False
 ) -> list[CauseTally]:
-    """The causes of all devices of all nodes, those of most devices first.
+    """The causes of all devices of all nodes, those with the most devices first.
 
-    For one node the order is that in which the causes first occur.
+    For one node, the causes keep the order in which they first occur.
     """
     by_key: dict[Key, CauseTally] = {}
     count = 0
@@ -173,7 +175,9 @@ def common_prefix(names: Iterable[str]) -> str:
 
 
 def grouped(groups: Sequence[Alike]) -> list[JsonObject]:
-    """All devices of one node by equal reasons, names by pool: complete, nothing said twice."""
+    """All devices of one node grouped by equal reasons, with names by pool: complete, no
+    repetition.
+    """
     pools_of: dict[tuple[Key, str], dict[str, list[str]]] = {}
     for group in groups:
         pools = pools_of.setdefault((key_of(group.reason), said_of(group.reason)), {})

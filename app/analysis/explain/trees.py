@@ -1,9 +1,8 @@
-"""Reasons of many nodes as one tree that fits a page: like nodes are told once, with counts.
+"""The reasons of many nodes as one tree that fits a page: similar nodes are merged, with counts.
 
-Nodes are put together the finer the better, as long as the tree stays within its bound: first those
-that say the same but for their names, then those with the same causes in other numbers, then those
-on which the same requests fail, then those with the same text of the scheduler. Nothing is lost of
-the counts; what is left out is in the complete JSON.
+Nodes are grouped as finely as the bound on the tree allows. The levels are: equal answers but for
+names; equal causes with different numbers; the same failing requests; the same text of the
+scheduler. Counts stay complete; what is left out is in the complete JSON.
 """
 
 import re
@@ -28,7 +27,7 @@ from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 
 ENTRIES_MAX = 32
-"""Reasons in a tree of nodes, if grouping can do it."""
+"""The target number of reasons in a tree of nodes; grouping may not reach it."""
 
 _ON_DEVICE = re.compile(r" on device [^\s:]+")
 
@@ -40,9 +39,9 @@ POOLS_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReason:
-    """What one node says: the scheduler's text, and the explanation where devices were asked.
+    """The answer of one node: the scheduler's text, and the explanation if the allocator was asked.
 
-    `opened` is what a closed node would say if it were open.
+    `opened` is the answer that a closed node would give if it were open.
     """
 
     node: str
@@ -51,7 +50,7 @@ class NodeReason:
     opened: OpenNode | None = None
 
     def requests(self) -> list[tuple[str, RequestReason]]:
-        """Claim and request, in order; those that decide, if that can be told."""
+        """The pairs of claim and request, in order; empty without an explanation."""
         if self.explained is None:
             return []
         return [(claim.claim, one) for claim in self.explained.claims for one in claim.requests]
@@ -63,7 +62,9 @@ class NodeReason:
 
     @property
     def is_combination(self) -> bool:
-        """True when each request could be satisfied alone, so that only a search tells more."""
+        """True when each request could be satisfied alone, so that only a search explains the
+        refusal.
+        """
         requests = self.requests()
         return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
 
@@ -94,7 +95,7 @@ class NodeReason:
 
 
 def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
-    """What one node said, with the reasons down to the device."""
+    """The answer of one node, with the reasons down to the device."""
     explained = answer.explain(effort_steps=effort_steps)
     return NodeReason(node=answer.node, text=answer.text, explained=explained, opened=answer.opened)
 
@@ -102,7 +103,7 @@ def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
 def merge_nodes(
     found: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
 ) -> tuple[Reason, ...]:
-    """One branch per kind of answer, the most frequent first; ties in node order."""
+    """One branch per kind of answer, the most frequent first; ties are in node order."""
     for level in (same_answer, _same_causes, _same_requests):
         groups = _groups(found, level)
         if len(groups) <= GROUPS_MAX:
@@ -137,7 +138,7 @@ def _groups(found: Sequence[NodeReason], level: _Level) -> list[list[NodeReason]
 
 
 def same_answer(reason: NodeReason) -> Hashable:
-    """Everything that is said, but for the name of the node."""
+    """The key of a node's full answer, without the name of the node."""
     node = reason.node
     parts: list[Hashable] = []
     for claim, request in reason.requests():
@@ -154,7 +155,7 @@ def same_answer(reason: NodeReason) -> Hashable:
 
 
 def _same_causes(reason: NodeReason) -> Hashable:
-    """The scheduler's text and the set of causes of each request."""
+    """The key of the scheduler's text and the set of causes of each request."""
     causes = tuple(
         (
             claim,
@@ -171,7 +172,7 @@ def _coarse(request: RequestReason) -> Iterator[Hashable]:
 
 
 def _same_requests(reason: NodeReason) -> Hashable:
-    """The scheduler's text and the requests that have too few devices."""
+    """The key of the scheduler's text and the requests that have too few devices."""
     short = tuple(
         (claim, request.request)
         for claim, request in reason.requests()
@@ -181,21 +182,21 @@ def _same_requests(reason: NodeReason) -> Hashable:
 
 
 def _same_text(reason: NodeReason) -> Hashable:
-    """The scheduler's text, whichever device and node it names."""
+    """The scheduler's text without the names of device and node."""
     return _ON_DEVICE.sub(" on device …", reason.text).replace(reason.node, "…")
 
 
 def _group(nodes: Sequence[NodeReason]) -> Reason:
-    """The branch of nodes that are told together."""
+    """The branch of nodes that are shown together."""
     first = nodes[0]
     names = [reason.node for reason in nodes]
     subject = names[0] if len(names) == 1 else f"{nodes_text(len(names))} ({_names(names)})"
     children: list[Reason] = []
-    # Where the search was followed, that tells more than what is against devices alone.
+    # A followed search explains more than the causes that exclude devices one by one.
     followed = first.explained is not None and bool(first.explained.tried)
     for claim, requests in _by_claim(nodes):
         reasons = _requests(requests, brief=followed)
-        # The name of the claim is told only where there are several.
+        # The claim is named only if there are several.
         several = first.explained is not None and len(first.explained.claims) > 1
         children += [Reason(text=f"claim {claim}", children=reasons)] if several else list(reasons)
     if first.explained is not None:
@@ -210,7 +211,7 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
 
 
 def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
-    """The defects of upstream that decided, as far as nodes were asked about them."""
+    """The upstream defects that affected the answer, for the nodes that were checked for them."""
     nodes_of: dict[str, list[str]] = {}
     for reason in nodes:
         for quirk in reason.explained.quirks if reason.explained else ():
@@ -228,7 +229,7 @@ def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
 
 
 def _if_open(nodes: Sequence[NodeReason]) -> list[Reason]:
-    """What closed nodes would say to the pod if they were open, as far as they were asked."""
+    """The answers that closed nodes would give if they were open, for the nodes that were asked."""
     nodes_of: dict[str, list[str]] = {}
     for reason in nodes:
         if reason.opened is not None:
@@ -255,7 +256,7 @@ _OfNodes = list[tuple[str, RequestReason]]
 
 
 def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
-    """Per claim and request or alternative, what each node says."""
+    """The answers of the nodes per claim and per request or alternative."""
     by_claim: dict[str, dict[str, _OfNodes]] = {}
     for reason in nodes:
         for claim, request in reason.requests():
@@ -266,7 +267,7 @@ def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
 
 
 def _requests(found: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:
-    """Requests that fail with their causes; those that could be satisfied in a line at most."""
+    """Failing requests with their causes; requests that could be satisfied get one line at most."""
     decisive = [one for one in found if _is_decisive(one)]
     others = [one for one in found if not _is_decisive(one)]
     shown = [_request(one) for one in decisive[:REQUESTS_MAX]]
@@ -326,7 +327,7 @@ def _rest(tallies: Sequence[CauseTally]) -> Reason:
 
 
 def _suitable(found: _OfNodes) -> str:
-    """How many devices could be taken of how many, over the nodes."""
+    """How many of the devices can be taken, over the nodes."""
     suitable = [request.suitable for _, request in found]
     totals = [len(request.devices) for _, request in found]
     low, high = min(suitable), max(suitable)
@@ -336,7 +337,7 @@ def _suitable(found: _OfNodes) -> str:
 
 
 def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
-    """What the search tried in vain; of many nodes the first is the example."""
+    """The failed tries of the search; for many nodes, those of the first node as an example."""
     explained = reason.explained
     assert explained is not None
     if explained.outcome == "refused" and reason.is_combination:
@@ -369,7 +370,7 @@ def _taken(devices: Sequence[str], prefix: str) -> str:
 
 
 def _pools(nodes: Sequence[NodeReason]) -> list[Reason]:
-    """Pools that cannot be used, equal problems once."""
+    """The pools that cannot be used, grouped by problem."""
     problems: dict[str, list[str]] = {}
     for reason in nodes:
         for pool, problem in reason.explained.pools if reason.explained else ():

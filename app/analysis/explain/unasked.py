@@ -1,7 +1,7 @@
-"""Why no node is asked about a pod that waits, and what keeps it so.
+"""Why no node is asked about a waiting pod, and what keeps it waiting.
 
-PreEnqueue holds such pods back without a word (upstream's c11); what is known about the cause
-stands on other objects.
+PreEnqueue holds such pods back without a message (upstream's c11); the known facts about the cause
+are in other objects.
 """
 
 import re
@@ -24,7 +24,7 @@ FAILED_CLAIM = "FailedResourceClaimCreation"
 
 
 def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
-    """One sentence; empty for a pod about which nodes are asked."""
+    """The cause in one sentence; empty for a pod about which nodes are asked."""
     if not core.node_name(tree):
         if not pod_spec.is_ours(tree):
             name = core.scheduler_name(tree)
@@ -41,7 +41,7 @@ def shared_causes(
 ) -> Callable[[JsonObject], str]:
     """The cause of a pod without the names that differ between pods with the same cause.
 
-    A claim that is not made has the reason of its refusal in an Event about the pod.
+    If a claim cannot be created, an Event about the pod has the reason of the refusal.
     """
     refusals = cache(lambda: _refusals(views) if reads_events else {})
 
@@ -59,12 +59,12 @@ def shared_causes(
 
 
 def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
-    """What other objects tell about the cause: claims that end, and why one could not be made."""
+    """The facts about the cause in other objects: claims being deleted, or not created."""
     return (*_ending(views, tree), *_elsewhere(views, tree), *_not_made(views, tree))
 
 
 def missing_classes(views: Views, tree: JsonObject) -> list[str]:
-    """The DeviceClasses that do not exist and that claims of the pod without devices name."""
+    """The missing DeviceClasses that unallocated claims of the pod name."""
     pod = pods.facts(tree)
     missing: dict[str, None] = {}
     for named in pods.named_claims(pod):
@@ -92,7 +92,7 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
 
 
 def _elsewhere(views: Views, tree: JsonObject) -> Iterator[Reason]:
-    """Claims of the names that the pod gives, in other namespaces than its own."""
+    """Claims with the names that the pod uses, in namespaces other than its own."""
     pod = pods.facts(tree)
     for named in pods.named_claims(pod):
         if not named.name or views.objects.get(claim_key(pod.namespace, named.name)) is not None:
@@ -109,7 +109,7 @@ def _elsewhere(views: Views, tree: JsonObject) -> Iterator[Reason]:
 
 
 def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
-    """What the claim controller said last about a claim that is still missing."""
+    """The last message of the claim controller about a claim that is still missing."""
     if not _lacks_claim(pods.facts(tree)):
         return
     said = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
@@ -126,7 +126,7 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
 
 
 def _spec_refused(views: Views, pod: pods.PodFacts, message: str) -> JsonView:
-    """What the claim that could not be made would ask for; nothing where its template is gone."""
+    """The spec of the claim that could not be created; empty when its template is gone."""
     of_entry = _OF_ENTRY.match(message)
     for entry in pod.entries:
         lacks = bool(entry.template and pods.entry_claim(pod, entry).problem)
@@ -150,15 +150,15 @@ def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
 
 
 def _lacks_claim(pod: pods.PodFacts) -> bool:
-    """Whether a claim is still to be made from a template."""
+    """Whether a claim has yet to be created from a template."""
     return any(entry.template and pods.entry_claim(pod, entry).problem for entry in pod.entries)
 
 
 _OF_POD = 'pod "'
-"""How causes begin that name their pod."""
+"""The beginning of causes that name their pod."""
 
 _OF_ENTRY = re.compile(r"PodResourceClaim ([^:]+): ")
-"""How refusals name the entry of the pod for which a claim could not be made."""
+"""The part of a refusal that names the pod's entry whose claim could not be created."""
 
 _OF_CLAIM = re.compile(r'^.*?"[^"]*" is (?:forbidden|invalid): ')
-"""The part of a refusal that names a claim which was to get another name the next time."""
+"""The part of a refusal with the generated name of a claim, which differs at each try."""

@@ -1,9 +1,9 @@
-"""What a recording says of a pod that waits, beside what is decided again from the recording.
+"""The recorded verdict on a waiting pod, shown beside the reasons that are computed again.
 
-The scheduler that was recorded left its verdict in the pod's condition, in Events about the pod and
-in its own log. A recording may hold any of these and lack what it was decided from, so
-the verdict stands beside the reasons made again, and whether they agree is said.
-Parity: controllers.md 4.3.
+The recorded scheduler left its verdict in the pod's condition, in Events about the pod and in its
+own log. A recording may contain any of these without the inputs of the decision. So the verdict is
+shown beside the recomputed reasons, with a line that states whether they agree. Parity:
+controllers.md 4.3.
 """
 
 from collections import Counter
@@ -21,14 +21,16 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from projections.objects import ObjectsProjection
 
 REFUSED = "unschedulable"
-"""The verb under which a failed attempt of a scheduler's log is kept."""
+"""The verb of a failed attempt that was read from a scheduler's log."""
 ALONE = "refused by the recorded scheduler; no node was recorded to ask again"
 _FAILED = "FailedScheduling"
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerMessage:
-    """A message of the recorded scheduler, where it stands, and the event that brought it."""
+    """A message of the recorded scheduler, the place where it was found, and the event that brought
+    it.
+    """
 
     message: str
     place: str
@@ -41,10 +43,10 @@ def last(
     states: Sequence[Event],
     requests: Sequence[Event],
 ) -> SchedulerMessage | None:
-    """The newest refusal that a recording holds; None when it holds none.
+    """The newest refusal in a recording; None when there is none.
 
-    `states` are those of the pod and `requests` what was observed of it, newest first. Without
-    `objects` no Event is looked at.
+    `states` are the events of the pod and `requests` the observed requests about it, newest first.
+    Without `objects`, Events are not searched.
     """
     said = () if objects is None else _said(objects, pod)
     verdicts = (*_condition(pod, states), *said, *_logged(requests))
@@ -52,7 +54,7 @@ def last(
 
 
 def told(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> Reason:
-    """The verdict, and whether the nodes say the same to the pod when they are asked again."""
+    """The verdict, and whether the nodes give the same answer when they are asked again."""
     event = verdict.event
     at = f" at {sources.when(event.stamp.time)}" if _has_time(event) else ""
     children = (Reason(text=_compared(verdict, nodes)),) if nodes else ()
@@ -111,7 +113,7 @@ def _logged(requests: Sequence[Event]) -> Iterator[SchedulerMessage]:
 
 
 def _without_head(message: str) -> str:
-    """`Unable to schedule pod; no fit; waiting: 0/1 nodes …` without the part that all have."""
+    """`Unable to schedule pod; no fit; waiting: 0/1 nodes …` without its common head."""
     head, colon, rest = message.partition(": ")
     return rest if colon and not head.startswith("0/") else message
 

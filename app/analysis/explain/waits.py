@@ -1,7 +1,7 @@
-"""Pods that have their devices and no binding yet: what the devices still lack.
+"""Pods that have their devices but no binding yet: what the devices still lack.
 
-The claims are written and reserved; the scheduler looks at them every five seconds until all
-binding conditions hold, one fails, or time is up. Parity: controllers.md 3.8.
+The claims are written and reserved. The scheduler checks them every five seconds until all binding
+conditions are true, one fails, or the time is up. Parity: controllers.md 3.8.
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 def cause(
     views: Views, tree: JsonObject, now: Instant, timeout: int
 ) -> tuple[str, tuple[Reason, ...]]:
-    """One sentence and what is behind it; an empty one for a pod that has not all its devices.
+    """One sentence and the reasons behind it; empty for a pod that does not have all its devices.
 
-    `timeout` is how many microseconds the devices may take.
+    `timeout` is the time that the devices may take, in microseconds.
     """
     claims = _claims(views, tree)
     uid = meta.uid(tree)
@@ -44,7 +44,7 @@ def cause(
 
 
 def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iterator[Reason]:
-    """The claims of a waiting pod whose devices could not be made ready: no node takes them."""
+    """The claims of a waiting pod whose devices could not be made ready, so that no node fits."""
     for claim in _claims(views, tree):
         if claim.allocation is None:
             continue
@@ -54,7 +54,7 @@ def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iter
 
 
 def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
-    """Where the allocated claims of a waiting pod can be used."""
+    """The nodes on which the allocated claims of a waiting pod can be used."""
     for claim in _claims(views, tree):
         if claim.allocation is None:
             continue
@@ -78,7 +78,7 @@ def repeated(tree: JsonObject) -> Iterator[Reason]:
 
 
 def term_text(term: JsonView) -> str:
-    """The nodes of a term of a node selector: `on node a`, `rack In r1`."""
+    """The nodes of a node selector term as text: `on node a`, `rack In r1`."""
     parts = []
     for one in (*core.field_requirements(term), *core.requirements(term)):
         if one.key == "metadata.name" and one.operator == "In":
@@ -90,7 +90,7 @@ def term_text(term: JsonView) -> str:
 
 
 def label_names(selector: JsonView) -> list[str]:
-    """The labels that a node selector asks about."""
+    """The label keys that a node selector uses."""
     terms = selector.get("nodeSelectorTerms") or ()
     return list(dict.fromkeys(one.key for term in terms for one in core.requirements(term)))
 
@@ -107,7 +107,7 @@ def _is_held(claim: PodClaim, uid: str) -> bool:
 
 
 def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
-    """Result by result, what is not as it has to be."""
+    """The unmet conditions of a claim, result by result."""
     assert claim.allocation is not None, "asked of claims that are held"
     look = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
     if look.readiness is Readiness.READY:

@@ -1,6 +1,7 @@
-"""The life of one device: who held it from when to when, what tainted it, how it changed.
+"""The life of one device: who held it and when, which taints it had, how it changed.
 
-Folded from all events of a history up to the moment; most are passed over by a look at their bytes.
+It is folded from all events of a history up to the moment. Most events are skipped after a search
+of their bytes for the device's name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,19 +18,19 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
 HOLDERS_MAX = 10
-"""Holders that are told one by one, the last ones; the others are counted."""
+"""The number of holders shown one by one, the newest; the others are counted."""
 
 attributes_of = paths.mapping("attributes")
 capacity_of = paths.mapping("capacity")
-"""What one entry of a slice's `spec.devices` says of its device."""
+"""The attributes and the capacity in one entry of a slice's `spec.devices`."""
 
 CHANGES_MAX = 10
-"""Changes of attributes, and taints, that are told one by one, the last ones."""
+"""The number of attribute changes, and of taints, shown one by one, the newest."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Span:
-    """Something that held from an event on, and until another one if it has ended."""
+    """A state that began with one event and, if it has ended, ended with another."""
 
     text: str
     begin: Event
@@ -39,7 +40,7 @@ class Span:
 
 @dataclass(slots=True, kw_only=True)
 class Change:
-    """One change of what is published of the device."""
+    """One change to the published data of the device."""
 
     text: str
     event: Event
@@ -61,7 +62,7 @@ class Biography:
         self._publishing: Span | None = None
 
     def fold(self, event: Event) -> None:
-        """Take over what an event means for the device."""
+        """Applies one event to the device's biography."""
         key = event.key
         if not event.is_about_object or key.group != api_groups.RESOURCE:
             return
@@ -81,7 +82,7 @@ class Biography:
         return bool(self.holders or self.published)
 
     def told(self, now: Instant) -> Iterator[Reason]:
-        """The reasons: what holds now first, then what was."""
+        """The reasons: publication, holders, taints, then changes."""
         yield from self._published_reasons()
         yield from self._holder_reasons(now)
         yield from self._taint_reasons(now)
@@ -240,7 +241,7 @@ def _span(span: Span, now: Instant) -> Reason:
 
 
 def _entry(tree: JsonView, place: DeviceId) -> JsonView | None:
-    """What a slice says of the device; None when it does not publish it."""
+    """The entry of the device in a slice; None when the slice does not publish it."""
     if (dra.driver(tree), dra.pool_name(tree)) != place[:2]:
         return None
     return next((one for one in dra.devices(tree) if one.get("name") == place[2]), None)

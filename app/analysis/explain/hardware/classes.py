@@ -15,14 +15,17 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 POOLS_MAX = 8
-"""Pools whose selected devices are told one by one."""
+"""The number of pools shown one by one with their selected devices."""
 
 STEP_MAX = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """How many devices a class selects of all, by pool; errors with their first text."""
+    """How many devices a class selects, in total and per pool.
+
+    `errors` counts the devices on which a selector failed; `problem` is the first error text.
+    """
 
     total: int
     selected: int
@@ -37,7 +40,7 @@ class Selection:
 
 
 def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> Steps[Selection]:
-    """Ask the selectors of the class about every published device."""
+    """Evaluates the selectors of the class on every published device."""
     chosen = patches.class_filter_of(tree, compiler)
     counts_of: dict[str, tuple[int, int]] = {}
     total = selected = errors = 0
@@ -65,7 +68,7 @@ def select(views: LiveViews, tree: JsonObject, compiler: SelectorCompiler) -> St
 
 
 def told(selection: Selection) -> Iterator[Reason]:
-    """What it selects, pool by pool, those with most devices first."""
+    """The selected devices per pool, pools with the most selected devices first."""
     if selection.problem:
         what = devices_text(selection.errors) if selection.errors else "every device"
         yield Reason(text=f"its selectors fail on {what}: {selection.problem}", is_kept=True)
@@ -81,7 +84,7 @@ def told(selection: Selection) -> Iterator[Reason]:
 
 
 def users(views: LiveViews, name: str) -> Steps[list[Reason]]:
-    """The claims, templates, patches and extended resource that name the class."""
+    """The claims, templates and patches that name the class."""
     reasons: list[Reason] = []
     for noun, place in (
         ("claim", api_resources.RESOURCE_CLAIMS),

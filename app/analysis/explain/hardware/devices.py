@@ -1,4 +1,4 @@
-"""What a device is now: its effective values with their origin, and its taints."""
+"""The current state of a device: its effective values with their origin, and its taints."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from app.domain.values.fields.dra import DeviceId
 
 
 def patched(views: LiveViews, place: DeviceId) -> Iterator[Reason]:
-    """Each value that a ResourceSlicePatch changed, with what the driver published."""
+    """Each value that a ResourceSlicePatch changed, with the value that the driver published."""
     slice_and_device = tainted.device_of(views, place)
     if slice_and_device is None:
         return

@@ -1,4 +1,4 @@
-"""Nodes: whether pods may come, what runs there, and how much of its devices is taken."""
+"""Nodes: whether they accept pods, which pods run there, how much of their devices is allocated."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,17 +15,17 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 POOLS_MAX = 8
-"""Pools of a node that are told one by one."""
+"""The number of pools of a node shown one by one."""
 
 
 def state_of(tree: JsonView) -> str:
-    """`Ready`, `NotReady`, with `SchedulingDisabled` when it is cordoned, as kubectl says it."""
+    """`Ready` or `NotReady`, with `SchedulingDisabled` for a cordoned node, as in kubectl."""
     ready = "Ready" if meta.is_true(tree, condition_types.READY) else "NotReady"
     return f"{ready},SchedulingDisabled" if core.unschedulable(tree) else ready
 
 
 def told(views: LiveViews, events: Sequence[Event], name: str, tree: JsonView) -> Iterator[Reason]:
-    """Its readiness, taints, devices by pool, and pods."""
+    """The node's readiness, taints, devices by pool, and pods."""
     if core.unschedulable(tree):
         since = sources.since(events, core.unschedulable)
         yield sources.made(since, "cordoned: no new pod is placed on it")

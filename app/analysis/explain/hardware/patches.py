@@ -1,4 +1,4 @@
-"""ResourceSlicePatches: what one changes on which device, and to which other patch it loses."""
+"""ResourceSlicePatches: what a patch changes on each device, and which patches override it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class _Effect:
 
 
 def told(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
-    """A sentence, and each change with the devices that it has its effect on."""
+    """A summary sentence, and each change with the devices that it affects."""
     effects: dict[tuple[str, str], _Effect] = {}
     changed = named = 0
     problems: dict[str, list[str]] = {}
@@ -50,7 +50,7 @@ def told(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
 
 
 def _on_device(views: LiveViews, patch: SlicePatch, device: Device) -> Iterator[_Effect]:
-    """What became of each change of the patch on a device that some patch applies to."""
+    """The effect of each change of the patch on one device."""
     applied = {(one.field, one.name): one for one in device.patches}
     for part, changes, published in (
         ("attributes", patch.attributes, attributes_of(device.tree)),

@@ -1,4 +1,4 @@
-"""Slices and pools: which generation counts, what is missing, who published, how much is free."""
+"""Slices and pools: the current generation, missing slices, who published them, free devices."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,11 +16,11 @@ from app.domain.values.fields.dra import PoolId
 from app.domain.values.json_tree import JsonView
 
 SLICES_MAX = 8
-"""Slices of a pool that are told one by one."""
+"""The number of slices of a pool shown one by one."""
 
 
 def state_of(views: LiveViews, place: PoolId) -> tuple[str, str]:
-    """The state of a pool as the whole cluster sees it, and a sentence about it."""
+    """The state of a pool as seen by the whole cluster, and a sentence about it."""
     pool = views.inventory.pool(place)
     if pool is None:
         return "Gone", "no slice of it is published"
@@ -32,7 +32,7 @@ def state_of(views: LiveViews, place: PoolId) -> tuple[str, str]:
 
 
 def of_pool(views: LiveViews, place: PoolId) -> Iterator[Reason]:
-    """Its state, its devices and its slices by generation."""
+    """Reasons about a pool: its state, its devices, and its slices by generation."""
     everywhere = views.inventory.slices_of(place)
     newest = pools.newest(everywhere)
     _, text = state_of(views, place)
@@ -45,7 +45,7 @@ def of_pool(views: LiveViews, place: PoolId) -> Iterator[Reason]:
 
 
 def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Which part it has in its pool, who published it, what it holds."""
+    """Reasons about a slice: its role in its pool, who published it, and what it contains."""
     place = (dra.driver(tree), dra.pool_name(tree))
     generation = dra.pool(tree).generation
     everywhere = views.inventory.slices_of(place)
@@ -86,7 +86,7 @@ def of_slice(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Itera
 
 
 def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
-    """How many devices of these slices are allocated, tainted and patched."""
+    """The numbers of devices of these slices that are allocated, tainted and patched."""
     devices = [device for resource_slice in slices for device in resource_slice.devices]
     held = [device for device in devices if views.allocated.is_allocated(device.id)]
     text = f"{len(held)} of {devices_text(len(devices))} are allocated"

@@ -1,4 +1,4 @@
-"""DeviceTaintRules: the devices that one selects, the claims on them, the fate of their pods."""
+"""DeviceTaintRules: the devices that a rule selects, the claims on them, and their pods' fate."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 STEP_MAX = 256
-"""Objects looked at before others may run."""
+"""The number of objects examined between two yields to other tasks."""
 
 CLAIMS_MAX = 12
-"""Claims of one fate that are told one by one."""
+"""The number of claims of one fate shown one by one."""
 
 _FATES = {
     Fate.EVICTED: "whose pods are evicted",
@@ -35,7 +35,7 @@ _FATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFindings:
-    """The reasons, the published devices that the rule selects, and the claims that have some."""
+    """The reasons, the published devices that the rule selects, and the claims that hold some."""
 
     reasons: tuple[Reason, ...]
     devices: list[str]
@@ -44,7 +44,7 @@ class RuleFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hit:
-    """A claim with a selected device, and what becomes of it."""
+    """A claim that holds a selected device, and its fate."""
 
     key: ObjectKey
     text: str
@@ -55,7 +55,7 @@ class _Hit:
 def told(
     views: LiveViews, tree: JsonObject, quirks: ControllerQuirks, now: Instant
 ) -> Steps[RuleFindings]:
-    """What a rule does, device by device and claim by claim."""
+    """The effect of a rule, device by device and claim by claim."""
     selector = dra.device_selector(tree)
     matched: list[DeviceId] = []
     for number, pool in enumerate(list(views.inventory.pool_ids())):
@@ -162,7 +162,9 @@ def _condition(reason: str, message: str) -> Reason:
 
 
 def _selects(selector: object, place: DeviceId) -> bool:
-    """As eviction reads a selector: an absent one selects nothing (controllers.md C1)."""
+    """Whether the selector matches, as eviction reads it: an absent one selects nothing
+    (controllers.md C1).
+    """
     if not isinstance(selector, dict):
         return False
     wanted = zip(("driver", "pool", "device"), place, strict=True)

@@ -1,7 +1,7 @@
-"""What devices say to the selectors that do not take them: the part that is false, and its values.
+"""Selectors that do not match devices: the part that is false, and the values that make it false.
 
-A selector excludes a device as a whole. Which of its conditions did it, and what the device has
-there, is asked of the expression once more, for people.
+A selector excludes a device as a whole. The expression is evaluated again for people, to find which
+of its conditions is false and which values the device has there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,22 +23,22 @@ from app.domain.cel import (
 from app.domain.values.fields.dra import DeviceId, PoolId
 
 DEVICES_MAX = 256
-"""Devices of one line for which a selector is asked again."""
+"""The number of devices per line on which a selector is evaluated again."""
 
 LINES_MAX = 200
-"""Lines with a selector that are looked at."""
+"""The number of lines with a selector that are examined."""
 
 VALUES_MAX = 4
-"""Different values that are told of one selector."""
+"""The number of different values shown for one selector."""
 
 
 def told(views: LiveViews, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
-    """The tree, with the false part and the values of the devices under each selector."""
+    """The tree with the false part and the devices' values added under each selector."""
     return (yield from _Telling(views).below(reasons))
 
 
 class _Telling:
-    """Selectors tried again; devices are looked up once."""
+    """Evaluates selectors again; each pool's devices are looked up once."""
 
     def __init__(self, views: LiveViews) -> None:
         self._left = LINES_MAX
@@ -46,7 +46,7 @@ class _Telling:
         self._views = views
 
     def below(self, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
-        """The reasons, each with what its selector says."""
+        """The reasons, each with the details of its selector."""
         made: list[Reason] = []
         for reason in reasons:
             if reason.unselected is None:
@@ -93,7 +93,7 @@ class _Telling:
 
 
 def _first(groups: Sequence[Sequence[str]], count: int) -> list[str]:
-    """The first names, each once."""
+    """The first names, without duplicates."""
     names: dict[str, None] = {}
     for group in groups:
         names.update(dict.fromkeys(group))
@@ -103,7 +103,7 @@ def _first(groups: Sequence[Sequence[str]], count: int) -> list[str]:
 
 
 def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterator[Reason]:
-    """A line for each false part, those of most devices first."""
+    """One line for each false part, those with the most devices first."""
     by_part: dict[str, dict[str, int]] = {}
     for falsity, count in counted.items():
         said = " and ".join(_said(path, value) for path, value in falsity.reads if _is_told(value))
@@ -120,10 +120,10 @@ def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterat
 
 
 def _values(values: dict[str, int], is_one: bool) -> str:
-    """What devices have, the most frequent first; with how many, unless all have the same."""
+    """The devices' values, the most frequent first, with device counts unless all are equal."""
     said = sorted((one for one in values if one), key=lambda one: -values[one])
     shown = [one if is_one else f"{one} ({devices_text(values[one])})" for one in said[:VALUES_MAX]]
-    # Of one path the name stands once: `memory is 20Gi (1 device), 40Gi (2 devices)`.
+    # A single path is named once: `memory is 20Gi (1 device), 40Gi (2 devices)`.
     paths = {one.partition(" is ")[0] for one in said}
     is_short = len(paths) == 1 and not any(" and " in one for one in said)
     if is_short and all(" is " in one for one in said):
@@ -134,7 +134,7 @@ def _values(values: dict[str, int], is_one: bool) -> str:
 
 
 def _is_told(value: str) -> bool:
-    """Whether a value is short enough to say something: whole maps are not."""
+    """Whether a value is short enough to be shown; whole maps are not."""
     return not value.startswith("{")
 
 
