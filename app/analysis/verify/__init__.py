@@ -1,1 +1,1 @@
-"""Whether a history is true: decisions made again, allocations audited, invariants."""
+"""Verification of a history: decisions made again, allocations audited, and invariants."""

@@ -1,6 +1,6 @@
-"""Comparing what was recorded with what comes out again: first difference, tallies, examples.
+"""Comparison of recorded values with recomputed ones: first difference, tallies, examples.
 
-Values only; everything turns into JSON for reports.
+Values only; everything can be converted to JSON for reports.
 """
 
 from collections import Counter
@@ -12,15 +12,15 @@ from typing import Any
 from app.domain.values.json_tree import JsonObject
 
 EXAMPLES_MAX = 20
-"""How many differences a tally names; all are counted."""
+"""The number of differences that a tally keeps; all are counted."""
 
 
 class ComparisonResult(StrEnum):
-    """What a comparison came to.
+    """The result of one comparison.
 
     `CONCURRENT` is the same under the assumption that allocations which were written a little later
-    had been chosen already (or releases not yet seen): the recording does not tell. `EFFECT` is an
-    allocation that was compared as the effect of a decision of ours.
+    had already been chosen (or that releases had not been seen yet): the recording does not show
+    which. `EFFECT` is an allocation that was compared as the effect of a decision of ours.
     """
 
     SAME = "same"
@@ -34,8 +34,8 @@ class ComparisonResult(StrEnum):
 class Difference:
     """The first place where two trees differ, with both trees.
 
-    `subject` is what was decided about, `path` the place (`summary.reasons[2].count`), `recorded`
-    and `again` the two values there; a missing value is None.
+    `subject` is the object of the decision, `path` the place (`summary.reasons[2].count`),
+    `recorded` and `again` the two values there; a missing value is None.
     """
 
     revision: int
@@ -47,7 +47,7 @@ class Difference:
     again_tree: Any
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The difference as JSON for reports."""
         return {
             "revision": self.revision,
             "subject": self.subject,
@@ -61,10 +61,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """How often each verdict was given, and examples of differences.
+    """The number of comparisons per result, and examples of differences.
 
-    `reasons` are why something was not comparable: how often, by reason and author. `authors` wrote
-    what was compared, where that is not ours.
+    `reasons` counts, by reason and author, why something was not comparable. `authors` counts the
+    authors of the compared objects that were not written by redra's controllers.
     """
 
     counts: Mapping[ComparisonResult, int]
@@ -84,11 +84,11 @@ class Compared:
 
     @property
     def total(self) -> int:
-        """How many comparisons were tried."""
+        """The number of comparisons that were tried."""
         return sum(self.counts.values())
 
     def to_json(self) -> JsonObject:
-        """For reports: every verdict with its count, in a fixed order."""
+        """The counts as JSON for reports: every result with its count, in a fixed order."""
         return {
             "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in ComparisonResult},
             "differences": [difference.to_json() for difference in self.differences],
@@ -102,7 +102,7 @@ class Compared:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts verdicts while they come in."""
+    """Counts the results of comparisons as they arrive."""
 
     counts: Counter[ComparisonResult] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Tally:
         self.counts[ComparisonResult.SAME] += 1
 
     def effect(self) -> None:
-        """Count what is compared as the effect of a decision."""
+        """Count an allocation that is compared as the effect of a decision."""
         self.counts[ComparisonResult.EFFECT] += 1
 
     def concurrent(self) -> None:
@@ -122,18 +122,18 @@ class Tally:
         self.counts[ComparisonResult.CONCURRENT] += 1
 
     def different(self, difference: Difference) -> None:
-        """Count a difference; the first ones are kept."""
+        """Count a difference, and keep it if it is one of the first."""
         self.counts[ComparisonResult.DIFFERENT] += 1
         if len(self.differences) < EXAMPLES_MAX:
             self.differences.append(difference)
 
     def not_comparable(self, reason: str, author: str) -> None:
-        """Count what cannot be compared, by reason and by who wrote it."""
+        """Count an item that cannot be compared, by reason and author."""
         self.counts[ComparisonResult.NOT_COMPARABLE] += 1
         self.reasons.setdefault(reason, Counter())[author] += 1
 
     def result(self) -> Compared:
-        """What was counted so far."""
+        """The counts so far."""
         return Compared(
             counts=dict(self.counts),
             differences=tuple(self.differences),
@@ -143,10 +143,10 @@ class Tally:
 
 
 def first_difference(recorded: Any, again: Any) -> tuple[str, Any, Any] | None:
-    """Path and both values of the first difference; None when the trees are equal.
+    """The path and both values of the first difference; None when the trees are equal.
 
-    Keys are looked at in sorted order. Example: `{"a": [1, 2]}` and `{"a": [1, 3]}` differ at
-    `a[1]` with 2 and 3.
+    Keys are compared in sorted order. Example: `{"a": [1, 2]}` and `{"a": [1, 3]}` differ at `a[1]`
+    with 2 and 3.
     """
     difference = _difference(recorded, again, "")
     return None if difference is None else (difference[0].lstrip("."), difference[1], difference[2])

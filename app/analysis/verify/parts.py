@@ -1,11 +1,11 @@
-"""The parts of a history that are verified apart, and how one of them is.
+"""Parts of a history that are verified separately, and the verification of one part.
 
-A part is a range of revisions. Whoever verifies it folds all events before it, which is cheap, and
-then checks each event as if it had checked those before, too. Example with parts up to 500 and 900:
-the second one is folded up to 500; a decision at 510 that observed 498 is made again when 498 is
-shown, for its effects from 511 on, but whether it was the same is said by the first part, which
-shows 498 as well. So each decision, effect and allocation is judged once, and what the parts found,
-in their order, is what one process finds.
+A part is a range of revisions. Its verifier folds all events before it, which is cheap, and then
+checks each event as if it had checked those before, too. Example with parts up to 500 and 900: the
+second part is folded up to 500. A decision at 510 that observed 498 is made again at 498, for its
+effects from 511 on. Whether the decision was the same is reported by the first part, which reaches
+498 as well. So each decision, effect and allocation is judged once, and the findings of the parts,
+in order, equal those of a single process.
 
 A part begins where no effect of an earlier decision is expected any more.
 """
@@ -32,17 +32,17 @@ from app.domain.log import Event, Revision
 from app.domain.objects.rules import Rules
 
 _HALVINGS = 40
-"""Steps in which the time of the longest part is narrowed down."""
+"""The number of bisection steps for the time of the longest part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """How a history is divided.
+    """The parameters for dividing a history.
 
-    Costs are microseconds of an ordinary machine: until another process is ready (`start`), to fold
-    an event, to check it besides, to decide a decision again, to allocate a claim again. Only the
-    balance of the parts depends on them, never what is found. One more part must take the time down
-    to `worth_percent` of what it is without. Places to divide at are `apart` events apart at least.
+    Costs are microseconds of an ordinary machine: to start another process (`start`), to fold an
+    event, to check it in addition, to make a decision again, to allocate a claim again. They affect
+    only the balance of the parts, never the findings. One more part must reduce the time to at most
+    `worth_percent` of the time without it. Places to divide at are at least `apart` events apart.
     """
 
     start: int = 1_300_000
@@ -56,7 +56,7 @@ class Division:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A revision after which a part may begin: events up to there, and the cost of verifying them.
+    """A revision after which a part may begin: the events up to there, and the cost to verify them.
 
     The cost of an empty range is 0.
     """
@@ -71,15 +71,15 @@ START = Cut(revision=Revision(0), events=0, cost=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A range of a history, and what has to be known ahead to verify it.
+    """A range of a history, and the information needed in advance to verify it.
 
     Events up to `after` are folded, those up to `until` verified. `observers` are decisions by the
-    revision that they observed: those that observed a revision of the range, and those that
-    observed an earlier one and stand in the range. `deciders` are the controllers that decided
-    anything in the history. `ends` tells that effects of the part's last decision cannot follow
-    after it. `lacking` are kinds that decisions need and of which the recording has no object.
-    Controllers began at `begun`, the first own event of a fork, with the objects that were there.
-    Up to `paced_until` recorded inputs went on in the fork.
+    revision that they observed: those that observed a revision of the range, and those in the range
+    that observed an earlier one. `deciders` are the controllers that decided anything in the
+    history. `ends` tells that effects of the part's last decision cannot follow after it. `lacking`
+    are kinds that decisions need and of which the recording has no object. Controllers began at
+    `begun`, the first own event of a fork, with the objects that existed then. Up to `paced_until`,
+    recorded inputs continued in the fork.
     """
 
     after: Revision
@@ -96,9 +96,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFound:
-    """What was found in a part: up to which revision, in how many events.
+    """The findings of a part: its last revision, the number of events, and the comparisons.
 
-    `unfoldable` says which event could not be folded and why; what comes after it is not judged.
+    `unfoldable` says which event could not be folded and why; later events are not judged.
     """
 
     revision: Revision
@@ -110,10 +110,10 @@ class PartFound:
 
 
 def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> list[Cut]:
-    """Where parts begin after the first one, so that up to `count` parts are ready soonest.
+    """Chooses where parts begin after the first one, so that up to `count` parts finish soonest.
 
-    Fewer parts are made when one more would hardly be ready earlier: each is folded from the
-    beginning.
+    Fewer parts are made when one more would hardly finish earlier, because each part is folded from
+    the beginning.
     """
     chosen: list[Cut] = []
     shortest = end.cost
@@ -147,7 +147,7 @@ def _divide_by(
 def _within(
     cuts: Sequence[Cut], costs: Sequence[int], end: Cut, count: int, limit: int, division: Division
 ) -> list[Cut] | None:
-    """The beginnings of parts of which none costs more than `limit`; None when there are none."""
+    """The beginnings of parts that cost at most `limit` each; None when that is impossible."""
     chosen: list[Cut] = []
     begin = START
     for _ in range(count):
@@ -166,9 +166,9 @@ def _within(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deciders:
-    """What decides a history again, with the settings of the history.
+    """The objects that make a history's decisions again, with the settings of the history.
 
-    `controllers` are fresh reconcilers, so each verification has deciders of its own.
+    `controllers` are fresh reconcilers, so each verification has its own.
     """
 
     rules: Rules
@@ -178,7 +178,7 @@ class Deciders:
 
 
 class PartVerifier:
-    """Takes all events of a history up to the end of its part, from the first one on.
+    """Verifies one part; takes all events of a history from the first to the end of the part.
 
     Controllers that have decided nothing need not follow the log.
     """
@@ -204,17 +204,19 @@ class PartVerifier:
         self._unfoldable = ""
 
     def expect(self, decision: Event) -> None:
-        """Make a decision again when what it observed is shown, which is still to come."""
+        """Adds a decision to be made again at the revision that it observed, which is still to
+        come.
+        """
         observed = Revision(decision.stamp.observed)
         self._observers[observed] = [*self._observers.get(observed, ()), decision]
 
     def differences(self) -> tuple[Sequence[Difference], ...]:
-        """What differs so far: decisions, effects and allocations, the first ones of each."""
+        """The differences so far in decisions, effects and allocations; the first ones of each."""
         decisions, effects = self._decisions.result(is_whole=False)
         return decisions.differences, effects.differences, self._allocations.result().differences
 
     def take(self, event: Event) -> None:
-        """Fold an event before the part, or check one of it."""
+        """Folds an event before the part, or checks an event of the part."""
         observers = self._observers.pop(self._views.revision, None)
         if event.revision <= self._part.after:
             self._follow(event, observers)
@@ -222,9 +224,9 @@ class PartVerifier:
             self._check(event, observers)
 
     def take_sound(self, event: Event) -> None:
-        """The same, up to the first event that cannot be folded.
+        """Like `take`, but stops at the first event that cannot be folded.
 
-        A log whose hashes were computed anew may hold anything.
+        A log whose hashes were recomputed may contain anything.
         """
         if self._unfoldable:
             return
@@ -238,7 +240,7 @@ class PartVerifier:
             )
 
     def found(self) -> PartFound:
-        """Everything that was found."""
+        """The findings of the part."""
         missing = "the observed revision is not in the log"
         reason = "an event before it cannot be folded" if self._unfoldable else missing
         for observed, left in self._observers.items():
@@ -269,7 +271,7 @@ class PartVerifier:
             self._decisions.begin(event.revision)
 
     def _check(self, event: Event, observers: Sequence[Event] | None) -> None:
-        """Check what can be checked before the event, fold it, check what follows."""
+        """Runs the checks before the event, folds it, and runs the checks after it."""
         if observers:
             self._decisions.decide_again(observers)
         is_ours = self._decisions.expects(event)
@@ -281,7 +283,7 @@ class PartVerifier:
 
 
 def joined(parts: Sequence[Compared]) -> Compared:
-    """What was compared in the parts of a history that follow each other."""
+    """Merges the comparisons of consecutive parts."""
     counts: Counter[ComparisonResult] = Counter()
     reasons: dict[str, Counter[str]] = {}
     wrote: Counter[str] = Counter()

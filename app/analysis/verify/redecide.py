@@ -1,10 +1,10 @@
-"""Deciding again: every recorded decision of our controllers, from the state that it observed.
+"""Makes every recorded decision of our controllers again, from the state that it observed.
 
-A decision in the log is followed by its effects, all in one append. Checking one means: when the
-views stand at the revision it observed, its controller makes the plan again (`redecide`); the
-record that this plan would leave must be the recorded one, plan digest included. Then, command by
-command, the object rules are asked again with the recorded stamps; the events that come out must be
-the recorded ones, byte for byte.
+A decision in the log is followed by its effects, all in one append. The check of a decision: when
+the views are at the revision that it observed, its controller makes the plan again (`redecide`).
+The record of this plan must equal the recorded one, including the plan digest. Then the object
+rules decide each command again with the recorded stamps, and the resulting events must equal the
+recorded ones, byte for byte.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
 
 PACED = "made at the pace of a recording, which this log does not hold"
-"""Why a decision of a fork with recorded inputs may not be made again."""
+"""The reason why a paced decision of a fork is not comparable."""
 
 
 class DecisionChecker:
@@ -37,10 +37,10 @@ class DecisionChecker:
 
     Call `before(event)` for each event with the views at the revision before it, then fold it into
     the views, then `after(event)`, which folds the controllers. `observers` are the decisions that
-    observed the present revision; `redecide` must see them before anything is folded on top.
+    observed the current revision; `decide_again` must see them before anything is folded on top.
 
-    Up to `paced_until` recorded inputs go on in a fork, and a decision may say that it was made at
-    their pace. Elsewhere nobody is believed who says so, nor is a controller that has no pace.
+    Up to `paced_until`, recorded inputs continue in a fork, and a decision may state that it was
+    made at their pace. Later decisions, and those of controllers that have no pace, may not.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class DecisionChecker:
         self._other: Event | None = None
 
     def decide_again(self, observers: Iterable[Event]) -> None:
-        """Make the plans of decisions that observed the present revision, and compare them."""
+        """Makes the plans of decisions that observed the current revision, and compares them."""
         for name, decisions in groupby(observers, _controller_of):
             controller = self._controllers.get(name)
             if controller is None:
@@ -85,7 +85,7 @@ class DecisionChecker:
                         self._plans[decision.revision] = plan
 
     def begin(self, revision: Revision) -> None:
-        """Judge from this revision on: what was found before is not told.
+        """Starts judging at this revision: earlier findings are discarded.
 
         Plans that were made again stay for the decisions after it.
         """
@@ -93,11 +93,13 @@ class DecisionChecker:
         self._plans = {place: plan for place, plan in self._plans.items() if place > revision}
 
     def expects(self, event: Event) -> bool:
-        """Whether the event is an effect of a decision that was made again; ask before `before`."""
+        """Whether the event is an effect of a decision that was made again; call it before
+        `before`.
+        """
         return self._decision is not None and belongs(event, self._decision)
 
     def before(self, event: Event) -> None:
-        """Compare an event with the effect that is expected here, if any."""
+        """Compares an event with the effect expected at this place, if any."""
         if event.type is EventType.DECISION_RECORDED:
             self._end_effects()
             plan = self._plans.pop(event.revision, None)
@@ -118,18 +120,18 @@ class DecisionChecker:
             self._effect_differs(event, "", event.object, str(refusal), event.object, None)
             return
         if expected is None:
-            # What follows is of a plan without a decision, in the same append.
+            # The following events belong to a plan without a decision, in the same append.
             self._end_effects()
         else:
             self._compare_effect(event, expected)
 
     def after(self, event: Event) -> None:
-        """Let the controllers fold the event, which the views show by now."""
+        """Lets the controllers fold the event, which the views already contain."""
         for controller in self._readers.of(event):
             controller.fold(event, self._views)
 
     def result(self, *, is_whole: bool) -> tuple[Compared, Compared]:
-        """Decisions and effects, as compared so far.
+        """The comparisons of decisions and effects so far.
 
         `is_whole` tells that the log was read to its end: then effects that are still expected are
         missing, otherwise they may follow.
@@ -179,7 +181,7 @@ class DecisionChecker:
         return None
 
     def _next_draft(self, event: Event) -> Draft | None:
-        """The next event that the plan's commands give; None when they give no more."""
+        """The next event that the plan's commands produce; None when they produce no more."""
         while not self._drafts and self._commands:
             command = self._commands.popleft()
             decided = lifecycle.decide(self._views.objects, command, event.stamp, self._rules)
@@ -194,7 +196,7 @@ class DecisionChecker:
         if is_same and canonical_json(expected.tree) == event.body:
             self._effects.same()
             if event.tree is None:
-                # The same object: nobody has to decode it any more.
+                # The tree is the same object, so the body need not be decoded again.
                 event.tree = expected.tree
             return
         recorded = {"type": event.type.value, "key": str(event.key), "object": event.object}
@@ -220,7 +222,9 @@ class DecisionChecker:
         self._forget()
 
     def _end_effects(self) -> None:
-        """The decision's events are over: what its commands would still do is missing."""
+        """Ends the effects of the current decision: events that its commands would still produce
+        are missing.
+        """
         decision = self._decision
         if decision is None:
             return
@@ -233,7 +237,7 @@ class DecisionChecker:
                 )
                 left = list(decided.drafts)
         except Rejected:
-            # A command that is refused now appends nothing, as nothing was recorded.
+            # A command that is refused now appends nothing, which agrees with the recording.
             left = []
         if left:
             missing = {"type": left[0].type.value, "key": str(left[0].key)}
@@ -247,7 +251,7 @@ class DecisionChecker:
 
 
 def belongs(event: Event, decision: Event) -> bool:
-    """Whether the event stands in the same append as the decision before it."""
+    """Whether the event is in the same append as the decision before it."""
     ours, theirs = event.stamp, decision.stamp
     return (ours.actor, ours.cause, ours.observed, ours.time) == (
         theirs.actor,
@@ -258,7 +262,7 @@ def belongs(event: Event, decision: Event) -> bool:
 
 
 def _record_of(plan: Plan) -> bytes | None:
-    """The body of the decision that the plan would leave in the log."""
+    """The body of the decision record of the plan; None when the plan records no decision."""
     commands = commands_of(plan)
     if not commands or not isinstance(commands[0], RecordDecision):
         return None
@@ -266,7 +270,7 @@ def _record_of(plan: Plan) -> bytes | None:
 
 
 def _without_pace(body: JsonObject) -> JsonObject:
-    """A decision as its controller made it, without the mark of whoever ran it."""
+    """The decision as its controller made it, without the mark of a paced run."""
     inputs = {name: value for name, value in body["inputs"].items() if name != "paced"}
     return {**body, "inputs": inputs}
 

@@ -18,14 +18,14 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForbiddenPlacement:
-    """An allocation against a taint; `objects` are the claim and the rule that taints, if any."""
+    """An allocation despite a taint; `objects` are the claim and, if any, the tainting rule."""
 
     objects: tuple[ObjectKey, ...]
     message: str
 
 
 class TaintAudit:
-    """Looks at each allocation while a log is folded; the views stand before the event."""
+    """Checks each allocation while a log is folded; the views are as of before the event."""
 
     def __init__(self, views: LiveViews) -> None:
         self._views = views
@@ -50,7 +50,7 @@ class TaintAudit:
 def violation_of(
     inventory: Inventory, claim: ObjectKey, result: JsonObject
 ) -> ForbiddenPlacement | None:
-    """The rule that one allocation result breaks, if any. Administrative access breaks none."""
+    """The violation by one allocation result, if any. Administrative access never violates."""
     if json_tree.flag(result, "adminAccess"):
         return None
     device = _device(inventory, result)

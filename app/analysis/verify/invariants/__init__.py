@@ -1,14 +1,14 @@
-"""What must hold of a cluster at every revision, judged from the raw objects alone.
+"""Invariants: rules that a cluster satisfies at every revision, judged from the raw objects alone.
 
-An independent judge: nothing here imports what it judges, neither the allocator nor the inventory,
-the reconcilers, the object rules or the projections. Objects are read from the bytes of their
-events by structs of its own (`reading`), quantities by a parser of its own (`amounts`). It is fed
-event by event (`watch`), keeps what is published (`stock`) and who holds it (`holdings`), and
-judges again only what an event touched. Allocations are judged when they are written
-(`placements`), placements of pods when pod and allocation come together (`nodes`).
+This is an independent judge. Nothing here imports what it judges: neither the allocator nor the
+inventory, the reconcilers, the object rules or the projections. Its own structs read objects from
+the bytes of their events (`reading`), and its own parser reads quantities (`amounts`). It receives
+event by event (`watch`), keeps the published objects (`stock`) and the holders of devices (`pools`,
+`known`), and judges again only what an event touched. Allocations are judged when they are written
+(`placements`), placements of pods when pod and allocation come together (`cells`).
 
-What belongs here is a rule that follows from the API's words, not from how some scheduler works.
-Whoever verifies, simulates or tests may import it.
+Belongs here: rules that follow from the API's words. Does not belong here: rules that follow from
+the way some scheduler works. Code that verifies, simulates or tests may import it.
 """
 
 from app.analysis.verify.invariants.placements import Switches

@@ -1,4 +1,4 @@
-"""Quantities as exact numbers of billionths; text that is none counts as nothing."""
+"""Quantities as exact numbers of billionths; text that is not a quantity counts as 0."""
 
 import re
 from functools import lru_cache
@@ -11,7 +11,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def billionths(value: object) -> int:
-    """The value of a quantity, fractions of a billionth rounded away from zero."""
+    """The value of a quantity in billionths, rounded away from zero."""
     if isinstance(value, str | int | float):
         return _read(str(value).strip())
     return 0

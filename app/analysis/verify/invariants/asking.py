@@ -1,4 +1,4 @@
-"""What claims and pods ask for, read from their specs, which many of them have in common."""
+"""The requests in the specs of claims and pods; equal specs are read once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from app.analysis.verify.invariants import reading
 from app.domain.values.json_tree import JsonObject
 
 _SPECS_MAX = 1_024
-"""Specs of which it is remembered what they ask for."""
+"""The number of specs kept in the cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a request, or one alternative of it, asks for."""
+    """The devices that a request, or one alternative of it, asks for."""
 
     mode: str
     count: int
@@ -26,10 +26,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a claim asks for, read from its spec (`raw`).
+    """The requests and constraints of a claim, read from its spec (`raw`).
 
-    `single` is the name of the request where it is the only one and asks for one device, and for
-    nothing else that a rule looks at.
+    `single` is the name of the request if it is the only one, asks for one device, and uses nothing
+    else that a rule reads.
     """
 
     raw: Raw
@@ -39,7 +39,7 @@ class Asked:
 
 
 def asked_in(spec: Raw) -> Asked:
-    """What a spec asks for; many claims have the same one, from a template."""
+    """Reads a spec; many claims from one template have the same spec."""
     return _asked(bytes(spec))
 
 
@@ -58,7 +58,7 @@ def _asked(part: bytes) -> Asked:
 
 
 def _wanted(spec: Any) -> dict[str, Wanted]:
-    """What is asked for by `request` or `request/alternative`."""
+    """The wanted devices by `request` or `request/alternative`."""
     wanted: dict[str, Wanted] = {}
     for request in reading.objects(reading.get(spec, "devices", "requests")):
         name = reading.text(request, "name")
@@ -94,9 +94,10 @@ def tolerations_in(listed: Any) -> tuple[tuple[Any, ...], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of a pod for claims (`raw`): claims that they name, and the names of others.
+    """The claim entries of a pod (`raw`): the claims that they name, and the entries without a
+    name.
 
-    For an entry of `unnamed` a claim is made, whose name is in the status of the pod.
+    For an entry in `unnamed`, a claim is created; the pod's status has the claim's name.
     """
 
     raw: Raw
@@ -121,7 +122,7 @@ def _entries(part: bytes) -> Entries:
 
 
 NO_ENTRIES = entries_in(reading.NOTHING)
-"""The entries of a pod that has none."""
+"""The entries of a pod without claim entries."""
 
 NOTHING_ASKED = asked_in(reading.NOTHING)
-"""What a claim without a spec asks for."""
+"""The requests of a claim without a spec."""

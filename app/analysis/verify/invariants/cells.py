@@ -1,4 +1,4 @@
-"""What is broken in a cell at present."""
+"""Judges cells: finds the rules that are broken in a cell at present."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -17,7 +17,9 @@ Broken = Iterator[tuple[Place, Finding]]
 
 
 def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> Mapping[Place, Finding]:
-    """What is broken in the cell. `is_listed` tells that it was found as it is."""
+    """The broken rules of the cell. `is_listed` tells that the cell's state comes from the initial
+    list.
+    """
     if isinstance(cell, KnownPod):
         return _pod(cluster, cell, is_listed=is_listed)
     if isinstance(cell, KnownClaim):
@@ -45,7 +47,7 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         published = pool.devices.get(name)
         if published is None or not published.allow_multiple_allocations:
             message = f"device {path} is allocated {len(held)} times"
-            # Only a result with a share can be of a device that several claims may have.
+            # Only a result with a share can name a device that several claims may hold.
             is_shared = any(result.share_id for _, result in held)
             pools = (pool.id,) if is_shared else ()
             yield ("device-in-one-claim", device), _blamed(held, message, pools)
@@ -110,7 +112,7 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
     is_allocated = claim.allocation is not None
     if is_allocated and not claim.is_protected:
         message = f"the claim is allocated without the finalizer {CLAIM_FINALIZER}"
-        # A claim that is about to be deleted loses it before. Parity: controllers.md 3.
+        # A claim that is about to be deleted loses the finalizer first. Parity: controllers.md 3.
         kind = ViolationKind.LATE if claim.was_protected else ViolationKind.BROKEN
         yield (
             ("allocation-has-finalizer", key),
@@ -129,7 +131,7 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
 
 
 def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broken:
-    """Whether the pod that a claim is reserved for is there, and names the claim."""
+    """Checks that the pod that a claim is reserved for exists and names the claim."""
     key = claim.key
     pod_key = ObjectKey("", "pods", key.namespace, name)
     pod = cluster.pods.get(pod_key)
@@ -153,7 +155,7 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
 
 
 def is_settled(pod: KnownPod) -> bool:
-    """Whether a bound pod surely has what it needs: claims reserved for it that take its node."""
+    """Whether a bound pod certainly has what it needs: reserved claims that select its node."""
     if pod.fits is not None:
         return False
     node, uid = pod.node, pod.uid
@@ -198,7 +200,7 @@ def _pod(cluster: Cluster, pod: KnownPod, *, is_listed: bool) -> Mapping[Place, 
 def _unready(
     cluster: Cluster, pod: KnownPod, claim: KnownClaim, lack: str
 ) -> Mapping[Place, Finding]:
-    """A bound pod has a claim that lacks something."""
+    """The finding that a bound pod has a claim which lacks something."""
     kind = ViolationKind.OUTSIDE if pod.came_bound else ViolationKind.BROKEN
     if not claim.is_there and "resourceclaims" in cluster.lacking:
         kind = ViolationKind.UNSURE
@@ -218,7 +220,7 @@ def _misplaced(
 ) -> Mapping[Place, Finding]:
     """Whether the allocation of a claim selects the pod's node, as of when the two came together.
 
-    Labels that were found may have been others before.
+    Labels that were found in the initial list may have been different before.
     """
     node = pod.node
     if selector.reads_labels:

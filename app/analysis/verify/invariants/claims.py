@@ -1,4 +1,4 @@
-"""What a write of a ResourceClaim changes, and what is wrong with the write itself."""
+"""Writes of ResourceClaims: applies their changes and finds faults in the writes themselves."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ _PROTECTED = Raw(f'["{CLAIM_FINALIZER}"]'.encode())
 
 
 def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
-    """A claim was written or deleted."""
+    """Applies a write or the deletion of a claim."""
     key = event.key
     origin = event.stamp.origin
     is_whole = True
@@ -72,7 +72,7 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
 
 
 def _take_end(cluster: Cluster, known: KnownClaim) -> None:
-    """A claim is gone."""
+    """Applies the deletion of a claim."""
     allocation, reserved = known.allocation, known.reserved
     known.forget()
     cluster.forget_faults(known.key)
@@ -84,7 +84,7 @@ def _take_end(cluster: Cluster, known: KnownClaim) -> None:
 
 
 def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim) -> None:
-    """A claim is seen for the first time, or is another one now."""
+    """Applies a claim that is seen for the first time, or that is a new object of the same name."""
     before, reserved, placed = known.allocation, known.reserved, known.placed
     is_other = not known.is_there or not is_same(known.uid, event.uid)
     was_protected = known.was_protected
@@ -118,7 +118,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawCla
 def _take_change(
     cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_whole: bool
 ) -> None:
-    """A known claim changed in something that a rule looks at."""
+    """Applies a change to a known claim in a part that a rule reads."""
     held, raw, spec = known.allocation, known.raw_allocation, known.asked.raw
     reserved, was_terminating = known.reserved, known.is_terminating
     is_certain = is_whole and known.uid != "" and known.uid == event.uid
@@ -176,7 +176,7 @@ def _take_change(
 
 
 def _read(known: KnownClaim, claim: RawClaim, *, is_new: bool) -> None:
-    """Take over what the object says; what did not change is not read again."""
+    """Reads the object into `known`; parts that did not change are not read again."""
     metadata, status = claim.metadata, claim.status
     known.is_protected = _has_finalizer(metadata.finalizers)
     known.is_terminating = metadata.deletion_timestamp != ""
@@ -193,12 +193,12 @@ def _read(known: KnownClaim, claim: RawClaim, *, is_new: bool) -> None:
 
 
 def _has_finalizer(finalizers: Raw) -> bool:
-    """Whether the finalizer is there that protects an allocated claim."""
+    """Whether the finalizer that protects an allocated claim is present."""
     return bool(finalizers) and CLAIM_FINALIZER in reading.texts(reading.value(finalizers))
 
 
 def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause) -> None:
-    """Remember how a claim came to hold its devices, where something is judged for it."""
+    """Records how a claim came to hold its devices, if that is needed for judging dirty cells."""
     if cluster.dirty or event.stamp.verb == LISTED:
         known.cause = cause
         cluster.caused.append(known)
@@ -207,7 +207,7 @@ def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause)
 def note_changed(
     cluster: Cluster, event: Event, field: str, kind: ViolationKind = ViolationKind.BROKEN
 ) -> None:
-    """A field changed that the server lets nobody change. Parity: objects.md 5.1, 6, 7."""
+    """Notes a change of a field that the server keeps immutable. Parity: objects.md 5.1, 6, 7."""
     place = ("immutable-field-unchanged", event.key, field, event.revision)
     message = f"{field} was changed, which no server allows"
     cluster.note_fault(event.key, place, Finding(kind=kind, objects=(event.key,), message=message))
@@ -222,7 +222,10 @@ def _note_late(cluster: Cluster, event: Event, *, is_guess: bool) -> None:
 
 
 def _note_exchange(event: Event, known: KnownClaim) -> None:
-    """Parity: objects.md 5.4. What is allocated goes by way of nothing."""
+    """Notes an allocation that replaced another one directly. Parity: objects.md 5.4.
+
+    A claim's allocation has to be removed before the claim gets another one.
+    """
     was_seen = "collapsed" not in losses_of(event)
     place = ("allocation-unchanged", event.key, event.revision)
     finding = Finding(
@@ -236,7 +239,7 @@ def _note_exchange(event: Event, known: KnownClaim) -> None:
 def _placed(
     cluster: Cluster, event: Event, known: KnownClaim, results: Sequence[Result]
 ) -> Mapping[Place, Finding]:
-    """What is wrong with the allocation that the event wrote."""
+    """The faults of the allocation that the event wrote."""
     if placements.plain_pool(cluster.stock, cluster.switches, known.asked, results) is not None:
         return SOUND
     written = Written(
@@ -267,7 +270,9 @@ def _added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Co
 def _note_strangers(
     cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]
 ) -> None:
-    """Remember for which pods the claim was reserved that were gone long ago, or never there."""
+    """Records the pods for which the claim was reserved although they were long gone, or never
+    existed.
+    """
     key, now = event.key, event.stamp.time
     for consumer in _added(before, known.reserved):
         if consumer.resource != "pods" or consumer.api_group:
@@ -283,13 +288,13 @@ def _note_strangers(
 
 
 def is_owned(known: KnownClaim, uid: str) -> bool:
-    """Whether the claim was made for the pod with that uid."""
+    """Whether the claim was created for the pod with that uid."""
     owners = reading.objects(reading.value(known.raw_owners))
     return any(reading.text(each, "uid") == uid for each in owners)
 
 
 def _is_odd(known: KnownClaim) -> bool:
-    """Whether a rule about the claim may be broken, its consumers left aside."""
+    """Whether a rule about the claim, apart from its consumers, may be broken."""
     if known.allocation is None:
         return bool(known.reserved)
     if known.placed or not known.is_protected:
@@ -300,7 +305,9 @@ def _is_odd(known: KnownClaim) -> bool:
 def _follow(
     cluster: Cluster, known: KnownClaim, before: Allocation | None, now: Allocation | None
 ) -> None:
-    """Keep what follows from an allocation that changed, or a claim that came or went."""
+    """Updates what depends on an allocation that changed, or on a claim that appeared or
+    disappeared.
+    """
     if cluster.open and known in cluster.open:
         cluster.dirty.add(known)
     for pod in known.users:
@@ -315,9 +322,9 @@ def _follow(
 def _reserve(
     cluster: Cluster, known: KnownClaim, before: Sequence[Consumer], after: Sequence[Consumer]
 ) -> bool:
-    """Keep for whom the claim is reserved, and judge the pods for which that changed.
+    """Updates the consumers of the claim, and marks the pods affected by the change to be judged.
 
-    True when a consumer that was added is not a pod that is there and names the claim.
+    True when an added consumer is not an existing pod that names the claim.
     """
     removed, added = _added(after, before), _added(before, after)
     namespace, is_odd = known.key.namespace, False
@@ -342,7 +349,7 @@ def _reserve(
 
 
 def _is_stray(known: KnownClaim, pod: KnownPod, uid: str) -> bool:
-    """Whether the pod is not there, is another one, or has nothing to do with the claim."""
+    """Whether the pod does not exist, is a different one, or is unrelated to the claim."""
     if not pod.is_there or pod.uid != uid:
         return True
     return known not in pod.claims and not is_owned(known, uid)

@@ -1,4 +1,4 @@
-"""What is known of a cluster as far as the rules look at it, and which cells an event touched."""
+"""The state of a cluster that the rules read, and the cells that an event touched."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -20,18 +20,20 @@ from app.domain.values.timestamps import Instant
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 
 LISTED = "baseline"
-"""The verb of what existed before a recording began."""
+"""The verb of events for objects that existed before the recording began."""
 
 OBJECT = "object"
-"""The cell of what is wrong with the writes of an object themselves."""
+"""The first part of the cell for faults of an object's writes themselves."""
 
 Cell = KnownClaim | KnownPod | Pool | tuple[Pool | str, Any]
-"""What is judged as a whole: a claim, a pod, a pool with its counters, a device (pool and name), or
-the writes of an object (`OBJECT` and its key)."""
+"""The unit that is judged as a whole: a claim, a pod, a pool with its counters, a device (pool and
+name), or the writes of an object (`OBJECT` and its key)."""
 
 
 class Gone(msgspec.Struct, frozen=True, gc=False):
-    """A pod that went: when, with which claims, and whether that `is_placed` by its version."""
+    """A deleted pod: when it went, its claims, and whether its version places that event
+    (`is_placed`).
+    """
 
     time: Instant
     claims: tuple[ObjectKey, ...]
@@ -41,9 +43,9 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 class Cluster:
     """The state, and the cells that have to be judged again (`dirty`).
 
-    Most events leave everything as it must be, so a cell is dirty only when something in it may be
-    broken, or is one of `open`, those in which something was broken when they were last judged.
-    `lacking` are the resources of which the recording may lack whole objects, and `doubts.TIMES`.
+    Most events break nothing. So a cell is dirty only when something in it may be broken, or when
+    it is in `open`, the cells in which something was broken when they were last judged. `lacking`
+    are the resources of which the recording may lack whole objects, and `doubts.TIMES`.
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -66,7 +68,7 @@ class Cluster:
         self._gone_order: deque[tuple[Instant, tuple[ObjectKey, str]]] = deque()
 
     def claim(self, namespace: str, name: str) -> KnownClaim:
-        """A claim that something names, whether it is there or not."""
+        """A claim that another object names, whether it exists or not."""
         place = (GROUP, "resourceclaims", namespace, name)
         # A plain tuple is an equal key, and cheaper.
         claim = self.claims.get(cast(ObjectKey, place))
@@ -76,7 +78,7 @@ class Cluster:
         return claim
 
     def pod(self, namespace: str, name: str) -> KnownPod:
-        """A pod that something names, whether it is there or not."""
+        """A pod that another object names, whether it exists or not."""
         place = ("", "pods", namespace, name)
         pod = self.pods.get(cast(ObjectKey, place))
         if pod is None:
@@ -85,7 +87,9 @@ class Cluster:
         return pod
 
     def drop(self, known: KnownClaim | KnownPod) -> None:
-        """Forget a claim or a pod that is not there, if nothing names it; judge it before."""
+        """Forgets a claim or a pod that does not exist and that nothing names; a dirty one is
+        judged first.
+        """
         if known.is_there:
             return
         if known in self.dirty or (self.open and known in self.open):
@@ -97,13 +101,15 @@ class Cluster:
             self.pods.pop(known.key, None)
 
     def drop_leaving(self) -> None:
-        """Forget what had to be judged before."""
+        """Forgets the claims and pods that had to be judged first."""
         leaving, self.leaving = self.leaving, []
         for known in leaving:
             self.drop(known)
 
     def hold(self, claim: KnownClaim, results: Iterable[Result]) -> None:
-        """A claim got devices: judge those that more than one has, or that are not there."""
+        """Adds devices to a claim, and marks those to be judged that have other holders or do not
+        exist.
+        """
         for result in results:
             if result.admin_access:
                 continue
@@ -116,7 +122,7 @@ class Cluster:
                 self._note_counters(pool, name)
 
     def release(self, claim: KnownClaim, results: Iterable[Result]) -> None:
-        """A claim gave devices back."""
+        """Removes devices from a claim, and marks those to be judged that still have holders."""
         for result in results:
             if result.admin_access:
                 continue
@@ -128,7 +134,7 @@ class Cluster:
                 self._note_counters(pool, name)
 
     def note_pools(self, pools: Iterable[Pool]) -> None:
-        """What is published in pools changed: judge what is held of them."""
+        """Marks the devices in use of changed pools to be judged."""
         for pool in pools:
             for name, held in pool.holders.items():
                 is_shared = len(held) > 1 or name in pool.consumed
@@ -138,7 +144,9 @@ class Cluster:
                 self.dirty.add(pool)
 
     def _note_counters(self, pool: Pool, device: str) -> None:
-        """A device was taken or given back: judge what is open, or overdrawn now."""
+        """Marks cells to be judged whose counters are overdrawn or which are open, after a hold or
+        release.
+        """
         if pool.limits and pool.is_overdrawn(device):
             self.dirty.add(pool)
         if self.open:
@@ -148,9 +156,10 @@ class Cluster:
                 self.dirty.add((pool, device))
 
     def is_doubted(self, finding: Finding) -> bool:
-        """Whether an object that decided it may differ from what is known of it.
+        """Whether an object that decided the finding may differ from its known state.
 
-        So may how long anything lasted, where times contradict the order of changes.
+        Where times contradict the order of changes, a finding that depends on a duration is in
+        doubt, too.
         """
         if finding.reads_times and doubts.TIMES in self.lacking:
             return True
@@ -165,9 +174,9 @@ class Cluster:
         return any(self.is_pool_doubted(pool) for pool in finding.pools)
 
     def is_pool_doubted(self, pool: tuple[str, str]) -> bool:
-        """Whether there may be other devices in a pool than are known.
+        """Whether the pool may have other devices than the known ones.
 
-        A slice that nobody could read may be of any pool.
+        A slice that could not be read may belong to any pool.
         """
         unseen, stock = self.unseen, self.stock
         for key in unseen.lossy_of("resourceslices"):
@@ -183,19 +192,20 @@ class Cluster:
         return unseen.covers_any(key for key in known.slices if key.name in newest)
 
     def note_fault(self, key: ObjectKey, place: Place, finding: Finding) -> None:
-        """A write was wrong in itself: that stays, as long as the object does."""
+        """Notes a fault of a write itself; the fault remains as long as the object exists."""
         self.faults.setdefault(key, {})[place] = finding
         self.dirty.add((OBJECT, key))
 
     def forget_faults(self, key: ObjectKey) -> None:
-        """The object is gone, or is another one now."""
+        """Forgets the faults of an object that is gone or was replaced by a new one."""
         if self.faults and self.faults.pop(key, None) is not None:
             self.dirty.add((OBJECT, key))
 
     def note_gone(self, pod: KnownPod, event: Event) -> None:
-        """A pod went; for a moment somebody may not have seen that.
+        """Remembers a deleted pod for a while, because other writers may not have seen the deletion
+        yet.
 
-        Where nobody knows how long a moment lasts, each pod that went is remembered.
+        Where durations are unknown, each deleted pod is remembered for good.
         """
         order, gone, now = self._gone_order, self._gone, event.stamp.time
         while order and now - order[0][0] > IN_FLIGHT and doubts.TIMES not in self.lacking:
@@ -210,14 +220,14 @@ class Cluster:
     def claims_of_gone(
         self, key: ObjectKey, uid: str, now: Instant
     ) -> tuple[ObjectKey, ...] | None:
-        """The claims of a pod that went a moment ago; None for one that did not."""
+        """The claims of a recently deleted pod; None for a pod that was not recently deleted."""
         gone = self._gone.get((key, uid))
         return None if gone is None or now - gone.time > IN_FLIGHT else gone.claims
 
     def went_before(self, key: ObjectKey, uid: str, instant: Instant) -> bool:
-        """Whether a pod surely was not there any more at an instant, or never was until now.
+        """Whether a pod certainly no longer existed at an instant, or never existed until now.
 
-        What the order of versions tells, no clock changes.
+        The order of versions does not depend on clocks.
         """
         gone = self._gone.get((key, uid))
         if gone is not None:
@@ -227,11 +237,11 @@ class Cluster:
 
 
 def is_same(uid: str, other: str) -> bool:
-    """Whether two writes are about one object, as far as it is known."""
+    """Whether two writes are about the same object, as far as the uids tell."""
     return uid == other or not uid or not other
 
 
 def losses_of(event: Event) -> tuple[str, ...]:
-    """What the recording lacks of an event."""
+    """The losses of an event: what the recording lacks of it."""
     origin = event.stamp.origin
     return () if origin is None else origin.losses

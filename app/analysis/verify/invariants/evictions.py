@@ -1,7 +1,7 @@
-"""Pods that are evicted for a taint: is there one? Parity: controllers.md 1.2, 1.3, 1.5.
+"""Evictions for a taint: whether such a taint exists. Parity: controllers.md 1.2, 1.3, 1.5.
 
-The device taint manager marks a pod before it deletes it. By then a device of one of the pod's
-claims must have a taint that evicts, and which the claim does not tolerate for longer.
+The device taint manager marks a pod before it deletes the pod. By then, a device of one of the
+pod's claims must have a taint that evicts and that the claim does not tolerate any longer.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _NEEDED = frozenset(("resourceclaims", "resourceslices", "devicetaintrules"))
 
 
 def is_marked(conditions: Raw) -> bool:
-    """Whether a pod with these conditions is to be deleted for a taint of a device."""
+    """Whether the conditions mark a pod for deletion because of a device taint."""
     return (
         bool(conditions)
         and MARK in bytes(conditions)
@@ -51,7 +51,7 @@ def is_marked(conditions: Raw) -> bool:
 
 
 def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None:
-    """A pod was marked: note a fault when none of its devices has a taint that evicts."""
+    """Handles a marked pod: notes a fault when none of its devices has a taint that evicts."""
     now, unseen = event.stamp.time, cluster.unseen
     if doubts.TIMES not in cluster.lacking:
         cluster.stock.forget_ended(now)
@@ -79,7 +79,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
         pools=tuple(sorted(pools)),
-        # No clock makes a taint where there was none before the eviction.
+        # Clock differences matter only if a taint exists: they cannot create one.
         reads_times=is_early,
     )
     cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)
@@ -88,7 +88,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
 def _evicts_after(
     cluster: Cluster, result: JsonObject, held_since: Instant, now: Instant
 ) -> Instant | None:
-    """From when on a taint of the device evicts; None when none does."""
+    """The instant from which a taint of the device evicts; None when no taint does."""
     device = (
         reading.text(result, "driver"),
         reading.text(result, "pool"),
@@ -108,11 +108,10 @@ def _evicts_after(
 def _taints(
     cluster: Cluster, device: DeviceId, held_since: Instant, now: Instant
 ) -> Iterator[tuple[Taint, Instant | None]]:
-    """The taints of a device with the instants that they name, and those that just ended.
+    """The taints of a device with the instants in their fields, and taints that ended recently.
 
-    Where nobody knows how long anything lasted, one that was there since the claim has the device
-    may have ended just now.
-    Rules count with their gate off, too: each component has its own gates.
+    Where durations are unknown, a taint that existed after the claim got the device may have ended
+    recently. Rules count even if their gate is off, because each component has its own gates.
     """
     stock = cluster.stock
     published = stock.device(device)
@@ -130,7 +129,9 @@ def _taints(
 
 
 def _tolerated(tolerations: list[JsonObject], taint: Taint) -> int | None:
-    """For how many seconds; None for ever. Parity: controllers.md 1.3, with C2: it evicts more."""
+    """The tolerated time in seconds; None for ever. Parity: controllers.md 1.3, with C2: it evicts
+    more.
+    """
     shortest: int | None = None
     for each in tolerations:
         if reading.text(each, "effect") != NO_EXECUTE or not _matches(each, taint):
@@ -153,7 +154,7 @@ def _matches(toleration: JsonObject, taint: Taint) -> bool:
 
 
 def _instant(value: Any) -> Instant | None:
-    """The instant, None for what is none."""
+    """The instant of a field; None when the value is not an instant."""
     if type(value) is not str:
         return None
     try:

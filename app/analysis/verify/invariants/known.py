@@ -1,7 +1,7 @@
-"""What is known of claims and pods, linked with each other.
+"""The known state of claims and pods, linked to each other.
 
-A claim or a pod that another object names is known before it was seen and after it is gone
-(`is_there` is False then), so that both sides find each other without a look into a table.
+A claim or a pod that another object names has an entry before it is seen and after it is gone
+(`is_there` is False then), so that both sides find each other without a table lookup.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,19 +22,19 @@ Entry = tuple[str, str]
 """Name and uid of a consumer."""
 
 SOUND: Mapping[Place, Finding] = {}
-"""What is broken where nothing is."""
+"""The findings where nothing is broken."""
 
 NO_STRANGERS: Mapping[Entry, bool] = {}
 
 NEVER = Instant(0)
-"""When a claim was allocated that is not."""
+"""The allocation time of a claim that is not allocated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Whether an allocation selects the node of a pod, as of when the two came together.
 
-    `together` are the pod's uid, its node, the claim's uid and the selector.
+    `together` is the pod's uid, its node, the claim's uid and the selector.
     """
 
     together: tuple[str, str, str, Any]
@@ -42,14 +42,15 @@ class Fit:
 
 
 class KnownClaim:
-    """A claim: what was read of it, since when it is there, what was wrong with its allocation.
+    """A claim: its parts as read, since when it exists, and the faults of its allocation.
 
-    `was_protected` tells that it had its finalizer at some time since it was allocated. `strangers`
-    are pods that were not there when the claim was reserved for them, each with whether clocks
-    leave that open. `held_since` is when it was allocated, 0 when it was found so, and `written`
-    the last of its writes. What is named `raw` are the bytes of those parts. `users` are the pods
-    that name the claim. `cause` is how it came to hold its devices, if that was in the present
-    step. What is not set at first is read with the claim.
+    `was_protected` is True when it had its finalizer at some time since it was allocated.
+    `strangers` are pods that did not exist when the claim was reserved for them, each with whether
+    clock differences leave that open. `held_since` is the time of the allocation, 0 if the claim
+    was found allocated; `written` is its last write. Names with `raw` hold the bytes of those
+    parts. `users` are the pods that name the claim. `cause` is how it came to hold its devices, if
+    that happened in the current step. Attributes that `__init__` does not set are set when the
+    claim is read.
     """
 
     __slots__ = (
@@ -95,7 +96,7 @@ class KnownClaim:
         self.strangers = NO_STRANGERS
 
     def forget(self) -> None:
-        """The claim is not there."""
+        """Resets the claim to one that does not exist."""
         self.is_there = self.was_protected = False
         self.raw_allocation = self.raw_reserved = NOTHING
         self.allocation = None
@@ -106,12 +107,12 @@ class KnownClaim:
 
 
 class KnownPod:
-    """A pod that may name claims; `came_bound` when it had its node from the first write on.
+    """A pod that may name claims; `came_bound` when its first write already had a node.
 
-    `node` is the node that needs its claims: none for a pod that is finished. What is named `raw`
-    are the bytes of the statuses of its entries, and of that of its extended resources. `reservers`
-    are the claims that are reserved for a pod of that name. What is not set at first is read with
-    the pod.
+    `node` is the node that needs the pod's claims; empty for a finished pod. Names with `raw` hold
+    the bytes of the claim statuses and of the status of its extended resources. `reservers` are the
+    claims that are reserved for a pod of that name. Attributes that `__init__` does not set are set
+    when the pod is read.
     """
 
     __slots__ = (
@@ -148,14 +149,14 @@ class KnownPod:
         self.claims: tuple[KnownClaim, ...] = ()
 
     def forget(self) -> None:
-        """The pod is not there."""
+        """Resets the pod to one that does not exist."""
         self.is_there = False
         self.uid = self.node = ""
         self.claims = ()
 
 
 def joined(some: Collection[_T], one: _T) -> Collection[_T]:
-    """The collection with one more. Most have one member or none: those are tuples, others sets."""
+    """Adds a member. An empty tuple becomes a tuple of one, which becomes a set."""
     if not some:
         return (one,)
     if isinstance(some, set):
@@ -165,7 +166,7 @@ def joined(some: Collection[_T], one: _T) -> Collection[_T]:
 
 
 def parted(some: Collection[_T], one: _T) -> Collection[_T]:
-    """The collection without one of its members."""
+    """Removes a member."""
     if isinstance(some, set):
         some.discard(one)
         return some

@@ -13,14 +13,14 @@ from msgspec import Raw
 from app.analysis.verify.invariants import reading
 
 _SELECTORS_MAX = 4_096
-"""Selectors that are remembered: an allocation on a node has the same one as its neighbours."""
+"""The number of cached selectors: allocations on the same node have equal selectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """A node selector, read. One that does not `read_labels` never changes its mind.
+    """A parsed node selector. Without `reads_labels`, its answer for a node never changes.
 
-    `takes` is the node for one that takes just that node, by its name.
+    `takes` is the name of the node if the selector selects exactly one node by name.
     """
 
     tree: Any
@@ -51,9 +51,9 @@ def _single(tree: Any) -> str | None:
 
 
 def selects(selector: Any, node: str, labels: Mapping[str, Any] | None) -> bool | None:
-    """Whether the selector takes the node; None when that depends on labels that are not known.
+    """Whether the selector selects the node; None when that depends on unknown labels.
 
-    No selector takes every node, one without terms none.
+    An absent selector selects every node; a selector without terms selects none.
     """
     if not isinstance(selector, dict):
         return True
@@ -66,7 +66,7 @@ def selects(selector: Any, node: str, labels: Mapping[str, Any] | None) -> bool 
 
 
 def reads_labels(selector: Any) -> bool:
-    """Whether the selector asks for labels."""
+    """Whether the selector uses labels."""
     return isinstance(selector, dict) and any(
         reading.objects(term.get("matchExpressions"))
         for term in reading.objects(selector.get("nodeSelectorTerms"))
@@ -109,7 +109,7 @@ def _holds(requirement: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
 
 
 def _compared(value: Any, values: list[str]) -> int:
-    """1 for more, -1 for less, 0 for the same or what is no number."""
+    """1 for greater, -1 for less, 0 for equal or for a value that is not a number."""
     try:
         mine, limit = int(value), int(values[0])
     except (TypeError, ValueError, IndexError):

@@ -1,10 +1,10 @@
-"""What most claims do, in few steps: one device for one pod, given and given back.
+"""The fast path for ordinary claims: one device for one pod, allocated and deallocated.
 
-Each function here takes a write in as `claims` would, and leaves out what could find nothing. It
-looks for all that a rule may object to before it changes anything, and says False where there is
-any, or where it does not know: then `claims` takes the write in. So a rule may be forgotten here
-only if it holds of every write that passes, and `tests/unit/analysis/invariants` holds both ways
-against the model.
+Each function here has the effect of its counterpart in `claims` for a write in which no rule can be
+broken. It checks everything that a rule may object to before it changes any state. It returns False
+when something may be broken or is unknown; then `claims` applies the write. So a rule may be
+omitted here only if every write that passes satisfies it. The tests in
+`tests/unit/analysis/invariants` check both paths against the model.
 """
 
 from app.analysis.verify.invariants import placements, reading
@@ -17,7 +17,7 @@ from app.domain.log.raw_parts import RawClaim
 
 
 def take_first(known: KnownClaim, event: Event, claim: RawClaim, *, is_protected: bool) -> None:
-    """A claim that nothing has named, and that neither holds nor is reserved, is there."""
+    """Applies the first write of a claim that nothing names, without allocation or reservation."""
     known.is_there = True
     known.uid, known.made, known.written = event.uid, event.stamp.time, event.revision
     known.is_protected = is_protected
@@ -29,7 +29,7 @@ def take_first(known: KnownClaim, event: Event, claim: RawClaim, *, is_protected
 def take_given(
     cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_protected: bool
 ) -> bool:
-    """A claim got a device that nobody held, for a pod that names it and is not bound yet."""
+    """Applies the allocation of a free device to a claim, for an unbound pod that names it."""
     metadata, status, spec = claim.metadata, claim.status, known.asked
     if (
         spec.single is None
@@ -72,7 +72,9 @@ def take_given(
 def take_back(
     cluster: Cluster, event: Event, known: KnownClaim, claim: RawClaim, *, is_protected: bool
 ) -> bool:
-    """A claim gave its only device back, and the pod that used it, if any, needs it no more."""
+    """Applies the deallocation of a claim's only device; the pod that used it, if any, is not
+    bound.
+    """
     metadata, held = claim.metadata, known.allocation
     if held is None or known.strangers or claim.spec != known.asked.raw:
         return False
@@ -102,9 +104,9 @@ def take_back(
 
 
 def _waiting(known: KnownClaim, reserved: tuple[Consumer, ...]) -> KnownPod | None:
-    """The one pod that names a claim, if the claim is reserved for it alone and it is not bound.
+    """The only pod that names a claim, if the claim is reserved for it alone and it is not bound.
 
-    A pod that names a claim is there.
+    A pod that names a claim exists.
     """
     if len(reserved) != 1 or len(known.users) != 1:
         return None

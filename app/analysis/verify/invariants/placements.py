@@ -1,8 +1,8 @@
-"""An allocation at the moment at which it is written: is it one that the claim asks for?
+"""Judges an allocation when it is written: does it satisfy the requests of the claim?
 
-What is published then is what counts: a device may go away or be tainted later, and the allocation
-stays right. What changed within the seconds that lie between a decision and its write cannot be
-told from what the scheduler had seen, and is unsure.
+The objects published at that moment count. A device may go away or be tainted later, and the
+allocation stays valid. A change within the seconds between a decision and its write may or may not
+have been seen by the scheduler, so a finding that rests on it is unsure.
 """
 
 from collections import defaultdict
@@ -29,18 +29,18 @@ BLOCKING = frozenset(("NoSchedule", "NoExecute"))
 _TAINTED = "placement-respects-taints"
 
 _Fault = tuple[str, ViolationKind, tuple[ObjectKey, ...], str, bool]
-"""Rule, kind, further objects and sentence, and whether it rests on how long something lasted."""
+"""Rule, kind, further objects, message, and whether the finding depends on a duration."""
 
 _TYPES = ("int", "bool", "string", "version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switches:
-    """What the cluster's features and known mistakes are.
+    """The features and known defects of the cluster.
 
     `rules`: DeviceTaintRules taint; `taints`: taints keep devices from being allocated; `patches`:
-    ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6 distinctAttribute
-    compares with the last device of each request only; with C24 (`rules_unseen`) the scheduler does
+    ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6, distinctAttribute
+    compares with the last device of each request only. `rules_unseen`: with C24, the scheduler does
     not see the rules.
     """
 
@@ -53,7 +53,9 @@ class Switches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An allocation: the claim, what it asks for, its age, what it got, the time of the write."""
+    """A written allocation: the claim, its requests, its creation time, its results, the write's
+    time.
+    """
 
     claim: ObjectKey
     asked: Asked
@@ -63,7 +65,7 @@ class Written:
 
 
 def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
-    """What is wrong with an allocation, each with the place within it."""
+    """The faults of an allocation, each with its place within the allocation."""
     asked, wanted, results = written.asked, written.asked.wanted, written.results
     yield from _unsatisfied(written, wanted)
     if asked.constraints:
@@ -75,7 +77,7 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
             stock, switches, written, result, copied
         ):
             finding = _finding(written, kind, message, objects)
-            # A taint of a rule is as sure as the rule is, which is among the objects.
+            # A taint of a rule is as certain as the rule, which is among the objects.
             pools = () if objects else (result.id[:2],)
             yield (rule, index), replace(finding, pools=pools, reads_times=is_timed)
         if (
@@ -90,7 +92,10 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
 def plain_pool(
     stock: Stock, switches: Switches, asked: Asked, results: Sequence[Result]
 ) -> Pool | None:
-    """The pool of an allocation that is surely right, as that of one untainted device is."""
+    """The pool of an allocation that is certainly valid: one untainted device for one request.
+
+    None when the allocation may be invalid.
+    """
     if len(results) != 1 or (switches.rules and stock.rules):
         return None
     result = results[0]
@@ -112,7 +117,7 @@ def _finding(
 
 
 def _unsatisfied(written: Written, wanted: Mapping[str, Wanted]) -> Iterator[tuple[Place, Finding]]:
-    """Requests that got other devices than they ask for, by number and access."""
+    """Requests whose results differ from the request in number or access."""
     received: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for result in written.results:
         received[_main(result.request)][result.request].append(result)
@@ -180,7 +185,7 @@ def _result(
     result: Result,
     tolerations: Iterable[tuple[Any, ...]],
 ) -> Iterator[_Fault]:
-    """What is wrong with one device."""
+    """The faults of one device."""
     id_ = result.id
     device = stock.device(id_)
     name = "/".join(id_)
@@ -221,7 +226,7 @@ def _taints(
     device: DeviceId,
     tolerations: Iterable[tuple[Any, ...]],
 ) -> Iterator[_Fault]:
-    """The first taint that the scheduler must have seen, or else the first that it may have."""
+    """The first taint that the scheduler must have seen, else the first that it may have seen."""
     doubtful = None
     for taint, since, rule in _taints_of(stock, device, with_rules=switches.rules):
         if taint.effect not in BLOCKING or any(_tolerates(each, taint) for each in tolerations):
@@ -246,7 +251,7 @@ def _taints(
 def _taints_of(
     stock: Stock, device: DeviceId, *, with_rules: bool
 ) -> Iterator[tuple[Taint, Instant, ObjectKey | None]]:
-    """Each taint of a device, since when, and the rule that it comes from."""
+    """Each taint of a device, the instant since which it exists, and its rule if it has one."""
     published = stock.device(device)
     since = stock.pool(device).taints.get(device[2], {})
     for taint in () if published is None else published.taints:
@@ -265,7 +270,7 @@ def _tolerates(toleration: tuple[Any, ...], taint: Taint) -> bool:
 
 
 def _values(value: Any) -> tuple[str, frozenset[Any]] | None:
-    """Type and values of an attribute, one that is no list as a set of one."""
+    """The type and values of an attribute; a scalar counts as a set with one value."""
     if not isinstance(value, dict):
         return None
     for kind in _TYPES:
@@ -291,7 +296,10 @@ def _differ(
     *,
     by_last: bool,
 ) -> bool:
-    """A device without the attribute is accepted as the first one only. Parity: allocator.md 6."""
+    """Whether the values differ. Parity: allocator.md 6.
+
+    A device without the attribute is accepted only as the first one.
+    """
     earlier: list[tuple[str, tuple[str, frozenset[Any]] | None]] = []
     for request, value in zip(requests, values, strict=True):
         if earlier and value is None:

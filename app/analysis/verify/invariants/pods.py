@@ -1,4 +1,4 @@
-"""What a write of a pod changes, and what is wrong with the write itself."""
+"""Writes of pods: applies their changes and finds faults in the writes themselves."""
 
 from collections.abc import Collection
 
@@ -13,13 +13,13 @@ from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawPod
 
 FINISHED = frozenset(("Succeeded", "Failed"))
-"""Phases of pods that need their claims no longer."""
+"""Phases of pods that no longer need their claims."""
 
 _CREATED = EventType.OBJECT_CREATED
 
 
 def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
-    """A pod was written or deleted."""
+    """Applies a write or the deletion of a pod."""
     cluster.has_seen_pods = True
     key, uid, kind = event.key, event.uid, event.type
     origin = event.stamp.origin
@@ -40,7 +40,7 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
 
 
 def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
-    """A pod is gone."""
+    """Applies the deletion of a pod."""
     cluster.note_gone(known, event)
     cluster.forget_faults(known.key)
     for claim in known.claims:
@@ -57,7 +57,7 @@ def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
 
 
 def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -> None:
-    """A pod is seen for the first time, or is another one now."""
+    """Applies a pod that is seen for the first time, or that is a new object of the same name."""
     before = known.claims
     if known.is_there:
         cluster.forget_faults(known.key)
@@ -83,7 +83,9 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
 def _take_change(
     cluster: Cluster, event: Event, known: KnownPod, pod: RawPod, *, is_whole: bool
 ) -> None:
-    """A known pod was written. Most change in what no rule reads: this is a hot path."""
+    """Applies a write of a known pod. Most writes change nothing that a rule reads: this is a hot
+    path.
+    """
     uid, spec, status = event.uid, pod.spec, pod.status
     node_name = spec.node_name
     node = "" if status.phase in FINISHED else node_name
@@ -131,14 +133,14 @@ def _take_change(
 
 
 def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -> None:
-    """What no server lets anybody do to a pod. Parity: controllers.md 1.5, 3.7, 3.11.
+    """Notes changes that no server allows. Parity: controllers.md 1.5, 3.7, 3.11.
 
-    `known` is the pod as it was.
+    `known` is the pod before the write.
     """
     before, after = known.node_name, pod.spec.node_name
     if before and before != after:
         losses = losses_of(event)
-        # Whose binding it was is not known without a uid, and a guess may stand in the wrong place.
+        # Without a uid the bound pod is unknown, and an event placed by a guess may be misplaced.
         is_guess = "no_uid" in losses or (not after and "no_rv" in losses)
         note_changed(
             cluster,
@@ -156,7 +158,7 @@ def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) -
 
 
 def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
-    """Judge a pod that was written, if it has other claims, another node or another uid."""
+    """Marks a written pod to be judged if its claims, its node or its uid changed."""
     if known.node:
         if is_other and known.claims and not cells.is_settled(known):
             cluster.dirty.add(known)
@@ -167,7 +169,7 @@ def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
 
 
 def _read_names(known: KnownPod, pod: RawPod) -> None:
-    """Take over the parts of a pod that name claims."""
+    """Reads the parts of a pod that name claims."""
     entries, status = pod.spec.resource_claims, pod.status
     if entries != known.entries.raw:
         known.entries = entries_in(entries)
@@ -176,7 +178,7 @@ def _read_names(known: KnownPod, pod: RawPod) -> None:
 
 
 def _note_names(cluster: Cluster, known: KnownPod, before: tuple[KnownClaim, ...]) -> None:
-    """A pod names other claims than before."""
+    """Updates the users of claims after a pod changed the claims that it names."""
     for claim in before:
         if claim not in known.claims:
             claim.users = parted(claim.users, known)
@@ -188,7 +190,7 @@ def _note_names(cluster: Cluster, known: KnownPod, before: tuple[KnownClaim, ...
 
 
 def _claims(cluster: Cluster, known: KnownPod) -> tuple[KnownClaim, ...]:
-    """The claims that a pod names, as far as they have been made."""
+    """The claims that a pod names, as far as they have been created."""
     entries = known.entries
     names: Collection[str] = entries.named
     if entries.unnamed and known.raw_statuses:
@@ -199,7 +201,7 @@ def _claims(cluster: Cluster, known: KnownPod) -> tuple[KnownClaim, ...]:
             if not name or status.name not in entries.unnamed:
                 return ()
             return (cluster.claim(known.key.namespace, name),)
-        # Of several statuses for one entry the last counts.
+        # If an entry has several statuses, the last one counts.
         made = {each.name: each.resource_claim_name for each in statuses}
         names = [name for entry, name in made.items() if name and entry in entries.unnamed]
         if entries.named:

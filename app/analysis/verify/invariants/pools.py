@@ -1,6 +1,6 @@
-"""A pool: what is published in it, and who holds that.
+"""Pools: what is published in a pool, and which claims hold its devices.
 
-Administrative access uses nothing, so it does not hold. Parity: allocator.md 7, 8.
+Administrative access uses nothing, so it does not count as holding. Parity: allocator.md 7, 8.
 """
 
 from collections import Counter
@@ -22,9 +22,10 @@ Held = tuple[KnownClaim, Result]
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """A slice: its devices by name, and its body for those who want their attributes.
+    """A slice: its devices by name, and its body, from which attributes are read on demand.
 
-    `text` is all that is read of it at once: 1 and true are equal values, and not equal texts.
+    `text` is the encoding of all parts that are read at once. It is compared instead of the values,
+    because 1 and true are equal values but not equal texts.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Published:
     trees: Mapping[str, JsonObject] | None = None
 
     def tree_of(self, device: str) -> JsonObject:
-        """All that is published of a device."""
+        """The full published object of a device."""
         if self.trees is None:
             trees: dict[str, JsonObject] = {}
             for each in reading.objects(reading.get(reading.value(self.body), "spec", "devices")):
@@ -51,10 +52,10 @@ class Published:
 
 @dataclass(slots=True, eq=False)
 class Pool:
-    """The slices of a pool. What follows from them is made when it is asked for.
+    """The slices of a pool. Derived values are computed on demand.
 
-    `holders` are the claims by device, in the order in which they got it, and `consumed` is what
-    they consume of its capacities.
+    `holders` maps devices to the claims that hold them, in the order in which they got them.
+    `consumed` is the consumed amount of each device's capacities.
     """
 
     id: PoolId
@@ -69,7 +70,7 @@ class Pool:
     _drawn: dict[CounterId, int] | None = None
 
     def forget(self) -> None:
-        """Some slice changed."""
+        """Drops the derived values after a slice changed."""
         self._devices = self._places = self._limits = self._is_complete = self._drawn = None
 
     def newest(self) -> list[Published]:
@@ -82,7 +83,7 @@ class Pool:
         return sorted(newest, key=lambda each: each.name)
 
     def slice_of(self, device: str) -> Published | None:
-        """Where a device of the newest generation is published."""
+        """The slice of the newest generation that publishes a device."""
         if self._places is None:
             self._places = {}
             for each in reversed(self.newest()):
@@ -106,20 +107,20 @@ class Pool:
         return self._devices
 
     def has(self, device: str) -> bool:
-        """Whether a device is published in whatever generation."""
+        """Whether a device is published in any generation."""
         return any(device in each.devices for each in self.slices.values())
 
     def publishes(self, device: str) -> bool:
         """Whether the pool has the device.
 
-        While not all slices of the newest generation are there, older ones count as well: a driver
-        writes them one by one.
+        While slices of the newest generation are missing, older ones count as well: a driver writes
+        them one by one.
         """
         return device in self.devices or (not self.is_complete and self.has(device))
 
     @property
     def is_complete(self) -> bool:
-        """Whether all slices of the newest generation are there."""
+        """Whether all slices of the newest generation exist."""
         if self._is_complete is None:
             newest = self.newest()
             count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
@@ -139,9 +140,9 @@ class Pool:
         return self._limits
 
     def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
-        """Remember since when each device of the newest generation has each of its taints.
+        """Records since when each device of the newest generation has each of its taints.
 
-        What no longer taints is returned.
+        Returns the taints that no longer apply.
         """
         before, self.taints = self.taints, {}
         if any(each.is_tainted for each in self.slices.values()):
@@ -156,7 +157,7 @@ class Pool:
             yield from ((name, taint) for taint in taints if taint not in left)
 
     def hold(self, claim: KnownClaim, result: Result) -> Sequence[Held]:
-        """A claim got a device; who holds it now."""
+        """Adds a claim to the holders of a device, and returns the holders."""
         name = result.device
         held = self.holders.get(name)
         if held is None:
@@ -172,7 +173,7 @@ class Pool:
         return held
 
     def release(self, claim: KnownClaim, result: Result) -> Sequence[Held]:
-        """A claim gave a device back; who holds it now."""
+        """Removes a claim from the holders of a device, and returns the remaining holders."""
         name = result.device
         held = self.holders[name]
         if len(held) > 1:
@@ -189,7 +190,7 @@ class Pool:
 
     @property
     def drawn(self) -> Mapping[CounterId, int]:
-        """What the devices in use draw from the counters."""
+        """The amounts that the devices in use draw from the counters."""
         if self._drawn is None:
             self._drawn = {}
             for name in self.holders:
@@ -204,7 +205,7 @@ class Pool:
         return published is not None and bool(published.consumes_counters)
 
     def is_overdrawn(self, device: str) -> bool:
-        """Whether more is drawn than there is of a counter from which the device draws."""
+        """Whether a counter that the device draws from is overdrawn."""
         published = self.devices.get(device)
         limits, drawn = self.limits, self.drawn
         for each in () if published is None else published.consumes_counters:

@@ -1,4 +1,4 @@
-"""What drivers and administrators write: slices, rules, patches, templates, nodes."""
+"""Writes of drivers and administrators: slices, rules, patches, templates, nodes."""
 
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.claims import note_changed
@@ -10,7 +10,9 @@ _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 
 def take_slice(cluster: Cluster, event: Event, _: None) -> None:
-    """A ResourceSlice was written or deleted. Parity: objects.md 7, what of it is immutable."""
+    """Applies a write or deletion of a ResourceSlice. Parity: objects.md 7, what of it is
+    immutable.
+    """
     is_whole = cluster.unseen.note_write(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
     if event.type is _DELETED:
@@ -36,7 +38,7 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
 
 
 def take_rule(cluster: Cluster, event: Event, _: None) -> None:
-    """A DeviceTaintRule was written or deleted."""
+    """Applies a write or deletion of a DeviceTaintRule."""
     cluster.unseen.note_write(event)
     if event.type is _DELETED:
         cluster.stock.remove_rule(event.key, event.stamp.time)
@@ -47,7 +49,7 @@ def take_rule(cluster: Cluster, event: Event, _: None) -> None:
 
 
 def take_patch(cluster: Cluster, event: Event, _: None) -> None:
-    """A ResourceSlicePatch was written or deleted."""
+    """Applies a write or deletion of a ResourceSlicePatch."""
     cluster.unseen.note_write(event)
     if not cluster.switches.patches:
         return
@@ -62,7 +64,7 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
 
 
 def take_template(cluster: Cluster, event: Event, _: None) -> None:
-    """A ResourceClaimTemplate was written or deleted. Parity: objects.md 6, immutable."""
+    """Applies a write or deletion of a ResourceClaimTemplate. Parity: objects.md 6, immutable."""
     is_whole = cluster.unseen.note_write(event)
     key = event.key
     old = cluster.templates.pop(key, None)
@@ -80,7 +82,7 @@ def take_template(cluster: Cluster, event: Event, _: None) -> None:
 
 
 def take_node(cluster: Cluster, event: Event, _: None) -> None:
-    """A Node was written or deleted."""
+    """Applies a write or deletion of a Node."""
     cluster.unseen.note_write(event)
     if event.type is _DELETED:
         cluster.labels.pop(event.key.name, None)

@@ -1,9 +1,9 @@
-"""The few fields that the rules look at, read from the bytes of an object.
+"""Reads the few fields that the rules use from the bytes of an object.
 
-Reading never fails: what is not as it should be (a number where a text belongs) counts as absent,
-in a list the item. Pods and claims come split into raw parts (`app.domain.log.raw_parts`), which is
-all that the judge shares with the folds: what the parts mean is read here. Parts that seldom change
-stay bytes, until they differ from those before.
+Reading never fails: a value of the wrong type (a number instead of a text) counts as absent, and in
+a list the item does. Pods and claims arrive split into raw parts (`app.domain.log.raw_parts`). This
+split is all that the judge shares with the folds: it reads the meaning of the parts itself. Parts
+that seldom change stay bytes until they differ from the previous ones.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ NOTHING = raw_parts.ABSENT
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A part of an object; what is absent has its default."""
+    """A part of an object; an absent field has its default."""
 
 
 class Result(_Part, frozen=True, gc=False, rename="camel"):
@@ -52,7 +52,7 @@ class Results(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class Allocation(_Part, frozen=True, gc=False, rename="camel"):
-    """An allocation; the selector as its bytes."""
+    """An allocation; its node selector is kept as bytes."""
 
     devices: Results = Results()
     node_selector: Raw = NOTHING
@@ -75,7 +75,7 @@ class PodClaim(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class Taint(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a device."""
+    """A taint of a device."""
 
     key: str = ""
     value: str = ""
@@ -89,7 +89,7 @@ class Amount(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class Counters(_Part, frozen=True, gc=False, rename="camel"):
-    """A counter set, or what a device draws from one."""
+    """A counter set, or the amounts that a device draws from one."""
 
     name: str = ""
     counter_set: str = ""
@@ -97,7 +97,7 @@ class Counters(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class Device(_Part, frozen=True, gc=False, rename="camel"):
-    """A device of a slice; its attributes are read when somebody asks."""
+    """A device of a slice; its attributes are read on demand."""
 
     name: str = ""
     allow_multiple_allocations: bool = False
@@ -107,7 +107,7 @@ class Device(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class PoolName(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a slice."""
+    """The pool of a slice."""
 
     name: str = ""
     generation: int = 0
@@ -115,7 +115,7 @@ class PoolName(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class SliceSpec(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a slice."""
+    """The spec of a slice."""
 
     driver: str = ""
     node_name: str = ""
@@ -131,13 +131,13 @@ class Slice(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class Template(_Part, frozen=True, gc=False, rename="camel"):
-    """A template of claims, its spec as bytes."""
+    """A ResourceClaimTemplate; its spec is kept as bytes."""
 
     spec: Raw = NOTHING
 
 
 class _Labels(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a node."""
+    """The metadata of a node."""
 
     labels: dict[str, Any] = {}
 
@@ -180,9 +180,9 @@ def allocation(part: Raw) -> Allocation | None:
 
 
 def is_same_allocation(one: Allocation | None, other: Allocation | None) -> bool:
-    """Whether two allocations give the same devices to the same nodes.
+    """Whether two allocations give the same devices on the same nodes.
 
-    Tolerations do not count: they are a part of the request.
+    Tolerations are not compared, because they are part of the request.
     """
     if one is None or other is None:
         return one is other
@@ -199,7 +199,7 @@ def _given(allocation: Allocation) -> list[Result]:
 
 
 def _list_reader(form: type[_T]) -> Callable[[Raw], tuple[_T, ...]]:
-    """A function that reads lists of that form; of odd ones the items that are objects."""
+    """A function that reads lists of that form; of invalid lists, the items that are objects."""
     decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
 
     def read(part: Raw) -> tuple[_T, ...]:
@@ -218,19 +218,19 @@ pod_claims = _list_reader(PodClaim)
 
 
 def value(part: Raw | bytes) -> Any:
-    """What stands in a part of an object; None for no part."""
+    """The decoded value of a part of an object; None for an absent part."""
     return _decode(part) if part else None
 
 
 def get(value: Any, *path: str) -> Any:
-    """What stands at the end of a path of names; None when there is nothing."""
+    """The value at the end of a path of names; None when there is none."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def text(value: Any, name: str) -> str:
-    """A field that is a text; empty when it is none."""
+    """A text field; empty when the field is not a text."""
     value_text = value.get(name) if isinstance(value, dict) else None
     return value_text if isinstance(value_text, str) else ""
 
@@ -246,7 +246,7 @@ def texts(value: Any) -> list[str]:
 
 
 def meaning(value: Any) -> Any:
-    """The value without what a writer may leave out: nothing, and what is empty."""
+    """The value without the parts that a writer may omit: null and empty ones."""
     if isinstance(value, dict):
         return {
             name: part
@@ -257,12 +257,12 @@ def meaning(value: Any) -> Any:
 
 
 def means_same(one: Raw, other: Raw) -> bool:
-    """Whether two parts of objects differ at most in what a writer may leave out."""
+    """Whether two parts of objects are equal apart from what a writer may omit."""
     return one == other or bool(meaning({"": value(one)}) == meaning({"": value(other)}))
 
 
 def _read(form: Any, value: Any, default: Any) -> Any:
-    """The value as far as it has the form."""
+    """The value, reduced to what matches the form."""
     if form is Any:
         return value
     if form is Raw:

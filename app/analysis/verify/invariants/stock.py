@@ -1,4 +1,4 @@
-"""What drivers and administrators publish: pools of slices, taint rules, patches."""
+"""The objects that drivers and administrators publish: pools of slices, taint rules, patches."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ from app.domain.values.timestamps import Instant
 _encode = msgspec.json.encode
 
 SINCE_EVER = Instant(-(2**62))
-"""Since when something was there that was found when the recording began."""
+"""The beginning of anything that existed when the recording began."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A taint that was taken away: of one device, or of those that a rule selected."""
+    """A taint that was removed: from one device, or from the devices that a rule selected."""
 
     until: Instant
     taint: Taint
@@ -32,7 +32,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintRule:
-    """A DeviceTaintRule; `wants` are driver, pool and device, None for any."""
+    """A DeviceTaintRule; `wants` is driver, pool and device, None for any."""
 
     key: ObjectKey
     spec: Any
@@ -42,7 +42,7 @@ class TaintRule:
     since: Instant
 
     def matches(self, device: DeviceId) -> bool:
-        """Whether the rule taints the device; one without a selector taints none."""
+        """Whether the rule taints the device; a rule without a selector taints no device."""
         return self.selects and all(
             want is None or want == has for want, has in zip(self.wants, device, strict=True)
         )
@@ -50,7 +50,9 @@ class TaintRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """A ResourceSlicePatch. Whether it `is_certain` depends on no CEL expression."""
+    """A ResourceSlicePatch; `is_certain` when the devices that it names depend on no CEL
+    expression.
+    """
 
     uid: str
     rank: tuple[int, str, Revision, str]
@@ -64,7 +66,7 @@ class Patch:
 
 
 class Stock:
-    """All that is published. Putting or removing a slice returns the pools that it touched."""
+    """All published objects. Putting or removing a slice returns the pools that it touched."""
 
     def __init__(self) -> None:
         self.pools: dict[PoolId, Pool] = {}
@@ -86,27 +88,27 @@ class Stock:
         return None if pool is None else pool.devices.get(device[2])
 
     def pool_of(self, driver: str, name: str) -> Pool:
-        """A pool, made when it is not known yet."""
+        """The pool, created if it is not known yet."""
         pool = self.pools.get((driver, name))
         if pool is None:
             pool = self.pools[driver, name] = Pool((driver, name))
         return pool
 
     def is_withdrawn(self, device: DeviceId) -> bool:
-        """Whether a device was published and is no more."""
+        """Whether a device was published and no longer is."""
         pool = self.pools.get(device[:2])
         if pool is not None and pool.publishes(device[2]):
             return False
         return device in self.gone or (pool is not None and pool.has(device[2]))
 
     def time_added(self, device: DeviceId, index: int) -> Any:
-        """When a taint of a published device says that it was added."""
+        """The `timeAdded` field of a taint of a published device."""
         place = self.pool(device).slice_of(device[2])
         taints = () if place is None else reading.objects(place.tree_of(device[2]).get("taints"))
         return taints[index].get("timeAdded") if index < len(taints) else None
 
     def forget_ended(self, now: Instant) -> None:
-        """Keep of the taints that were taken away only those of a moment ago."""
+        """Drops the removed taints that did not end recently."""
         ended = self.ended
         while ended and now - ended[0].until > IN_FLIGHT:
             ended.popleft()
@@ -114,13 +116,13 @@ class Stock:
     def put_slice(
         self, key: ObjectKey, uid: str, body: bytes, since: Instant, now: Instant
     ) -> Iterable[Pool]:
-        """A slice was written; what is new in it is there `since` an instant."""
+        """Applies a write of a slice; what is new in it exists since the instant `since`."""
         self.has_seen_slices = True
         read = reading.slice_(body)
         text = _encode(read)
         old = self.slices.get(key)
         if old is not None and text == old.text:
-            # Nothing but attributes, which are read when somebody asks.
+            # At most attributes changed, which are read on demand.
             old.uid, old.body, old.trees = uid, body, None
             return ()
         spec = read.spec
@@ -149,7 +151,7 @@ class Stock:
         return touched
 
     def remove_slice(self, key: ObjectKey, now: Instant) -> Iterable[Pool]:
-        """A slice was deleted."""
+        """Applies the deletion of a slice."""
         old = self.slices.pop(key, None)
         if old is None:
             return ()
@@ -173,13 +175,13 @@ class Stock:
                     self.gone[(*old.pool, name)] = now
 
     def remove_rule(self, key: ObjectKey, now: Instant) -> None:
-        """A DeviceTaintRule was deleted."""
+        """Applies the deletion of a DeviceTaintRule."""
         old = self.rules.pop(key, None)
         if old is not None:
             self.ended.append(Ended(now, old.taint, None, old))
 
     def put_rule(self, key: ObjectKey, body: bytes, since: Instant, now: Instant) -> None:
-        """A DeviceTaintRule was written; it is as it is `since` an instant, unless it was."""
+        """Applies a write of a DeviceTaintRule; a changed spec exists since the instant `since`."""
         self.has_seen_rules = True
         spec = reading.get(reading.value(body), "spec")
         old = self.rules.get(key)
@@ -207,7 +209,7 @@ class Stock:
     def put_patch(
         self, key: ObjectKey, uid: str, body: bytes, revision: Revision, *, is_new: bool
     ) -> None:
-        """A ResourceSlicePatch was written."""
+        """Applies a write of a ResourceSlicePatch."""
         tree = reading.value(body)
         devices = reading.get(tree, "spec", "devices")
         chosen = reading.get(devices, "filter")
@@ -239,7 +241,7 @@ class Stock:
         )
 
     def capacity_of(self, device: DeviceId, name: str) -> tuple[int | None, bool]:
-        """How much of a capacity a device has after patches, and whether that is certain."""
+        """The amount of a device's capacity after patches, and whether that is certain."""
         published = self.device(device)
         if published is None:
             return None, True
@@ -262,7 +264,7 @@ class Stock:
     def _patched(
         self, device: DeviceId, field_name: str, name: str, value: Any
     ) -> tuple[Any, bool]:
-        """Parity: objects.md 9. Of several patches the first in rank decides."""
+        """The value after patches; the patch first in rank decides. Parity: objects.md 9."""
         if not self.patches:
             return value, True
         qualified = name if "/" in name else f"{device[0]}/{name}"

@@ -1,8 +1,8 @@
-"""What a recording does not show of a cluster: objects in part, and writes of objects or kinds.
+"""The parts of a cluster that a recording does not show: fields of objects, and writes.
 
-A gap names an object, a kind (in one namespace, or in all), or nothing, which means every kind. It
-lasts for an object until that is written again as a whole, and for a kind until a recorder says
-that it knows the kind as it is.
+A gap names an object, a kind (in one namespace, or in all), or nothing, which means every kind. For
+an object it lasts until the object is written again as a whole. For a kind it lasts until a
+recorder reports that it knows all objects of the kind in their current state.
 
 Example, with claims a and b:
 
@@ -43,7 +43,7 @@ LOSSES = frozenset(
         "contradicted",
     )
 )
-"""What a recording may lack of an object so that a rule cannot be judged by it."""
+"""The losses of an event after which no rule can be judged by its object."""
 
 _PARTIAL = frozenset(("partial", "identity"))
 
@@ -52,10 +52,10 @@ _Scope = tuple[str, str]
 
 
 class Unseen:
-    """Follows gaps and writes.
+    """Tracks gaps and writes.
 
-    `lossy` are the objects that were written unseen or in part, and `gaps` the kinds that may have
-    been, since which revision. While both are empty everything is known as it is.
+    `lossy` are the objects that were written unseen or in part. `gaps` maps the kinds that may have
+    been to the revision of the gap. While both are empty, the state of every object is known.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Unseen:
         self._written: dict[ObjectKey, Revision] = {}
 
     def note_gap(self, key: ObjectKey, revision: Revision) -> None:
-        """Something was not recorded before a revision; a kind that no rule reads is no matter."""
+        """Notes that earlier writes were not recorded; ignores kinds that no rule reads."""
         if not key.resource or key.group == CLOCKS.group:
             self.gaps.update(((resource, ""), revision) for resource in KINDS)
         elif KINDS.get(key.resource) not in (key.group, None) and key.group:
@@ -76,7 +76,9 @@ class Unseen:
                 self.gaps[key.resource, key.namespace] = revision
 
     def note_whole(self, event: Event) -> None:
-        """A recorder reports of which kinds it knows all objects as they are."""
+        """Handles a recorder's report of the kinds of which it knows all objects in their current
+        state.
+        """
         whole = {resource for group, resource in doubts.whole_kinds(event)}
         for scope in [each for each in self.gaps if each[0] in whole]:
             del self.gaps[scope]
@@ -84,10 +86,10 @@ class Unseen:
             self._written.clear()
 
     def note_write(self, event: Event) -> bool:
-        """Keep how whole the object is recorded.
+        """Records whether the object is recorded as a whole.
 
-        False when a change may have come about otherwise than by this write: the object was or is
-        recorded in part, or a stretch is missing before it.
+        False when a change may have another cause than this write: the object was or is recorded in
+        part, or a stretch is missing before it.
         """
         key, lossy = event.key, self.lossy
         is_whole = not self.covers(key)
@@ -104,7 +106,7 @@ class Unseen:
         return is_whole
 
     def covers(self, key: ObjectKey) -> bool:
-        """Whether an object may differ from what is known of it."""
+        """Whether an object may differ from its known state."""
         if key in self.lossy:
             return True
         if not self.gaps:
@@ -113,11 +115,11 @@ class Unseen:
         return since is not None and self._written.get(key, 0) < since
 
     def covers_any(self, keys: Iterable[ObjectKey]) -> bool:
-        """Whether one of the objects may differ from what is known of it."""
+        """Whether one of the objects may differ from its known state."""
         return bool(self.lossy or self.gaps) and any(self.covers(key) for key in keys)
 
     def has_gap(self, resource: str) -> bool:
-        """Whether there may be objects of a kind that nobody saw, in whatever namespace."""
+        """Whether unseen objects of a kind may exist, in any namespace."""
         return any(scope[0] == resource for scope in self.gaps)
 
     def lossy_of(self, resource: str) -> list[ObjectKey]:
@@ -125,7 +127,7 @@ class Unseen:
         return [key for key in self.lossy if key.resource == resource]
 
     def _gap(self, resource: str, namespace: str) -> Revision | None:
-        """The last gap of a kind, as far as a namespace is concerned."""
+        """The last gap of a kind that applies to a namespace."""
         gaps = self.gaps.get((resource, "")), self.gaps.get((resource, namespace))
         return max((each for each in gaps if each is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""A broken rule: which, how grave, what it concerns, from when until when."""
+"""A violation: the broken rule, its severity, the objects concerned, and its duration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
 Place = tuple[object, ...]
-"""What is broken: the rule, and what of the cluster it is broken for."""
+"""The identity of a finding: the rule, and the part of the cluster in which it is broken."""
 
 LATE_AFTER = 60 * SECOND
-"""How long, in cluster time, a controller may leave undone what it restores by and by.
+"""The cluster time within which a controller has to restore a state.
 
 Upstream names no bound: a controller acts at once, retries with a back-off, and stands still while
 another kube-controller-manager takes over, which takes the 15 seconds of its lease and a start.
@@ -24,17 +24,17 @@ CLOCK_TOLERANCE = 1 * SECOND
 """How far the clocks of a controller and of a server may differ."""
 
 IN_FLIGHT = 15 * SECOND
-"""How long before its write an allocation may have been chosen: what changed since then may not
+"""The longest time between the choice of an allocation and its write. Changes in that time may not
 have been seen. A scheduler under its client's rate limit writes seconds after it has decided."""
 
 
 class ViolationKind(StrEnum):
-    """How grave a violation is.
+    """The severity of a violation.
 
-    `BROKEN` must not be. `LATE` is restored by controllers, and was not within `LATE_AFTER`.
-    `OUTSIDE` came about by what a driver or a user did beneath allocations that were right when
-    they were written. `KNOWN` is a known mistake of the release that decided. `UNSURE` may be none:
-    the recording does not tell what would decide it.
+    `BROKEN` must not occur. `LATE` is a state that controllers restore, but did not restore within
+    `LATE_AFTER`. `OUTSIDE` was caused by a driver or a user, under allocations that were valid when
+    they were written. `KNOWN` is a known defect of the release that decided. `UNSURE` may be no
+    violation: the recording lacks what would decide it.
     """
 
     BROKEN = "broken"
@@ -45,7 +45,7 @@ class ViolationKind(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether a history in which this was found is not as it must be."""
+        """Whether a history with such a violation fails verification."""
         return self is ViolationKind.BROKEN or self is ViolationKind.LATE
 
 
@@ -76,9 +76,10 @@ RULES: Mapping[str, str] = {
 
 
 class Cause(Enum):
-    """How a claim came to hold its devices in the present step.
+    """How a claim came to hold its devices in the current step.
 
-    `FOUND` is a claim that was allocated when it was first seen: nobody knows what was there then.
+    `FOUND` is a claim that was allocated when it was first seen: the state at its allocation is
+    unknown.
     """
 
     ALLOCATED = "allocated"
@@ -87,12 +88,12 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something broken at the present revision.
+    """A rule broken at the current revision.
 
-    Without a `kind` it depends on who brought it about since it is broken; `causes` are what claims
-    did for that in the present step. A step without any is one of drivers or administrators.
-    `pools` are those whose devices decided it, and it `reads_patches` when patches did, too. It
-    `reads_times` when it is one for how long something had lasted.
+    Without a `kind`, the kind depends on who caused it since it is broken; `causes` are what claims
+    did for that in the current step. A step without causes is one of drivers or administrators.
+    `pools` are the pools whose devices decided it; `reads_patches` when patches decided it, too.
+    `reads_times` when it depends on a duration.
     """
 
     kind: ViolationKind | None
@@ -106,13 +107,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A revision, and the cluster's time of it."""
+    """A revision and its time in the cluster."""
 
     revision: Revision
     time: Instant
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The moment as JSON for reports."""
         return {"revision": self.revision, "time": timestamps.micro_text(self.time)}
 
 
@@ -120,8 +121,8 @@ class Moment:
 class Violation:
     """A rule that did not hold from `begin` until, but not including, `end`.
 
-    `end` is None for one that was still there at the last revision. `objects` are all objects that
-    had to do with it in that time. `doubt` says why an UNSURE one is unsure.
+    `end` is None if the violation still existed at the last revision. `objects` are all objects
+    that were involved in that time. `doubt` says why an UNSURE violation is unsure.
     """
 
     rule: str
@@ -140,7 +141,7 @@ class Violation:
         )
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The violation as JSON for reports."""
         return {
             "rule": self.rule,
             "kind": self.kind.value,

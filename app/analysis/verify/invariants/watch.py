@@ -1,9 +1,9 @@
-"""The invariants along a log: what is broken from which revision to which.
+"""Evaluates the invariants along a log: which rules are broken, and from when to when.
 
-A *cell* is what is judged as a whole: a device with its holders, a pool with its counters, a claim,
-a pod. An event makes the cells dirty that it may have touched; when it has been taken in, each
-dirty cell is judged, and what it finds is compared with what was open there. What is listed at the
-beginning of a recording was there at once, so it is judged at the end of the list.
+A *cell* is judged as a whole: a device with its holders, a pool with its counters, a claim, or a
+pod. An event marks the cells dirty that it may have touched. After the event is applied, each dirty
+cell is judged, and the findings are compared with the open violations of the cell. The objects
+listed at the beginning of a recording existed together, so they are judged at the end of the list.
 
 Example, with device d and claims a and b:
 
@@ -44,7 +44,7 @@ INCOMPLETE = (
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
 ORDERED = "bound-pod-has-claims"
-"""The rule that an order of two writes breaks of which one has no version: a binding."""
+"""The rule that depends on the order of two writes of which one, a binding, has no version."""
 _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
@@ -55,7 +55,7 @@ _TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
     "nodes": publishing.take_node,
 }
 _TAKERS = {(group, resource): _TAKES[resource] for resource, group in KINDS.items()}
-"""Who takes the events of a kind. Nothing else is read by a rule."""
+"""The functions that apply the events of each kind. Rules read no other kinds."""
 
 _SPLIT_TAKES: Mapping[type, Callable[[Cluster, Event, Any], None]] = {
     RawPod: pods.take,
@@ -64,16 +64,16 @@ _SPLIT_TAKES: Mapping[type, Callable[[Cluster, Event, Any], None]] = {
 _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
 
 _UNDATED = ("gap",)
-"""What a gap lacks of which only the next write of the object tells."""
+"""The losses of a gap that only the next write of the object reveals."""
 
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A violation that has not ended; `is_known` once `news` has named it.
+    """A violation that has not ended; `is_known` once `news` has returned it.
 
-    `by` is the event that brought it about, where times contradict the order of changes.
+    `by` is the event that caused it, kept where times contradict the order of changes.
     """
 
     kind: ViolationKind
@@ -87,12 +87,14 @@ class _Open:
 
 
 class InvariantWatch:
-    """Follows a log from its first event on; `follow` all events, then ask for `violations`."""
+    """Follows a log from its first event; call `follow` for all events, then `violations`."""
 
     def __init__(
         self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
     ) -> None:
-        """`lacking` is as `uncertainty.lacking` says: resources, and whether times can be right."""
+        """`lacking` has the form of `uncertainty.lacking`: resources, and whether times can be
+        right.
+        """
         self._cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
@@ -105,15 +107,15 @@ class InvariantWatch:
         self._event: Event | None = None
 
     def note(self, event: Event) -> None:
-        """Take the next event in, and judge what it touched."""
+        """Applies the next event and judges the cells that it touched."""
         self.follow_page(Page((event,)))
 
     def follow(self, events: Sequence[Event]) -> None:
-        """Take the next events in, and judge after each what it touched."""
+        """Applies the next events, and judges after each event the cells that it touched."""
         self.follow_page(Page(events))
 
     def follow_page(self, page: Page) -> None:
-        """The same for events that others read too: of the page only the raw parts are used."""
+        """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
         for event, parts in page.splits:
             if self._is_listing or event.stamp.verb == LISTED or event.type is _GAP:
@@ -136,7 +138,7 @@ class InvariantWatch:
             self._time = page.events[-1].stamp.time
 
     def _note_apart(self, event: Event, parts: Any) -> None:
-        """Take an event in at which a list begins, goes on or ends, or something is missing."""
+        """Handles events of a list, the first event after it, gaps, and recorders' reports."""
         if event.type is _GAP:
             self._note_gap(event)
         elif event.is_about_object and event.stamp.verb == LISTED:
@@ -152,7 +154,7 @@ class InvariantWatch:
             self._cluster.unseen.note_whole(event)
 
     def _note_gap(self, event: Event) -> None:
-        """Writes of one object, of a kind or of any were not recorded as a whole."""
+        """Handles a gap: writes of one object, of a kind or of any kind were not fully recorded."""
         if event.key != CLOCKS:
             self._end_listing()
             self._cluster.unseen.note_gap(event.key, event.revision)
@@ -161,9 +163,10 @@ class InvariantWatch:
                 self._doubt_since(claim.key, claim.written)
 
     def _doubt_since(self, key: ObjectKey, revision: Revision) -> None:
-        """An object was written unseen at any time since a revision: what seemed broken may be it.
+        """Marks violations doubtful that began after a revision and concern an object written
+        unseen since.
 
-        What had been broken before stays as it was judged.
+        Violations that began before keep their judgement.
         """
         for places in self._open.values():
             for each in places.values():
@@ -175,9 +178,9 @@ class InvariantWatch:
                 self._ended[number] = unsure
 
     def violations(self) -> list[Violation]:
-        """Everything that was broken so far, and what still is, in the order of its beginning.
+        """All violations so far, ended or not, in the order of their beginning.
 
-        What a controller restores by and by is left out unless it lasted.
+        A violation that controllers restored in time is left out.
         """
         self._end_listing()
         still = [
@@ -192,11 +195,12 @@ class InvariantWatch:
         )
 
     def news(self, *, is_end: bool = False) -> list[Violation]:
-        """What is broken and was not named before, in the order of its beginning.
+        """The violations that were not returned before, in the order of their beginning.
 
-        Whoever asks after every event has named, in the end, what `violations` has: with the same
-        beginnings, and as it was known then. Nothing is named in the middle of a list, and nothing
-        that more events may still change; `is_end` says that there are no more.
+        A caller that asks after every event gets, in the end, the same violations as from
+        `violations`, with the same beginnings, each as it was known at that time. Nothing is
+        returned in the middle of a list, and nothing that more events may still change; `is_end`
+        says that no more events follow.
         """
         if is_end:
             self._end_listing()
@@ -219,7 +223,7 @@ class InvariantWatch:
         )
 
     def broken(self) -> list[Violation]:
-        """What is broken at present, also what has not lasted yet."""
+        """The rules broken at present, including violations that have not lasted yet."""
         self._end_listing()
         return [
             self._made(place, each, None)
@@ -233,7 +237,7 @@ class InvariantWatch:
             self._judge(is_listed=True)
 
     def _judge(self, *, is_listed: bool) -> None:
-        """Judge the dirty cells, and begin and end violations."""
+        """Judges the dirty cells, and begins and ends violations."""
         cluster = self._cluster
         while cluster.dirty:
             cell = cluster.dirty.pop()
@@ -292,18 +296,18 @@ class InvariantWatch:
         return Moment(revision=revision, time=time)
 
     def _judged_by_pods(self, violation: Violation) -> Violation:
-        """A pod is missed in vain where no pods were recorded."""
+        """The violation, made UNSURE if it misses a pod while no pods were recorded."""
         if self._is_vain(violation):
             return replace(violation, kind=ViolationKind.UNSURE, doubt=NO_PODS)
         return violation
 
     def _is_vain(self, violation: Violation) -> bool:
-        """Whether a pod is missed of which nobody knows whether it would have been recorded."""
+        """Whether the violation misses a pod although the recording may contain no pods at all."""
         is_about_pods = violation.rule == NEEDS_PODS and violation.kind.is_failure
         return is_about_pods and not self._cluster.has_seen_pods
 
     def _violation(self, place: Place, each: _Open, end: Moment | None) -> Violation | None:
-        """The violation, unless it is one that a controller restored in time."""
+        """The violation; None if a controller restored the state in time."""
         until = self._time if end is None else end.time
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
@@ -325,9 +329,9 @@ class InvariantWatch:
 
 
 def _may_have_come_later(one: Event | None, other: Event | None) -> bool:
-    """Whether a write was placed before another by its time alone, and their clocks differ.
+    """Whether only its time placed a write before another one, while the two clocks may differ.
 
-    Of two writes of one user the clock is the same, right or corrected, unless only one was
+    Two writes of the same user have the same clock, right or corrected, unless only one of them was
     corrected.
     """
     if one is None or other is None or "no_rv" not in losses_of(one):
@@ -338,10 +342,10 @@ def _may_have_come_later(one: Event | None, other: Event | None) -> bool:
 
 
 def _blame(place: Place, causes: frozenset[Cause]) -> ViolationKind:
-    """How grave it is that a device or counter is given away twice, by who did it.
+    """The severity when a device or counter is allocated beyond its limit, by the cause.
 
-    Counters and capacity may have been enough when claims were allocated that were found so. A
-    device that was given twice never was.
+    Counters and capacity may have been sufficient when claims were allocated that were found
+    allocated. For a device in two claims that is impossible.
     """
     if Cause.ALLOCATED in causes or (causes and place[0] == "device-in-one-claim"):
         return ViolationKind.BROKEN
