@@ -1,4 +1,4 @@
-"""Two runs of one recording, compared: what was recorded, and what is decided again.
+"""Decide replay: compares what a recording contains with what the controllers decide again.
 
 Belongs here: sorting a recording into inputs and decisions (`authors`, `writers`, `inputs`), its
 pace (`pace`, `attempts`, `lags`), traces (`traces`), their comparison (`differences`, `classes`)

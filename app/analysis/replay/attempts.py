@@ -1,8 +1,8 @@
-"""The attempts of a recorded scheduler to place a pod: when each was made, and what came of it.
+"""The recorded scheduler's attempts to place a pod: when each was made, and its outcome.
 
-A failed attempt names its instant in its Event; its condition, the nomination, the claims and the
-binding say only when they were sent, which may be seconds later (`lags`). A repeated Event
-does not tell its text, and from the third attempt on there may be none.
+The Event of a failed attempt has the attempt's instant. Its condition, the nomination, the claims
+and the binding show only when they were sent, which may be seconds later (`lags`). A repeated Event
+does not contain its own text, and from the third attempt on there may be no Event.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,10 +17,10 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(slots=True)
 class Placing:
-    """One successful attempt: its first write was sent, claims written, bound.
+    """One successful attempt: when its first write was sent, its claims written, and its pod bound.
 
-    At `free_at` the last of its devices had been given back by who had it before. `earliest` is
-    when the attempt may have been made at the earliest, where times are not exact.
+    By `free_at` the previous holders had given back all of its devices. `earliest` is the earliest
+    possible instant of the attempt, where times are not exact.
     """
 
     began: Instant
@@ -34,11 +34,11 @@ class Placing:
 
 @dataclass(slots=True)
 class PodTries:
-    """What the log says of the attempts of one pod, in its order.
+    """The traces of the attempts of one pod in the log, in its order.
 
-    `failures` are reports (instant of the attempt, note; empty when repeated), `refusals`
-    conditions (instant of the request, message). Where the source tells resource versions, `seen`
-    are those of the pod that reports name, `written` those that conditions made, in their order.
+    `failures` are reports (instant of the attempt, note; empty when repeated), `refusals` are
+    conditions (instant of the request, message). Where the source has resource versions, `seen` are
+    the pod versions that the reports name, `written` those that the conditions created, in order.
     """
 
     failures: list[tuple[Instant, str]] = field(default_factory=list)
@@ -48,21 +48,23 @@ class PodTries:
     placings: list[Placing] = field(default_factory=list)
 
     def seen_by(self, report: int) -> int:
-        """The version of the pod that a report names; 0 where the source does not tell."""
+        """The pod version that a report names; 0 where the source has none."""
         return self.seen[report] if report < len(self.seen) else 0
 
     def is_later(self, report: int, refusal: int) -> bool:
-        """Whether a report is of a later attempt than a condition: it saw what that had written."""
+        """Whether a report is of a later attempt than a condition: its pod version includes the
+        condition.
+        """
         return refusal < len(self.written) and (0 < self.written[refusal] <= self.seen_by(report))
 
 
 @dataclass(slots=True, kw_only=True)
 class Try:
-    """One recorded attempt: made between `first` and `last`, with what came of it.
+    """One recorded attempt, made between `first` and `last`, with its outcome.
 
-    `also` are other messages that it may have had, where the log leaves that open; `is_exact` tells
-    that it names its instant itself. `version` is that of the pod that it saw, 0 where nothing
-    tells.
+    `also` are other messages that it may have had, where the log leaves that open. `is_exact` is
+    True when the attempt's instant is recorded. `version` is that of the pod that it saw, 0 if
+    unknown.
     """
 
     instant: Instant
@@ -75,7 +77,7 @@ class Try:
     version: int = 0
 
     def came_to(self, ours: Tried) -> bool:
-        """Whether an attempt here came to the same; a pod that was never bound has no node."""
+        """Whether an attempt here had the same outcome; a pod that was never bound has no node."""
         tried = self.tried
         if not tried.node and not tried.message and tried.devices:
             return bool(ours.node) and ours.devices == tried.devices
@@ -83,10 +85,10 @@ class Try:
 
 
 def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
-    """How long the scheduler's requests had waited: from the reports and conditions of all pods.
+    """The waits of the scheduler's requests, from the reports and conditions of all pods.
 
-    Reports of several attempts of a pod may say what a condition says. Which one is of the same
-    attempt shows in the order of all requests.
+    Reports of several attempts of a pod may have the same message as a condition. The order of all
+    requests shows which of them belongs to the same attempt.
     """
     return Waits(in_order([pair for tries in pods.values() for pair in _pairs(tries)]), writes)
 
@@ -94,9 +96,9 @@ def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
 def attempts_of(
     tries: PodTries, waits: Waits, removed: Instant | None, slack: int = 0
 ) -> list[Try]:
-    """All attempts of a pod: reports, what was written without one, placings; in their order.
+    """All attempts of a pod in order: reports, writes without a report, and placings.
 
-    `slack` are the microseconds by which instants of the recording may be wrong.
+    `slack` is the possible error of the recording's instants, in microseconds.
     """
     refused, tried = _failures(tries, waits, slack)
     for placing in tries.placings:
@@ -104,8 +106,8 @@ def attempts_of(
         earliest = placing.began if placing.earliest is None else placing.earliest
         tried.append(
             Try(
-                # While a pod is bound it is not tried: what failed before its first write was sent
-                # was earlier, however long the write had waited.
+                # While a pod is being bound it is not tried: a failure before its first write was
+                # sent was earlier, however long the write had waited.
                 instant=placing.began,
                 first=Instant(
                     max(
@@ -123,7 +125,7 @@ def attempts_of(
     before: Instant | None = None
     version = 0
     for each in tried:
-        # An attempt without a report saw what those saw that had been reported: a third one.
+        # An attempt without a report, such as a third one, saw at least the last version seen.
         version = each.version = max(each.version, version)
         if removed is not None and each.instant >= removed:
             each.instant = Instant(removed - 1)
@@ -140,11 +142,11 @@ def attempts_of(
 
 
 _Refused = list[tuple[Made, str]]
-"""Conditions: when the attempt was, and the message."""
+"""Conditions: the time of the attempt, and the message."""
 
 
 def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list[Try]]:
-    """Failed attempts; a condition that belongs to a report is no attempt of its own."""
+    """The failed attempts; a condition that belongs to a report is not an attempt of its own."""
     refused: _Refused = []
     failures: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
@@ -167,7 +169,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             index = min(near, key=lambda each: abs(instants[each] - made.middle))
             with_condition.add(index)
             notes[index] = note
-            # The report may be dated later than the condition was sent, the attempt was not.
+            # The report may have a later time than the condition, but the attempt was earlier.
             instant = instants[index] = min(instants[index], sent)
             refused.append((Made(first=instant, last=instant), note))
             continue
@@ -195,7 +197,9 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
 
 
 def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
-    """When conditions were sent, and when each attempt was whose report says the same."""
+    """Pairs of the instant at which a condition was sent and that of an attempt with the same
+    message.
+    """
     for number, (sent, message) in enumerate(tries.refusals):
         note = messages.note(message)
         for index, (instant, said) in enumerate(tries.failures):
@@ -207,7 +211,7 @@ def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
 
 
 def _message_at(refused: _Refused, instant: Instant) -> str:
-    """What a failed attempt said: the condition it wrote, or the one that stayed as it was."""
+    """The message of a failed attempt: of the condition that it wrote or left unchanged."""
     known = ""
     for made, message in refused:
         if made.first > instant + tolerances.TABLE.same_attempt:

@@ -1,17 +1,17 @@
-"""Which controller made a write, found by what was done.
+"""Finds the controller that made a write, from the content of the write.
 
 Watch streams and snapshots name no user, and the user of a controller may have any name: all
-controllers of a manager that has one account share it. Three things tell the author, the first that
-does: the managed fields, where a manager stands for one controller; what the write changed, because
-most fields have one writer; and what the rest of the cluster was like, because deletions change
-nothing. A decide replay needs the author to leave out what is decided again, and to learn when each
-controller was at work.
+controllers of a manager with one account share it. Three sources identify the author; the first one
+that has an answer counts. They are the managed fields, where a manager stands for one controller;
+the changed fields, because most fields have one writer; and the state of the cluster, because
+deletions change no field. A decide replay needs the author to leave out what is decided again, and
+to learn when each controller was at work.
 
-Where users are named, each one's acts are counted first (`acting`). A user most of whose writes are
-those of controllers is a controller, also in the writes that say nothing; anybody else is one in
-those writes alone that nobody but a controller makes: whoever allocates acts as the scheduler.
-No controller that decides again makes pods, or writes classes and slices, whatever its account
-does besides.
+Where users are named, the writes of each user are counted first (`acting`). A user most of whose
+writes are typical of controllers is a controller, also for ambiguous writes. Any other user is one
+only for writes that only a controller makes: a user who allocates acts as the scheduler. No
+controller that decides again creates pods, or writes classes and slices, whatever else its account
+does.
 """
 
 from collections import Counter
@@ -63,24 +63,24 @@ _TELLERS = {
     "PreemptionByScheduler": SCHEDULER,
     "DeletionByPodGC": POD_COLLECTOR,
 }
-"""Who gives a pod that reason in its condition DisruptionTarget, and deletes it then."""
+"""The controllers that set a reason in the pod condition DisruptionTarget, then delete the pod."""
 
 _WRITTEN = frozenset(
     ("pods", "resourceclaims", "devicetaintrules", "namespaces", "nodes", "events")
 )
-"""Kinds that the controllers write which are decided again."""
+"""The kinds written by controllers that decide again."""
 
 _NODE_TAINTS = "node.kubernetes.io/"
-"""How the keys of taints begin that tell the state of a node."""
+"""The prefix of the taint keys for the state of a node."""
 
 _Entries = dict[tuple[str, str, str], JsonView]
 
 
 @dataclass(slots=True)
 class Acting:
-    """What one user did: writes by the controller that makes such, and writes that none makes.
+    """The writes of one user, by the controller that makes such writes; `others` are those of none.
 
-    `only` counts the writes that nobody but that controller makes.
+    `only` counts the writes that no one but that controller makes.
     """
 
     roles: Counter[str] = field(default_factory=Counter)
@@ -89,20 +89,21 @@ class Acting:
 
     @property
     def is_controller(self) -> bool:
-        """Whether most of its writes are those of controllers."""
+        """Whether most of the user's writes are those of controllers."""
         return sum(self.roles.values()) > self.others
 
     @property
     def role(self) -> str:
-        """The one controller that it is; empty when it is several."""
+        """The single controller that the user is; empty when it is several."""
         proper = self.only or self.roles
         return next(iter(proper)) if len(proper) == 1 else ""
 
 
 def acting(events: Iterable[Event], begun: Iterable[Event] = ()) -> dict[str, Acting]:
-    """What each user did whose name says nothing; hand it all events of a recording, in order.
+    """Counts the writes of each user whose name does not identify a controller.
 
-    `begun` are the last events of the objects that existed before the first one.
+    `events` are all events of a recording, in order. `begun` are the last events of the objects
+    that existed before the first one.
     """
     by_user: dict[str, Acting] = {}
     authors = Authors()
@@ -135,9 +136,9 @@ def acting(events: Iterable[Event], begun: Iterable[Event] = ()) -> dict[str, Ac
 
 
 class Authors:
-    """Finds the author of each event of a recording; hand it all of them, in order.
+    """Finds the author of each event of a recording; requires all events, in order.
 
-    `acting` is what the users of the recording did (see `acting`); without it names stand.
+    `acting` has the counted writes of users (see `acting`); without it, recorded names are used.
     """
 
     def __init__(self, acting: Mapping[str, Acting] | None = None) -> None:
@@ -148,9 +149,10 @@ class Authors:
         self._placed: set[str] = set()
 
     def of(self, event: Event, before: JsonView | None) -> str:
-        """The user name: that of a controller, the recorded one, or `UNNAMED` for outsiders.
+        """The user name of the author: of a controller, the recorded one, or `UNNAMED` for
+        outsiders.
 
-        `before` is the object before the event; None when there was none.
+        `before` is the object before the event; None when it did not exist.
         """
         user = event.stamp.actor.user
         acts = self._acting.get(user)
@@ -165,9 +167,9 @@ class Authors:
         return role if role and _is_proper(event, before) else user
 
     def is_sure(self, event: Event) -> bool:
-        """Whether the recording tells which controller wrote it, when one of them did.
+        """Whether the recording identifies the controller that wrote it, if one did.
 
-        Of several controllers with one name, or none, the author is found, and may be another.
+        If several controllers share a name, or have none, the author that is found may be wrong.
         """
         user = event.stamp.actor.user
         if user in NAMED:
@@ -181,7 +183,7 @@ class Authors:
         return self._unnamed(event, before)
 
     def _note(self, event: Event) -> None:
-        """See which namespaces end, what is gone, and which pods are at work."""
+        """Tracks namespaces being deleted, deleted objects, and running pods."""
         if event.type is EventType.OBJECT_DELETED:
             self._gone.add(event.uid)
         if event.key.resource == "namespaces":
@@ -218,7 +220,7 @@ class Authors:
         return _writer(resource, before, event.object)
 
     def _ender(self, event: Event, before: JsonView) -> str:
-        """Who asked for a deletion, or completed it."""
+        """The author who requested a deletion, or completed it."""
         resource = event.key.resource
         is_asked = bool(json_tree.get(before, "metadata", "deletionTimestamp"))
         if resource == "namespaces":
@@ -239,7 +241,9 @@ class Authors:
         return ""
 
     def _claim_ender(self, event: Event, owners: list[str]) -> str:
-        """Claims made for a pod go when it has ended (claim controller) or is gone (collector)."""
+        """The deleter of a claim made for a pod: the claim controller once it ended, else the
+        collector.
+        """
         for owner in owners:
             is_at_work = self._at_work.get(owner)
             if is_at_work is None:
@@ -249,8 +253,11 @@ class Authors:
         return "" if event.type is EventType.OBJECT_UPDATED else CLAIMS
 
     def _claim_writer(self, before: JsonView, after: JsonView) -> str:
-        """The scheduler gives, and takes back what it gave in vain; the claim controller reserves
-        for pods that were placed without it, and ends."""
+        """The writer of a claim change.
+
+        The scheduler allocates, and reverts its own failed allocations. The claim controller
+        reserves for pods that were placed without the scheduler, and handles the end of claims.
+        """
         held, given = (dra.allocation(tree) for tree in (before, after))
         if given and held != given:
             return SCHEDULER
@@ -261,7 +268,7 @@ class Authors:
         if news - olds:
             return CLAIMS if news - olds <= self._placed else SCHEDULER
         if olds - news:
-            # The claim controller takes the allocation back with the last consumer.
+            # The claim controller removes the allocation together with the last consumer.
             was_in_vain = not news or not olds - news <= self._placed
             return SCHEDULER if held and was_in_vain else CLAIMS
         was, stays = (
@@ -273,10 +280,10 @@ class Authors:
 
 
 def _may_be_of_controller(event: Event, before: JsonView | None) -> bool:
-    """Whether a write that says nothing may be one of the controllers that are decided again.
+    """Whether an ambiguous write may be one of the controllers that are decided again.
 
-    Deletions of theirs say what they are for: an owner that is gone, a condition, an ending
-    namespace.
+    Deletions by controllers are not ambiguous: the owner is gone, a condition is set, or the
+    namespace is being deleted.
     """
     if before is None or event.key.resource not in _WRITTEN:
         return False
@@ -285,7 +292,7 @@ def _may_be_of_controller(event: Event, before: JsonView | None) -> bool:
 
 
 def _is_proper(event: Event, before: JsonView | None) -> bool:
-    """Whether nobody but a controller makes such a write: it gives what only they give."""
+    """Whether only a controller makes such a write."""
     if event.key.resource == "events":
         return True
     if before is None:
@@ -304,7 +311,7 @@ def _is_proper(event: Event, before: JsonView | None) -> bool:
 
 
 def _maker(event: Event) -> str:
-    """Who made an object."""
+    """The author who created an object."""
     if event.key.resource != "resourceclaims":
         return ""
     annotations = json_tree.mapping(event.object, "metadata", "annotations")
@@ -314,7 +321,7 @@ def _maker(event: Event) -> str:
 
 
 def _writer(resource: str, before: JsonView, after: JsonView) -> str:
-    """Who writes the fields that changed."""
+    """The controller that writes the changed fields."""
     match resource:
         case "pods":
             return _pod_writer(before, after)
@@ -356,7 +363,7 @@ def _manager(before: JsonView, after: JsonView) -> str:
         if place not in olds or entry.get("time") != olds[place].get("time")
     }
     if not managers:
-        # Another write in the same second: whoever has more fields now.
+        # Another write in the same second: take the managers with more fields now.
         managers = {
             place[0]
             for place, entry in news.items()
@@ -391,7 +398,7 @@ def _begins_to_end(before: JsonView, after: JsonView) -> bool:
 
 
 def _is_made(claim: JsonView) -> bool:
-    """Whether a controller made the claim: from a template, or for extended resources."""
+    """Whether a controller created the claim: from a template, or for extended resources."""
     annotations = json_tree.mapping(claim, "metadata", "annotations")
     return well_known.POD_CLAIM_NAME in annotations or extended_resources.ANNOTATION in annotations
 
@@ -410,9 +417,9 @@ def _node_labels(node: JsonView) -> dict[str, Any]:
 
 
 def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
-    """Whether only its taints changed, or only the old names of labels.
+    """Whether only the node controller's taints or the old names of labels changed.
 
-    Administrators taint nodes as well, with keys of their own, and kubelets label them.
+    Administrators also taint nodes, with keys of their own, and kubelets label them.
     """
     olds, news = (
         {(json_tree.text(taint, "key"), json_tree.text(taint, "effect")) for taint in taints}

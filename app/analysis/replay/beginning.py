@@ -1,4 +1,4 @@
-"""Where a replay begins that does not begin with the first event: the objects of a moment."""
+"""The beginning of a replay that does not start with the first event: the objects at a moment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from app.domain.log import Event, Head, Revision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """The state of a history at `head`, which stands for that of a recording `after` a revision.
+    """The state of a history at `head`, which corresponds to that of a recording `after` a
+    revision.
 
-    `state` is a snapshot of its objects, `objects` their last events in the order of the log, which
-    controllers see as upstream's see a list when they start.
+    `state` is a snapshot of its objects. `objects` are their last events in the order of the log;
+    controllers see them as upstream's controllers see a list when they start.
     """
 
     head: Head

@@ -1,7 +1,7 @@
-"""The comparison of two traces, aspect by aspect: what is the same, and what is not.
+"""Compares two traces, aspect by aspect.
 
-An aspect is a question about one subject (which node for this pod, which devices for this claim, in
-which order the writes). Why two answers differ is not asked here.
+An aspect is a question about one subject (which node for this pod, which devices for this claim,
+which order of writes). The cause of a difference is not examined here.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from app.domain.objects.schema.structural import Schemas
 
 
 class Aspect(StrEnum):
-    """What is compared, in the order of reports."""
+    """The aspects that are compared, in the order of reports."""
 
     NODES = "nodes"
     DEVICES = "devices"
@@ -33,7 +33,7 @@ class Aspect(StrEnum):
 
 
 DifferenceKey: TypeAlias = tuple[Aspect, str, str]
-"""Aspect, uid of the subject, and the type of a condition (empty for other aspects)."""
+"""The aspect, the uid of the subject, and the condition type (empty for other aspects)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +53,20 @@ class Sides:
 
     @property
     def key(self) -> DifferenceKey:
-        """By which the difference is known in other runs."""
+        """The key under which the difference is known in other runs."""
         return self.aspect, self.uid, self.name
 
     @property
     def is_order(self) -> bool:
-        """Whether both sides have the same in another order.
+        """Whether both sides have the same answers in another order.
 
-        A repetition counts only where something came between, so that another order can also show
-        a step once more: A, B, A against A, A, B.
+        A repetition counts only if something came between. So another order can also show a step
+        once more: A, B, A against A, A, B.
         """
         return set(self.recorded) == set(self.again)
 
     def facts(self, side: str = "") -> Iterator[Fact]:
-        """The facts that only one side has, or only `recorded` or `again`."""
+        """The facts that only one side has; `side` limits them to `recorded` or `again`."""
         if side != "again":
             yield from (fact for step in self.only_recorded for fact in step.facts)
         if side != "recorded":
@@ -75,16 +75,16 @@ class Sides:
 
 @dataclass(slots=True)
 class Compared:
-    """How many subjects are the same by aspect, and all differences by key."""
+    """The number of equal subjects by aspect, and all differences by key."""
 
     same: Counter[Aspect] = field(default_factory=Counter)
     different: dict[DifferenceKey, Sides] = field(default_factory=dict)
 
 
 def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Compared:
-    """Compare everything; with schemas, whole objects by what they mean, not how they are written.
+    """Compares all aspects; with schemas, whole objects are compared by meaning, not by notation.
 
-    Example: a share of `5G` is one of `5000000000`.
+    Example: a share of `5G` is equal to one of `5000000000`.
     """
     compared = Compared()
     for sides in _all_sides(recorded, again):
@@ -189,7 +189,7 @@ def _sides(
 
 
 def _only(steps: Sequence[Step], mine: list[str], others: list[str]) -> tuple[Step, ...]:
-    """The steps that the other side does not have, or has less often: the last ones of these."""
+    """The steps that the other side lacks, or has less often: the last ones of these."""
     if mine == others:
         return ()
     left = Counter(mine) - Counter(others)
@@ -202,7 +202,7 @@ def _only(steps: Sequence[Step], mine: list[str], others: list[str]) -> tuple[St
 
 
 def _union(left: Mapping[Any, object], right: Mapping[Any, object]) -> Iterator[Any]:
-    """Keys of both, those of the first in its order, then what only the second has."""
+    """The keys of both: those of the first in its order, then the additional ones of the second."""
     yield from left
     yield from (key for key in right if key not in left)
 
@@ -220,7 +220,7 @@ def _placed_text(step: Step) -> str:
 
 
 def _distinct(steps: Iterable[Step]) -> list[Step]:
-    """Steps without repetition of the one before."""
+    """The steps without those that repeat the one before."""
     distinct: list[Step] = []
     for step in steps:
         if not distinct or distinct[-1].facts != step.facts:

@@ -1,4 +1,4 @@
-"""What speaks for and against hypotheses, besides the two traces."""
+"""The evidence for and against hypotheses, besides the two traces."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from app.domain.objects.profile import Profile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switched:
-    """A switch of the control plane: its class, and the settings that turn it."""
+    """A setting of the control plane: its class of difference, and the switches that change it."""
 
     reason: str
     switches: Switches
@@ -40,14 +40,14 @@ def possible(others: Iterable[Switched], shown: Set[str]) -> Iterator[Switched]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the recording has, besides its trace, for and against hypotheses.
+    """The evidence in a recording, besides its trace, for and against hypotheses.
 
-    `overused` are uids of claims whose allocation no order allows, with the reason; `forbidden`
-    those that a taint forbids, with whether a rule that was there did. `chosen` are the switches
-    that were set for this replay, turned back; `others` those that the control plane of the
-    recording may have had, `rules_seen` the one by which rules are seen or not. `lacks` tells what
-    was not recorded, `impossible` names pods and claims about which something was recorded that no
-    lack and no wrong clock can have caused.
+    `overused` maps the uids of claims whose allocation no order allows to the reason. `forbidden`
+    maps the uids of claims whose allocation a taint forbids to whether an existing rule did.
+    `chosen` are the switches that were set for this replay, turned back. `others` are those that
+    the recorded control plane may have had. `rules_seen` is the one that decides whether rules are
+    seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
+    that no missing record and no wrong clock can explain.
     """
 
     overused: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +60,6 @@ class Evidence:
 
     @property
     def turned(self) -> set[str]:
-        """The classes that only switches turned before all else may prove."""
+        """The classes that only switches turned before everything else can prove."""
         rules = () if self.rules_seen is None else (self.rules_seen.reason, Reason.IGNORED_RULES)
         return {*(each.reason for each in self.chosen), *rules}

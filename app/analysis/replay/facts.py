@@ -1,7 +1,7 @@
-"""What one write of a controller did, as values: the union of facts that traces are made of.
+"""Facts: what one write of a controller did, as values. Traces consist of facts.
 
-Classes and hypotheses match these values; texts exist for reports alone (`text`). A fact holds
-nothing that is random or taken from a clock.
+Classes and hypotheses match these values; texts are only for reports (`text`). A fact contains
+nothing random and no time of a clock.
 """
 
 import re
@@ -41,10 +41,10 @@ _REFUSED = re.compile(
     rf'("[a-z0-9.-]+-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}'
     r'(" (?:is forbidden|is invalid|already exists))'
 )
-"""The generated name of an object that was refused. It was drawn, and no recorded object has it."""
+"""The generated name of a refused object. It is random, and no recorded object has it."""
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
-"""Metadata that whoever makes an object gives it, besides its name."""
+"""The metadata that the creator of an object sets, besides its name."""
 
 _NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
 
@@ -58,7 +58,7 @@ UNSCHEDULED = frozenset(("Unschedulable", "SchedulerError"))
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The object was made, with this content as canonical JSON (see `content_of`)."""
+    """The object was created, with this content as canonical JSON (see `content_of`)."""
 
     content: str = ""
 
@@ -84,7 +84,7 @@ class ClaimsNamed:
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
-    """The pod was promised a node."""
+    """The pod was nominated for a node."""
 
     node: str
 
@@ -108,14 +108,14 @@ class ConditionSet:
 
 @dataclass(frozen=True, slots=True)
 class FinalizerAdded:
-    """The object is protected from removal."""
+    """The object got a finalizer."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class FinalizerRemoved:
-    """The object is protected no longer."""
+    """The object lost a finalizer."""
 
     name: str
 
@@ -134,12 +134,12 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class AllocationChanged:
-    """The claim's allocation is another one than before."""
+    """The claim's allocation was replaced by a different one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """The claim may be used by the consumer of this name and uid."""
+    """The claim is reserved for the consumer of this name and uid."""
 
     pod: str
     uid: str = ""
@@ -147,7 +147,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Unreserved:
-    """The claim is used by the consumer of this name and uid no longer."""
+    """The claim is no longer reserved for the consumer of this name and uid."""
 
     pod: str
     uid: str = ""
@@ -192,7 +192,7 @@ Fact: TypeAlias = (
 
 
 def text(fact: Fact) -> str:
-    """The fact in words, for reports."""
+    """The fact as text, for reports."""
     match fact:
         case Created(content=content):
             return f"created {content}" if content else "created"
@@ -231,7 +231,7 @@ def text(fact: Fact) -> str:
 
 
 def is_failed_attempt(fact: Fact) -> bool:
-    """Whether the fact tells that an attempt to place a pod came to nothing."""
+    """Whether the fact is the failure of an attempt to place a pod."""
     match fact:
         case ConditionSet(type=condition_types.POD_SCHEDULED, status="False", reason=reason):
             return reason in UNSCHEDULED
@@ -242,7 +242,7 @@ def is_failed_attempt(fact: Fact) -> bool:
 
 
 def meets_claim_in_flight(fact: Fact) -> bool:
-    """Whether the fact tells of an attempt that met a claim while it was being allocated."""
+    """Whether the fact is of an attempt that met a claim while it was being allocated."""
     match fact:
         case ConditionSet(message=said) | EventSeen(note=said):
             return is_failed_attempt(fact) and messages.BEING_ALLOCATED in said
@@ -251,7 +251,7 @@ def meets_claim_in_flight(fact: Fact) -> bool:
 
 
 def is_skip(fact: Fact) -> bool:
-    """Whether the fact tells that the scheduler skipped a pod that was being deleted."""
+    """Whether the fact says that the scheduler skipped a pod that was being deleted."""
     return (
         isinstance(fact, EventSeen)
         and fact.reason == FAILED_SCHEDULING
@@ -275,9 +275,9 @@ def is_placement(fact: Fact) -> bool:
 def facts_of(
     event: Event, before: JsonObject | None, schemas: Schemas | None = None
 ) -> Iterator[Fact]:
-    """What the write did; nothing for the first half of a pod's removal.
+    """The facts of a write; none for the first half of a pod's removal.
 
-    With schemas the content of what was made is what it means, not how it is written.
+    With schemas, the content of a created object is normalized to its meaning.
     """
     if event.type is EventType.OBJECT_DELETED:
         yield Removed()
@@ -300,7 +300,7 @@ def facts_of(
 
 
 def event_seen(tree: JsonView) -> EventSeen:
-    """What an Event object says, without the drawn end of the name of what was refused."""
+    """The content of an Event object, without the random end of the name of a refused object."""
     said = core.event_object(tree)
     note = _REFUSED.sub(r"\1…\2", said.note or said.message)
     return EventSeen(type=said.type, reason=said.reason, note=note)
@@ -313,7 +313,7 @@ def subject_of(tree: JsonView) -> str:
 
 
 def content_of(tree: JsonView, node: SchemaNode | None) -> str:
-    """What an object is made with, as canonical JSON: all but its identity, status and times."""
+    """The content of a created object as canonical JSON: all but its identity, status and times."""
     content = masked(meanings.of(tree, node))
     if not isinstance(content, dict):
         return ""
@@ -324,7 +324,7 @@ def content_of(tree: JsonView, node: SchemaNode | None) -> str:
 
 
 def masked(tree: Any) -> Any:
-    """The tree without what is random, counted or taken from a clock."""
+    """The tree without values that are random, counted or taken from a clock."""
     if isinstance(tree, dict):
         return {
             name: masked(value)

@@ -1,10 +1,10 @@
-"""What came from outside, made into commands for the timeline.
+"""Recorded inputs from outside, converted into commands for the timeline.
 
-A creation is taken over as it was stored. A change is taken as the difference that it made in the
-recording and put on top of the object as it is here: controllers may have brought it elsewhere by
-then. A deletion is asked for and runs its course by the rules. What a kubelet wrote waits until the
-pod is as far here as it was there: bound, or terminating. What a driver wrote about a device waits
-until the claim has that device.
+A creation is taken as it was stored. For a change, the recorded difference is applied to the object
+as it is here, because controllers may have changed it differently by then. A deletion is requested
+and follows the usual rules. A kubelet's write waits until the pod is as far here as it was in the
+recording: bound, or terminating. A driver's write about a device waits until the claim has that
+device.
 """
 
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ from app.domain.values.timestamps import Instant
 KUBELET_PREFIX = "system:node:"
 
 _MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
-"""Fields by which entries of lists are told apart, tried in this order."""
+"""The fields that identify entries of lists, tried in this order."""
 
 _OWN = frozenset(("resourceVersion",))
 
 _OF_DELETION = frozenset(("deletionTimestamp", "deletionGracePeriodSeconds", "generation"))
-"""What asking for a deletion writes into an object's metadata."""
+"""The metadata fields that a deletion request sets."""
 
 _Device: TypeAlias = tuple[str, ...]
 """Driver, pool, device and share: the key of a device's status (controllers.md 6.2)."""
@@ -42,10 +42,10 @@ _Device: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One recorded write: the event, the object before it, when it was known, and who wrote it.
+    """One recorded write: the event, the object before it, when it was known, and its author.
 
-    `number` is its place among all writes of the recording, `subjects` are the uids of its object
-    and of the pods that it concerns.
+    `number` is its position among all writes of the recording; `subjects` are the uids of its
+    object and of the pods that it concerns.
     """
 
     event: Event
@@ -57,10 +57,10 @@ class Input:
 
     @property
     def is_of_kubelet(self) -> bool:
-        """Whether a kubelet wrote it, by its name or by what it did.
+        """Whether a kubelet made the write, by its name or by its content.
 
-        Nobody else changes the status of a pod that has its node. What is written about one that is
-        terminating, by whomever, helps it to its end: it waits until the pod terminates here.
+        No one else changes the status of a bound pod. Any write about a terminating pod helps to
+        terminate it, so it waits until the pod terminates here.
         """
         if self.event.key.resource != "pods":
             return False
@@ -86,7 +86,7 @@ class Input:
 
     @property
     def is_about_status(self) -> bool:
-        """Whether the status is all that it changed, besides the bookkeeping in the metadata."""
+        """Whether it changed only the status, apart from bookkeeping in the metadata."""
         if self.before is None or self.event.type is not EventType.OBJECT_UPDATED:
             return False
         before, after = self.before, self.event.object
@@ -96,7 +96,7 @@ class Input:
 
     @property
     def is_about_devices(self) -> bool:
-        """Whether it says something about devices of a claim."""
+        """Whether it contains device statuses of a claim."""
         return self.event.key.resource == "resourceclaims" and bool(self._told_devices)
 
     @property
@@ -104,7 +104,7 @@ class Input:
         return {device.key for device in dra.device_statuses(self.event.object)}
 
     def is_possible(self, ours: JsonView) -> bool:
-        """Whether our pod is as far as the recorded one was, our claim has the same devices."""
+        """Whether our pod is as far as the recorded one was, or our claim has the same devices."""
         if self.event.key.resource == "resourceclaims":
             return self._told_devices <= {result.key for result in dra.results(ours)}
         has_node = bool(core.node_name(ours))
@@ -112,12 +112,12 @@ class Input:
 
 
 def is_terminating(tree: JsonView | None) -> bool:
-    """Whether deletion was asked for."""
+    """Whether a deletion was requested."""
     return tree is not None and bool(meta.deletion_timestamp(tree))
 
 
 def command_of(found: Input, ours: JsonObject | None) -> Command | None:
-    """The command that does here what the write did there; None when there is nothing to do."""
+    """The command with the effect of the recorded write here; None when nothing is to be done."""
     event = found.event
     if event.type is EventType.OBJECT_CREATED or ours is None:
         if event.type is not EventType.OBJECT_CREATED:
@@ -137,9 +137,9 @@ def command_of(found: Input, ours: JsonObject | None) -> Command | None:
 
 
 def beside_deletion(found: Input, ours: JsonObject | None) -> Command | None:
-    """What a write did besides, which shows that somebody had asked for the object's deletion.
+    """The other changes of a write that shows an unrecorded deletion request for the object.
 
-    That request was not recorded: what it did is done first.
+    The request is executed first; this command applies the rest of the write.
     """
     event = found.event
     is_by_itself = event.stamp.verb in ("delete", "deletecollection")
@@ -211,7 +211,7 @@ def _merge_entries(before: list[Any], after: list[Any], ours: list[Any]) -> list
             merged.append(merge(olds.get(name), entry, here[name]))
         elif olds.get(name) != entry:
             merged.append(entry)
-    # In the order in which they stood after the write; what is only here comes last.
+    # In the order after the write; entries that exist only here come last.
     news = {entry[field] for entry in after}
     return merged + [
         entry for entry in ours if entry[field] not in news and entry[field] not in olds
@@ -219,7 +219,7 @@ def _merge_entries(before: list[Any], after: list[Any], ours: list[Any]) -> list
 
 
 def _name_field(*lists: list[Any]) -> str | None:
-    """The field that tells the entries of all lists apart."""
+    """The field that identifies the entries of all lists."""
     for field in _MERGED_BY:
         if all(
             isinstance(entry, dict) and isinstance(entry.get(field), str)
@@ -245,13 +245,13 @@ def _deletion(found: Input) -> DeleteObject:
         grace_seconds=_grace(found),
         propagation=propagation,
         uid=event.uid,
-        # It was let through when it was recorded, perhaps for what the log does not keep.
+        # It was admitted when it was recorded, perhaps for reasons that the log does not have.
         options=WriteOptions(skips_review=True),
     )
 
 
 def as_served(command: DeleteObject, profile: Profile) -> DeleteObject:
-    """The deletion in a version that the release serves; the log does not say in which it was."""
+    """The deletion in a version that the release serves; the log may lack the version used."""
     kind = kinds.find(command.key.group, command.key.resource)
     if kind is None or kinds.is_served(kind, command.key.group, command.version, profile):
         return command
@@ -260,12 +260,12 @@ def as_served(command: DeleteObject, profile: Profile) -> DeleteObject:
 
 
 def _grace(found: Input) -> int | None:
-    """The grace period that was asked for, as far as it shows: None is the object's own."""
+    """The requested grace period as far as it is visible; None stands for the object's own."""
     if found.event.key.resource != "pods" or found.before is None:
         return None
     given = meta.deletion_grace_seconds(found.event.object)
     if found.is_terminating and found.event.type is EventType.OBJECT_DELETED:
-        # Whatever its last known state says: it ended with this request.
+        # Independent of its last known state, it ended with this request.
         return 0
     if found.is_terminating:
         return given

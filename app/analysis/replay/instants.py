@@ -1,4 +1,4 @@
-"""When each event of a recording could be seen by others, as far as its source tells."""
+"""The instants at which others could see each event of a recording, as far as known."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from app.domain.values.timestamps import SECOND, Instant
 
 
 def known_instants(events: Sequence[Event], begin: Instant | None = None) -> list[Instant]:
-    """When each event, in the order of the log, could be seen by others; always rising.
+    """The instant at which others could see each event, in log order; always rising.
 
-    An answer is given after the write, so what comes later in the log and was answered earlier
-    shows that this write had happened by then. What a source without times has in one second is
-    spread over it, in its order. All come after `begin`, where a replay starts: with what happened
-    at the very instant still to come, one after the other.
+    An answer is given after the write. So a later event in the log that was answered earlier shows
+    that this write had happened by then. Events of a source without times that fall into one second
+    are spread over it, in order. All instants are after `begin`, where a replay starts; events of
+    that very instant follow it one after the other.
     """
     instants: list[Instant] = []
     bound: Instant | None = None
@@ -34,9 +34,9 @@ def known_instants(events: Sequence[Event], begin: Instant | None = None) -> lis
 
 
 def _spread(events: Sequence[Event]) -> dict[int, Instant]:
-    """Instants for events whose source has only seconds, by their number.
+    """Instants for events whose source has only whole seconds, by their number.
 
-    Example: three events that all tell 7 s, and the next one 7.6 s, get 7, 7.2 and 7.4 s.
+    Example: three events at 7 s, followed by one at 7.6 s, get 7, 7.2 and 7.4 s.
     """
     spread: dict[int, Instant] = {}
     start = 0
@@ -57,6 +57,6 @@ def _spread(events: Sequence[Event]) -> dict[int, Instant]:
 
 
 def is_derived(event: Event) -> bool:
-    """Whether the source has no time of an event: at best what its object tells of itself."""
+    """Whether the source has no time for an event, except at best a time in its object."""
     origin = event.stamp.origin
     return origin is not None and origin.time_quality in ("derived", "none")

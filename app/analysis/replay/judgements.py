@@ -1,4 +1,4 @@
-"""What runs have shown to be behind the differences of each pod, from what they show of objects."""
+"""The causes of the differences of each pod, derived from the judgements of differences."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,16 @@ from app.analysis.replay.traces import Trace
 
 _FATES = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
 _ABOUT_PODS = (*_FATES, Aspect.CONDITIONS, Aspect.SAID)
-"""What makes a pod fare otherwise, first what weighs most: what becomes of it before words."""
+"""The aspects about pods, the most important first: outcomes before messages."""
 
 
 def of_pods(
     judgements: Mapping[DifferenceKey, Judgement], recorded: Trace, again: Trace
 ) -> dict[str, Judgement]:
-    """The judgement about each pod by its uid: that of its placement, or of what is said of it.
+    """The judgement about each pod by its uid: that of its placement, or else of its messages.
 
-    What is known of a claim is known of its pod and of those that use it. Where anything that
-    becomes of a pod is unproved, the pod is: what proves one difference says nothing of the others.
+    The judgement of a claim applies to its pod and to the pods that use it. If any outcome of a pod
+    is unproved, so is the pod: the proof of one difference does not cover the others.
     """
     judged: dict[str, Judgement] = {}
     ordered = sorted(

@@ -1,10 +1,10 @@
-"""How long a client's requests had waited for its rate limit before they were sent.
+"""The time that a client's requests waited for its rate limit before they were sent.
 
-A log has the instant at which a request came, not the one at which it was made. Where many writes
-come together, those are seconds apart: 50 a second after the first hundred (scheduler). Two things
-tell of it. A failed attempt names its own instant in its Event, and its condition is a request of
+A log has the instant at which a request arrived, not the one at which it was made. In a burst of
+writes these are seconds apart: the scheduler sends 50 a second after the first hundred. Two sources
+show the wait. A failed attempt has its own instant in its Event, and its condition is a request of
 the same client as the bindings; so the distance between the two is the wait at that time. Where no
-such pair is near, a bucket that is refilled as the real one says since when it had been empty.
+such pair is near, a simulated token bucket shows since when the real one had been empty.
 """
 
 import statistics
@@ -18,28 +18,28 @@ from app.domain.values.timestamps import SECOND, Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """When a request was made: not before `first`, not after `last`."""
+    """The instant at which a request was made: not before `first`, not after `last`."""
 
     first: Instant
     last: Instant
 
     @property
     def has_waited(self) -> bool:
-        """Whether it was made noticeably before it was sent, as far as is known."""
+        """Whether it was made noticeably earlier than it was sent, as far as known."""
         return self.first < self.last
 
     @property
     def middle(self) -> Instant:
-        """The instant to take when one is needed."""
+        """The middle of the interval, for use where one instant is needed."""
         return Instant((self.first + self.last) // 2)
 
 
 class Waits:
     """The waits of one client, from pairs (sent, made) and from the instants of its writes.
 
-    A limit lets requests through in the order in which they were made, so one was made between
-    those that were sent before it and after it, however far away. Where nothing was sent for a
-    while, nothing waited: pairs on the other side of such a pause tell nothing.
+    A limit passes requests in the order in which they were made. So a request was made between
+    those that were sent before and after it, however far away they are. During a pause in sending
+    nothing waits, so pairs on the other side of such a pause are not used.
     """
 
     def __init__(self, pairs: Iterable[tuple[Instant, Instant]], writes: Iterable[Instant]) -> None:
@@ -53,7 +53,7 @@ class Waits:
             self._writes, self._since = [], []
 
     def of(self, sent: Instant) -> Made:
-        """When a request was made that came at that instant."""
+        """The interval in which the request sent at this instant was made."""
         since = self._empty_from(sent)
         if since is not None and since >= sent:
             return Made(first=sent, last=sent)
@@ -73,7 +73,7 @@ class Waits:
         )
 
     def _is_slower(self) -> bool:
-        """Whether most long waits were while the bucket should have let everything through."""
+        """Whether most long waits happened while the bucket should have passed every request."""
         long = [
             self._empty_from(sent) == sent
             for sent, made in zip(self._sent, self._made, strict=True)
@@ -82,18 +82,18 @@ class Waits:
         return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
     def _middle(self, indices: Iterable[int], sent: Instant) -> Instant | None:
-        """When the middle one of these pairs was made, of those without a pause between."""
+        """The instant of the median of these pairs, limited to pairs without a pause between."""
         busy = self._busy_from(sent)
         near = [self._made[each] for each in indices if self._busy_from(self._sent[each]) == busy]
         return Instant(statistics.median_low(near)) if near else None
 
     def _busy_from(self, sent: Instant) -> Instant:
-        """The instant of the first request after the last pause up to then."""
+        """The instant of the first request after the last pause up to `sent`."""
         index = bisect_right(self._busy, sent)
         return self._busy[index - 1] if index else sent
 
     def _empty_from(self, sent: Instant) -> Instant | None:
-        """Since when the bucket had been empty, `sent` when it was not; None: not known."""
+        """Since when the bucket had been empty; `sent` when it was not; None when unknown."""
         index = bisect_left(self._writes, sent)
         if index == len(self._writes) or self._writes[index] != sent:
             return None
@@ -102,13 +102,13 @@ class Waits:
 
 
 def in_order(pairs: Iterable[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:
-    """Of pairs (sent, made) the most that can be true together: what was sent later was made later.
+    """The largest set of pairs (sent, made) that can be true together: both orders are the same.
 
-    Of several pairs of one request at most one is among them. Requests overtake each other a
-    little, so what was made at about the same time may have been sent in any order. Of equally
-    many pairs those with the shorter waits are taken.
+    It has at most one of several pairs of one request. Requests overtake each other a little, so
+    requests made at about the same time may have been sent in any order. Among sets of equal size,
+    the one with the shorter waits is chosen.
     """
-    # From the last request to the first, the times of the attempts must not rise.
+    # Going from the last request to the first, the times of the attempts must not rise.
     ranked = {(-sent, made // -tolerances.TABLE.overtaken_by): (sent, made) for sent, made in pairs}
     ends: list[int] = []
     chains: list[tuple[tuple[Instant, Instant], int | None]] = []
@@ -130,7 +130,7 @@ def in_order(pairs: Iterable[tuple[Instant, Instant]]) -> list[tuple[Instant, In
 
 
 def _busy_since(writes: list[Instant]) -> list[Instant]:
-    """The instants of the first writes after pauses: with `near` the longest gap that is none."""
+    """The instants of the first writes after pauses, which are gaps longer than `near`."""
     return [
         sent
         for before, sent in zip([None, *writes], writes, strict=False)
@@ -139,10 +139,10 @@ def _busy_since(writes: list[Instant]) -> list[Instant]:
 
 
 def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | None]]:
-    """For each write since when the bucket had been empty, None where it was not.
+    """For each write, since when the bucket had been empty, None where it was not.
 
-    Example: 103 writes at once: the last three found it (nearly) empty, since the hundredth. When
-    more was sent than the bucket allows, the limit was another one, and nothing is known.
+    Example: of 103 writes at once, the last three found it (nearly) empty, since the hundredth.
+    When more was sent than the bucket allows, the real limit was different, and nothing is known.
     """
     since: list[Instant | None] = []
     left = float(tolerances.TABLE.writes_at_once)

@@ -1,10 +1,10 @@
-"""The pace of a recording: when its controllers acted, and nothing of what they did.
+"""The pace of a recording: when its controllers acted, without what they decided.
 
-In a real control plane the order of racing acts is arbitrary: workers, rate limits of 20 and 50
-requests a second, back-off with jitter and late caches decide about it. A decide replay takes these
-instants from the recording, as it takes names. A pod is not tried before the scheduler was seen
-trying it, a claim not made, released or collected before that was seen; what comes of it is decided
-here. Acts that were not seen at all come a little later than those that were.
+In a real control plane the order of racing acts is arbitrary. It depends on workers, on rate limits
+of 20 and 50 requests a second, on back-off with jitter and on late caches. A decide replay takes
+these instants from the recording, as it takes names. A pod is not tried before the scheduler was
+seen trying it; a claim is not created, released or collected before that was seen. The outcome is
+decided here. Acts that were not seen at all come a little later than those that were.
 """
 
 from bisect import bisect_left, bisect_right
@@ -33,8 +33,8 @@ _Key = tuple[str, tuple[str, ...]]
 class Act:
     """One recorded write that shows a controller at work; `known` is when others could see it.
 
-    `user` is the name of its author, as recorded or as the write tells; `is_guessed` says that the
-    recording does not tell it.
+    `user` is the name of its author, recorded or derived from the write; `is_guessed` is True when
+    the recording does not identify the author.
     """
 
     event: Event
@@ -45,21 +45,21 @@ class Act:
 
     @property
     def asked(self) -> Instant:
-        """When the controller asked for it, as far as that was recorded."""
+        """The instant of the controller's request, as far as recorded."""
         origin = self.event.stamp.origin
         asked = 0 if origin is None else origin.asked
         return Instant(min(asked, self.known) if asked else self.known)
 
     @property
     def answered(self) -> Instant:
-        """When it was answered, as far as that was recorded: others may have seen it before."""
+        """The instant of the answer, as far as recorded; others may have seen the write earlier."""
         origin = self.event.stamp.origin
         return Instant(max(self.known, 0 if origin is None else origin.answered))
 
 
 @dataclass(slots=True)
 class _PodPace:
-    """The attempts of one pod, how many of them have been made here, and the one made last."""
+    """The attempts of one pod, the number of those made here, and the last one made."""
 
     tries: list[Try]
     number: int = 0
@@ -69,9 +69,10 @@ class _PodPace:
     left_since: Instant | None = None
 
     def begun(self, tried: Tried, now: Instant) -> Try:
-        """The attempt that this one may be: the next, or a later one that came to the same.
+        """The recorded attempt that this one corresponds to: the next, or a later one with the same
+        outcome.
 
-        An attempt there for which there is no reason here is passed by.
+        Recorded attempts that have no cause here are skipped.
         """
         for number in range(self.number, len(self.tries)):
             each = self.tries[number]
@@ -83,9 +84,11 @@ class _PodPace:
         return self.tries[self.number]
 
     def leave(self, now: Instant) -> Instant | None:
-        """Until when a place that the pod did not get there is left alone; None: not any more."""
+        """The instant until which a placement that the recording lacks is deferred; None: no
+        longer.
+        """
         if any(each.placing is not None for each in self.tries[: self.number]):
-            # There it has a place by now.
+            # In the recording it has a place by now.
             return None
         if self.left_since is None:
             self.left_since = now
@@ -94,7 +97,7 @@ class _PodPace:
 
 
 class RecordedPace:
-    """Instants by queue and key; `not_before` is the `Pace` of reconcilers."""
+    """The recorded instants by queue and key; `not_before` implements the `Pace` of reconcilers."""
 
     def __init__(self) -> None:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
@@ -114,10 +117,11 @@ class RecordedPace:
         names: Mapping[str, Sequence[str]],
         removed: Mapping[str, Instant],
     ) -> None:
-        """Take the acts of controllers; `names` are those that write under a user name.
+        """Learns the acts of controllers; `names` maps a user name to the controllers that write
+        under it.
 
-        `removed` says when pods went away: an attempt whose claims were written afterwards was made
-        before.
+        `removed` has the instants at which pods were deleted: an attempt whose claims were written
+        afterwards was made before.
         """
         for act in acts:
             self._learn_freed(act)
@@ -129,7 +133,7 @@ class RecordedPace:
             elif "garbage" in roles:
                 self._note(("garbage", tuple(act.event.key)), act)
                 if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
-                    # It may as well have been the claim controller.
+                    # The claim controller may have done it, too.
                     self._learn_claims(act)
             elif "namespaces" in roles:
                 self._learn_namespace(act)
@@ -147,7 +151,9 @@ class RecordedPace:
             instants.sort()
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
-        """The next recorded act for the key; without one, a little after the first question."""
+        """The instant of the next recorded act for the key; without one, a little after the first
+        call.
+        """
         place = (queue, key)
         if queue == QUEUE:
             due = self._try_not_before(key[0], now)
@@ -162,7 +168,7 @@ class RecordedPace:
         if due is not None:
             return due
         if queue == namespaces.CONTENT and self._has_act((namespaces.END, (key[0],)), now):
-            # There the contents were gone by then: who wrote that they are was past this.
+            # In the recording the contents were gone by then: a later act reports that.
             return now
         return self._unseen_due(
             place,
@@ -182,9 +188,10 @@ class RecordedPace:
     ) -> Instant | None:
         """The next recorded act for the key; None when the recording has no more.
 
-        An act that is asked for late answers for those between as well, unless `one_by_one`. With
-        `as_asked` the instant is that of its request: what it saw was there by then; `as_answered`
-        that of its answer, before which it may have seen writes whose order is a guess.
+        An act that is queried late covers those between as well, unless `one_by_one`. With
+        `as_asked` the instant is that of its request: everything that it saw existed by then. With
+        `as_answered` it is that of its answer, before which it may have seen writes whose order is
+        a guess.
         """
         place = (queue, key)
         instants = self._acts.get(place, ())
@@ -204,12 +211,12 @@ class RecordedPace:
         return () if course is None else course.tries
 
     def has_attempts(self, pod: str) -> bool:
-        """Whether the recording has attempts of the pod that were not made here yet."""
+        """Whether the recording has attempts of the pod that have not been made here yet."""
         course = self._pods.get(pod)
         return course is not None and course.number < len(course.tries)
 
     def stray(self, pod: str) -> None:
-        """An attempt that has no counterpart in the recording was made."""
+        """Notes an attempt that has no counterpart in the recording."""
         course = self._pods.get(pod)
         if course is not None:
             course.strayed, course.made, course.left_since = True, None, None
@@ -217,11 +224,13 @@ class RecordedPace:
     def put_off(
         self, pod: str, tried: Tried, now: Instant, *, is_patient: bool = True
     ) -> Instant | None:
-        """None when the attempt came to what it came to there, or its time is up.
+        """The instant until which the result of an attempt is deferred; None when the result
+        counts.
 
-        It is up at once unless `is_patient`. Only the order among attempts of about the same
-        instant is found in this way. What an attempt comes to is decided here; when no instant
-        gives the recorded result, the result at the last instant stands.
+        It counts if it equals the recorded outcome or the time is up, which is at once unless
+        `is_patient`. This only finds the order among attempts at about the same instant. The
+        outcome is decided here: if no instant gives the recorded result, the result at the last
+        instant counts.
         """
         course = self._pods.get(pod)
         if course is None:
@@ -245,13 +254,14 @@ class RecordedPace:
         return None
 
     def version_seen(self, pod: str, now: Instant) -> str:
-        """What the report of the recorded attempt names; empty where the recording does not tell.
+        """The pod version in the report of the recorded attempt; empty where the recording has
+        none.
 
-        Which reports become a series depends on it, and it on when late writes were done.
+        It decides which reports become a series, and that decides when late writes were done.
         """
         course = self._pods.get(pod)
         if course is None or course.made is None or course.made_at != now:
-            return ""  # what is said now is not of an attempt, as that a pod is being deleted
+            return ""  # the message is not of an attempt, for example that a pod is being deleted
         return str(course.made.version) if course.made.version else ""
 
     def began_before(self, pod: str) -> Instant | None:
@@ -263,7 +273,7 @@ class RecordedPace:
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
         """When the claims of a pod that is placed now are written, and when it is bound.
 
-        At the recorded instants; as long afterwards as there when the attempt is late.
+        These are the recorded instants, shifted by the delay when the attempt is late.
         """
         course = self._pods.get(pod)
         placing = None if course is None or course.made is None else course.made.placing
@@ -285,7 +295,7 @@ class RecordedPace:
         return Instant(max(claims_at + late, now)), Instant(max(bind_at + late, now))
 
     def _try_not_before(self, pod: str, now: Instant) -> Instant | None:
-        """The next recorded attempt; those that are over already are passed by."""
+        """The next recorded attempt; attempts that are already over are skipped."""
         course = self._pods.get(pod)
         if course is None:
             return None
@@ -294,7 +304,7 @@ class RecordedPace:
         return course.tries[course.number].first if course.number < len(course.tries) else None
 
     def _has_act(self, place: _Key, now: Instant) -> bool:
-        """Whether the recording has an act for a key that is still to come."""
+        """Whether the recording has a later act for a key."""
         return any(instant > now for instant in self._acts.get(place, ())[-1:])
 
     def _unseen_due(self, place: _Key, now: Instant, late: int) -> Instant:
@@ -309,7 +319,7 @@ class RecordedPace:
         self._answered[place, act.known] = act.answered
 
     def _learn_namespace(self, act: Act) -> None:
-        """One look at a namespace deletes kind after kind, and tells of it at the end."""
+        """A namespace sync deletes kind after kind, and reports at the end."""
         key = act.event.key
         self._note((namespaces.NAME, (key.namespace or key.name,)), act)
         if key.namespace:
@@ -318,7 +328,7 @@ class RecordedPace:
             self._note((namespaces.END, (key.name,)), act)
 
     def _learn_claims(self, act: Act) -> None:
-        """Pod sync makes claims, writes their names and reserves; claim sync does the rest."""
+        """Pod sync creates claims, writes their names and reserves; claim sync does the rest."""
         event = act.event
         namespace, name = event.key.namespace, event.key.name
         if event.key.resource == "pods":
@@ -370,7 +380,7 @@ class RecordedPace:
                     placing.devices += dra.device_names(given)
 
     def _learn_freed(self, act: Act) -> None:
-        """Since when a device that only one claim can have was free again."""
+        """Learns since when a device that only one claim can have was free again."""
         if act.event.key.resource != "resourceclaims":
             return
         held = dra.allocation(act.before or {})
@@ -382,7 +392,7 @@ class RecordedPace:
                     self._freed[place].append(act.asked)
 
     def _note_order(self) -> None:
-        """Where only the order of writes is known, place attempts between writes."""
+        """Places attempts between writes, where only the order of writes is known."""
         writes = sorted(self._writes)
         for tries in self._tries.values():
             for placing in tries.placings:
@@ -390,7 +400,7 @@ class RecordedPace:
                 placing.earliest = writes[max(0, number - tolerances.TABLE.writes_between)]
 
     def _note_freed(self) -> None:
-        """No placing can be older than the end of the one before on the same device."""
+        """Limits each placing to the time after the previous one on the same device ended."""
         for instants in self._freed.values():
             instants.sort()
         for tries in self._tries.values():
@@ -429,7 +439,7 @@ class RecordedPace:
         named = ("status", "nominatedNodeName")
         node = json_tree.text(event.object, *named)
         if _refusal(event.object) not in (None, _refusal(act.before or {})):
-            # With a node in the same write the attempt has found victims there: it failed too.
+            # A node in the same write means that the attempt found victims there: it failed too.
             tries.refusals.append((act.asked, _refusal(event.object) or ""))
             origin = event.stamp.origin
             tries.written.append(_version("" if origin is None else origin.resource_version))
@@ -450,7 +460,7 @@ def _version(text: str) -> int:
 
 
 def _refusal(pod: JsonView) -> str | None:
-    """The message of a pod that could not be placed."""
+    """The message of the condition of a pod that could not be placed; None without it."""
     conditions = (
         each for each in meta.conditions(pod) if each.type == condition_types.POD_SCHEDULED
     )

@@ -1,14 +1,13 @@
-"""Each difference is tried: a hypothesis changes one thing, and a run with it must agree.
+"""Tries each difference: a hypothesis changes one thing, and a run with it must agree.
 
-The prover keeps one variant that grows. A hypothesis joins it when the run with it comes to the
-recorded outcome of its object and differs nowhere where the run before agreed. So what is proved at
-the end is one consistent run: with these changes, and nothing else, the controllers here do what
-those there did. Hypotheses about different objects share a run; those about one object are tried
-one after the other.
+The prover keeps one variant that grows. A hypothesis joins it when the run with it has the recorded
+outcome for its object and differs nowhere where the previous run agreed. So the proof is one
+consistent run: with these changes, and nothing else, the controllers here do what the recorded ones
+did. Hypotheses about different objects share a run; those about one object take turns.
 
-Placements are tried first, in the order of time: what differs because other devices are free is
-gone when its cause is. A difference for which no hypothesis holds is unexplained; its writes are
-then taken as recorded, and what is gone in the run with them follows from it.
+Placements are tried first, in the order of time: differences that exist because other devices are
+free vanish with their cause. A difference for which no hypothesis holds is unexplained. Its writes
+are then taken as recorded, and the differences that vanish in the run with them follow from it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
@@ -32,19 +31,19 @@ _UNPROVED = "no hypothesis gives the recorded outcome"
 
 Open = dict[DifferenceKey, Sides]
 RunVariant = Callable[[Variant, Instant | None], Awaitable[Trace]]
-"""Runs a variant, up to an instant when one is given."""
+"""Runs a variant, up to the instant if one is given."""
 
 
 class _Exhausted(Exception):
-    """As many runs were made as may be."""
+    """The maximum number of runs was made."""
 
 
 class _Found(Exception):
-    """What is sought was proved."""
+    """The difference that was sought is proved."""
 
 
 class Prover:
-    """Judges the differences of one replay; see the module's text."""
+    """Judges the differences of one replay; see the module's docstring."""
 
     def __init__(
         self,
@@ -85,8 +84,7 @@ class Prover:
     async def judge(
         self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
     ) -> None:
-        """Judge every difference, in `judgements`; with one `sought`, none where none can be it,
-        and no more once it is judged."""
+        """Fills `judgements`; stops once `sought` is judged, or at once if no difference is it."""
         if sought is not None and not any(sought.fits(key) for key in different):
             return
         self._sought = sought
@@ -110,7 +108,7 @@ class Prover:
                 self._try_switches,
             ):
                 if step == self._place and sought and sought.reason in self._evidence.turned:
-                    return  # what these switches explain was judged by now
+                    return  # the differences that these switches explain are judged by now
                 if self._open:
                     await step()
         except _Found:
@@ -124,7 +122,7 @@ class Prover:
 
     @property
     def variant(self) -> Variant:
-        """The run that has every change that was proved so far."""
+        """The run with every change that has been proved so far."""
         return self._variant
 
     # one run
@@ -132,7 +130,7 @@ class Prover:
     async def _differences(
         self, variant: Variant, until: Instant | None = None
     ) -> tuple[Trace, Open]:
-        """What a variant leaves different that the traces do not tell by themselves."""
+        """The differences left by a variant, without those that the traces alone explain."""
         if self._sought is not None and self._sought.is_in(self.judgements):
             raise _Found
         if self.runs >= self._runs_max:
@@ -154,7 +152,7 @@ class Prover:
     def _accept(
         self, variant: Variant, again: Trace, left: Open, reasons: Mapping[DifferenceKey, Judgement]
     ) -> None:
-        """Go on from a variant: what it does away with has its judgement, or follows."""
+        """Continues from a variant: removed differences get their judgement, or follow."""
         for key in [key for key in self._open if key not in left]:
             follows = Judgement(
                 reason=Reason.FOLLOWS, detail="gone when an earlier difference is as recorded"
@@ -167,21 +165,21 @@ class Prover:
         return self._proposals.group_of(sides, self._again)
 
     def _undecided(self, sides: Sides, detail: str) -> Judgement:
-        """The judgement of what no hypothesis explains."""
+        """The judgement of a difference that no hypothesis explains."""
         unsure = self._lack(sides) or self._doubting.times(sides, self._again)
         reason = Reason.NOT_COMPARABLE if unsure else Reason.UNEXPLAINED
         impossible = self._doubting.impossibility(sides, self._again)
         return Judgement(reason=reason, detail=unsure or impossible or detail)
 
     def _lack(self, sides: Sides) -> str:
-        """Why the difference cannot be judged; empty when it can."""
+        """The reason why the difference cannot be judged; empty when it can."""
         return self._doubting.lack(sides, self._again)
 
     def _gap(self, sides: Sides) -> str:
         return self._doubting.gap(sides, self._again)
 
     def _pass_over_lacking(self) -> None:
-        """Without kinds that every decision needs no run can tell anything."""
+        """Settles all differences if kinds that every decision needs are missing."""
         if not self._evidence.lacks.kinds:
             return
         for key, sides in list(self._open.items()):
@@ -194,9 +192,10 @@ class Prover:
     # steps
 
     async def _explain_nodes(self) -> None:
-        """What is known of nodes by Leases alone is their status; the rest is decided here.
+        """Settles the differences of nodes that are only in the status, which is derived from
+        Leases.
 
-        A node for which that is not all is unexplained, and taken as recorded with what follows.
+        A node with other differences is unexplained, and taken as recorded with what follows.
         """
         nodes = {uid for _, uid, _ in self._open if self._is_node(uid)}
         while nodes:
@@ -226,7 +225,7 @@ class Prover:
         await self._impose({(NODES, sides.uid) for sides in left})
 
     async def _impose(self, writes: Set[tuple[str, str]]) -> None:
-        """Take writes as recorded: what is gone then follows from the difference about them."""
+        """Takes writes as recorded: differences that vanish then follow from the one about them."""
         variant = replace(self._variant, imposed=self._variant.imposed | writes)
         again, left = await self._differences(variant)
         self._settled |= left.keys() - self._open.keys()
@@ -240,7 +239,7 @@ class Prover:
         return key is not None and key.resource == resource
 
     async def _keep_pace(self) -> None:
-        """Without a pace: the same replay at the recorded pace."""
+        """For a replay without a pace: runs it again at the recorded pace."""
         if self._variant.is_paced:
             return
         variant = replace(self._variant, is_paced=True)
@@ -248,13 +247,13 @@ class Prover:
         reasons = {
             key: self._races.judgement(sides, self._again) for key, sides in self._open.items()
         }
-        # What the pace alone makes different is judged with the rest.
+        # Differences that the pace alone causes are judged with the rest.
         new = {key: sides for key, sides in left.items() if key not in self._open}
         self._accept(variant, again, left, reasons)
         self._open |= new
 
     async def _turn_chosen_back(self) -> None:
-        """What is gone without a switch that was set for this replay is its effect."""
+        """Differences that vanish without a switch set for this replay are the switch's effect."""
         for switched in self._evidence.chosen:
             if not self._open:
                 return
@@ -265,7 +264,7 @@ class Prover:
                 self._settled.add(key)
 
     async def _turn_rules(self) -> None:
-        """C24: on, where a placement breaks a rule that was there; off, where that explains one."""
+        """C24: turned on if a placement breaks an existing rule, off if that explains one."""
         turned = self._evidence.rules_seen
         if turned is None:
             return
@@ -297,7 +296,7 @@ class Prover:
         self._accept(variant, again, left, reasons)
 
     async def _place(self) -> None:
-        """Placements and evictions, the earliest first."""
+        """Tries placements and evictions, the earliest first."""
         while (root := self._earliest()) is not None:
             group = self._group(root)
             overuse = self._overuse(group)
@@ -333,7 +332,7 @@ class Prover:
         return False
 
     async def _give_up(self, root: Sides, group: str, overuse: str | None, lack: str) -> None:
-        """Nothing explains it; its writes are taken as recorded, so that what follows is known."""
+        """Leaves a placement unexplained and takes its writes as recorded, to find what follows."""
         for key, sides in list(self._open.items()):
             if key == root.key or self._group(sides) == group:
                 judgement = self._undecided(sides, _UNPROVED)
@@ -347,9 +346,9 @@ class Prover:
         await self._impose({(author, subject) for subject in (group, root.uid)})
 
     async def _pass_over_gaps(self) -> None:
-        """What was not recorded of claims cannot be judged; what follows from it is found by a run.
+        """Settles differences about claims that were not fully recorded; a run finds what follows.
 
-        Their ends are taken as recorded.
+        The ends of these claims are taken as recorded.
         """
         gaps = {key: gap for key, sides in self._open.items() if (gap := self._gap(sides))}
         claims = {
@@ -365,7 +364,7 @@ class Prover:
             await self._impose({(each, uid) for each in (CLAIMS, COLLECTOR) for uid in claims})
 
     async def _try_local(self) -> None:
-        """Orders, attempts and repetitions about single objects: many objects in one run."""
+        """Tries orders, attempts and repetitions about single objects, many objects in one run."""
         alternatives = {
             key: list(self._proposals.local(sides, self._again))
             for key, sides in self._open.items()
@@ -382,9 +381,10 @@ class Prover:
     async def _try_together(
         self, chosen: Mapping[DifferenceKey, Hypothesis]
     ) -> Collection[DifferenceKey]:
-        """Keep these hypotheses if they change nothing else; tells for which another is to come.
+        """Keeps these hypotheses if they change nothing else; returns those to be replaced by
+        others.
 
-        Those that do not hold are left out of the next run, which has the others again.
+        Hypotheses that do not hold are left out of the next run, which tries the others again.
         """
         variant = self._variant
         for hypothesis in chosen.values():
@@ -415,7 +415,7 @@ class Prover:
     def _spoilers(
         self, chosen: Mapping[DifferenceKey, Hypothesis], subjects: set[str], again: Trace
     ) -> set[DifferenceKey]:
-        """The hypotheses about objects of which something else differs now; all, if none is."""
+        """The hypotheses about objects related to new differences; all, if none is related."""
         if not subjects:
             return set()
         related = set(subjects)
@@ -425,16 +425,16 @@ class Prover:
         return spoilt or set(chosen)
 
     async def _try_switches(self) -> None:
-        """Try other control planes for what is settled first of what is left: the shortest runs."""
+        """Tries other control planes for the difference that is settled first."""
         settled_by = self._races.settled_by
         root = min(self._open.values(), key=lambda each: settled_by(each, self._again) or NEVER)
         if not self._has_unexplained():
             await self._try_switches_for(root)
 
     async def _try_switches_for(self, root: Sides) -> None:
-        """Try the others all together, and only the halves of those that change the outcome.
+        """Tries the other switches all together, then only the halves that change the outcome.
 
-        Switches that undo each other may be missed so; what is proved is proved by its own run.
+        Switches that cancel each other may be missed; a proof always rests on its own run.
         """
         groups = _groups(self._evidence.others)
         until = self._races.settled_by(root, self._again) or None  # no instant: the whole run
@@ -443,7 +443,7 @@ class Prover:
         while groups:
             group = groups.pop(0)
             if 2 * self.runs >= self._runs_max:
-                # The other half of the runs is for what is left: most switches explain nothing.
+                # The other half of the runs is for other steps: most switches explain nothing.
                 return
             _, left = await self._differences(self._with(group), until)
             sides = left.get(root.key)

@@ -1,4 +1,4 @@
-"""Who competed with whom for a device or a node, as both traces show it."""
+"""Races: which pods competed for a device or a node, according to both traces."""
 
 from collections.abc import Iterator
 
@@ -13,18 +13,18 @@ from app.domain.values.timestamps import Instant
 
 
 class Races:
-    """Competitors for what a pod got in the recording; `pace` has the recorded attempts."""
+    """Competitors for the devices and node of a recorded pod; `pace` has the recorded attempts."""
 
     def __init__(self, recorded: Trace, pace: RecordedPace) -> None:
         self._recorded = recorded
         self._pace = pace
 
     def since(self, sides: Sides, again: Trace) -> Instant:
-        """When the two runs part about a subject."""
+        """The instant from which the two runs differ about a subject."""
         return min(self._instants(sides, again), default=Instant(0))
 
     def settled_by(self, sides: Sides, again: Trace) -> Instant:
-        """When all that the difference is about has been done in both runs."""
+        """The instant by which everything that the difference concerns was done in both runs."""
         last = max(self._instants(sides, again), default=Instant(0))
         pod = self._pod_of(sides.uid, again)
         return max([last, *(each.last for each in self._pace.attempts(pod))])
@@ -45,10 +45,10 @@ class Races:
         return related
 
     def holds(self, root: Sides, pod: str, again: Trace) -> Iterator[Hypothesis]:
-        """Competitors that have here what the pod has there, tried after it.
+        """Hypotheses that competitors which have the pod's devices here were tried after it there.
 
-        One whose own attempts were certainly over before those of the pod is no competitor, and
-        for an eviction nobody competes.
+        A pod whose own attempts were certainly over before those of this pod is no competitor. For
+        an eviction there are no competitors.
         """
         placed = self._placed(pod)
         if placed is None or root.aspect is Aspect.EVICTIONS:
@@ -68,7 +68,7 @@ class Races:
             )
 
     def judgement(self, sides: Sides, again: Trace) -> Judgement:
-        """The class of what the recorded pace alone does away with."""
+        """The class of a difference that vanishes at the recorded pace alone."""
         return Judgement(
             reason=self._reason(sides, again), detail="as recorded at the recorded pace"
         )

@@ -1,8 +1,8 @@
-"""What waited for the recorded pace in a run of the unchanged world, and when.
+"""The waits for the recorded pace in a run of the unchanged world.
 
-A world that was changed has no recording of its own. What a controller would do there at an instant
-at which it would not do it in the unchanged world follows from the change, and waits for nothing;
-what both worlds have in common keeps the recorded pace.
+A changed world has no recording of its own. An act at an instant at which the controller would not
+act in the unchanged world follows from the change, and does not wait. Acts common to both worlds
+keep the recorded pace.
 """
 
 from collections import defaultdict
@@ -13,9 +13,9 @@ from app.domain.values.timestamps import Instant
 
 
 class Readiness:
-    """The waits of one run: of keys of queues, and of attempts whose result was put off.
+    """The waits of one run: of queue keys, and of attempts whose result was deferred.
 
-    `starts` says until when controllers were not up, by name: all their keys waited for that.
+    `starts` maps controllers to the instants at which they started: all their keys waited for that.
     """
 
     def __init__(self, starts: Mapping[str, Instant]) -> None:
@@ -25,11 +25,11 @@ class Readiness:
         self._put_off: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
 
     def note(self, queue: str, key: tuple[str, ...], asked: Instant, due: Instant) -> None:
-        """A key was ready at an instant, and had to wait until another."""
+        """Notes that a key was ready at `asked` and had to wait until `due`."""
         _extend(self._waits[queue, key], asked, due)
 
     def note_put_off(self, pod: str, tried: Instant, due: Instant) -> None:
-        """The result of an attempt for a pod (a uid) did not count."""
+        """Notes that the result of an attempt for a pod (a uid) did not count."""
         _extend(self._put_off[pod], tried, due)
 
     def was_waiting(self, queue: str, key: tuple[str, ...], now: Instant) -> bool:

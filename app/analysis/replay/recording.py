@@ -1,4 +1,4 @@
-"""A recording sorted out: what came from outside, what is decided again, and when each was seen."""
+"""Sorts a recording: inputs from outside, acts that are decided again, and when each was seen."""
 
 from collections import Counter
 from collections.abc import Mapping, Set
@@ -26,26 +26,27 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 WITHOUT_EFFECT = "refused or without effect"
-"""How requests are counted that wrote nothing: there is nothing to compare."""
+"""The name under which requests without a write are counted: there is nothing to compare."""
 
 SYSTEM_PREFIX = "system:"
-"""What the names of a cluster's own users begin with."""
+"""The prefix of the names of a cluster's own users."""
 
 _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
-"""Kinds that no decision here depends on; logs often have no bodies of them."""
+"""Kinds on which no decision here depends; logs often lack their bodies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTime:
-    """When an Event object of the scheduler was written, and whether its pod had been said to be
-    marked for deletion by then."""
+    """When an Event object of the scheduler was written, and whether its pod had been reported as
+    marked for deletion by then.
+    """
 
     at: Instant
     is_after_marking: bool
 
 
 class Recording:
-    """The recording sorted out: inputs, names, trace and what cannot be compared."""
+    """A sorted recording: inputs, names, trace, and what cannot be compared."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class Recording:
         self._has_begun = False
 
     def begin(self, beginning: Beginning) -> None:
-        """Start from the objects of a moment; call it before the first event is taken."""
+        """Starts from the objects of a moment; must be called before the first event is taken."""
         self._views.load_objects(beginning.state)
         self.last = beginning.head.time
         for event in beginning.objects:
@@ -105,9 +106,9 @@ class Recording:
             note_reached(self.reached, event, self.last)
 
     def take(self, event: Event, known: Instant) -> None:
-        """Sort one event that others could see from instant `known` on, and audit it.
+        """Sorts and audits one event that others could see from instant `known` on.
 
-        Once `is_over` is set, only the pace and the names are learnt, and what will come `later`.
+        Once `is_over` is set, only the pace and the names are learnt, and the `later` trace.
         """
         if not self.is_over:
             self.lacks.note(event, known)
@@ -123,7 +124,7 @@ class Recording:
 
     @property
     def overused(self) -> Mapping[str, str]:
-        """Uids of claims whose allocation no order of events allows, and why."""
+        """The uids of claims whose allocation no order of events allows, and why."""
         return self._overuse.found()
 
     @property
@@ -132,8 +133,10 @@ class Recording:
         return self._gates.found
 
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
-        """Uids of the claims that were allocated against a taint, and whether by a rule that had
-        been there when the attempt was made: its writes may have waited long for their limit."""
+        """The uids of claims that were allocated despite a taint, with whether the taint came from
+        a rule that existed when the attempt was made. The attempt's writes may have waited long for
+        their limit.
+        """
         violating: dict[str, bool] = {}
         for event, _ in self._audit.found:
             since = self._forbidden[event.uid]
@@ -144,7 +147,7 @@ class Recording:
         return violating
 
     def _rule_of(self, violation: ForbiddenPlacement) -> Instant | None:
-        """Since when the rule was there that a placement breaks; None when it is no rule."""
+        """Since when the violated rule existed; None when the taint is not of a rule."""
         rules = [key.name for key in violation.objects if key.resource == "devicetaintrules"]
         return max((self._changed.get(name, Instant(0)) for name in rules), default=None)
 
@@ -162,7 +165,7 @@ class Recording:
         sort = self._writers.of(event, before, author)
         self._has_begun |= event.stamp.verb != BASELINE_VERB
         if not self._has_begun:
-            # Nobody is known to have done anything yet: what is there is what all begin with.
+            # No act is known yet: the existing objects are the common initial state.
             sort, author = Writer.OUTSIDE, UNNAMED
         if not self.is_over:
             self.counts[sort.value] += 1
@@ -215,7 +218,7 @@ class Recording:
             self.inputs.append(source)
 
     def _note_user(self, event: Event, author: str) -> None:
-        """Remember who wrote, unless it is the controller that `author` names or any other."""
+        """Records who wrote, except the controller that `author` names and unnamed writers."""
         user = event.stamp.actor.user
         if self.is_over or user in ("", author, UNNAMED):
             return
@@ -225,7 +228,7 @@ class Recording:
             self.written_by.setdefault(short_name(author), Counter())[user] += 1
 
     def _note_placed(self, event: Event, before: JsonObject | None, author: str) -> None:
-        """Count what somebody else, or nobody known, gave to a claim or a pod."""
+        """Counts allocations and bindings by an outsider or an unknown author."""
         who = "an unknown author" if author == UNNAMED else author
         match event.key.resource:
             case "resourceclaims" if _is_given(event.object, before, "status", "allocation"):
@@ -259,18 +262,18 @@ class Recording:
 
 
 def _is_given(after: JsonObject, before: JsonObject | None, *path: str) -> bool:
-    """Whether a write gave what was not there before."""
+    """Whether a write set a value that did not exist before."""
     return bool(json_tree.get(after, *path)) and not json_tree.get(before or {}, *path)
 
 
 def _is_read(key: ObjectKey) -> bool:
-    """Whether a gap there matters: all of a stream, or a kind that controllers read here."""
+    """Whether a gap matters: it covers a whole stream, or a kind that controllers read here."""
     kind = kinds.find(key.group, key.resource)
     return not key.resource or (kind is not None and key.resource not in _UNREAD)
 
 
 def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: Instant) -> bool:
-    """Remember when a pod got its node and when it began to end; True when it is news."""
+    """Records when a pod got its node and when its deletion began; True if one is new."""
     if event.key.resource != "pods":
         return False
     is_news = False

@@ -1,4 +1,4 @@
-"""What a decide replay found: counts by aspect and class, and the differences with both sides."""
+"""The report of a decide replay: counts by aspect and class, and differences with both sides."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -16,11 +16,11 @@ from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject
 
 LISTED_MAX = 1_000
-"""How many differences a report lists; all are counted."""
+"""The number of differences that a report lists; all are counted."""
 
 
 USERS_MAX = 8
-"""How many users a difference names."""
+"""The number of users that a difference names."""
 
 
 class Agreement(StrEnum):
@@ -38,9 +38,9 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideDifference:
-    """One difference: what about, why, and both sides.
+    """One difference: its subject, its class, and both sides.
 
-    `users` are those who wrote to the object in the recording and are no controller by their names.
+    `users` wrote to the object in the recording, and their names are not those of controllers.
     """
 
     aspect: Aspect
@@ -53,7 +53,7 @@ class DecideDifference:
     again: Any
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The difference as JSON for reports."""
         return {
             "aspect": self.aspect.value,
             "subject": self.subject,
@@ -68,13 +68,13 @@ class DecideDifference:
 
 @dataclass(slots=True)
 class AspectCounts:
-    """Counts of one aspect: the same, and different by class."""
+    """Counts of one aspect: equal subjects, and different ones by class."""
 
     same: int = 0
     different: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> JsonObject:
-        """For reports."""
+        """The counts as JSON for reports."""
         known = [why for why in Reason if self.different[why]]
         switches = sorted(why for why in self.different if why not in set(Reason))
         return {
@@ -85,19 +85,19 @@ class AspectCounts:
 
 
 REFUSED_PLAN = "a plan of ours that was refused"
-"""What is counted of plans that the API refused, such as a claim beyond a quota."""
+"""The name under which plans that the API refused are counted, such as a claim beyond a quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideReport:
-    """What a decide replay found.
+    """The results of a decide replay.
 
-    `inputs` counts recorded writes by what was done with them; `not_comparable` counts what could
-    not be compared, by why, and `not_done` writes that could not be done here; `ties` counts pods
-    for which the recorded one of equally good nodes was taken. `violations` are recorded
-    allocations that no order allows, by claim; `written_by` are the users whose writes were taken
-    for those of a controller of another name, with how many; `runs` counts the runs that were made
-    to prove classes. `doubts` are what the recording lacks.
+    `inputs` counts recorded writes by how they were used. `not_comparable` counts, by reason, what
+    could not be compared, and `not_done` writes that could not be done here. `ties` counts pods for
+    which the recorded one of equally good nodes was taken. `violations` maps claims to recorded
+    allocations that no order allows. `written_by` has the users whose writes were attributed to a
+    controller of another name, with counts. `runs` counts the runs that were made to prove classes.
+    `doubts` are what the recording lacks.
     """
 
     history: str
@@ -115,13 +115,13 @@ class DecideReport:
 
     @property
     def agreement(self) -> Agreement:
-        """Which of the outcomes it is."""
+        """The outcome of the replay."""
         classes = {why for counts in self.aspects.values() for why in counts.different}
         if self.violations or Reason.UNEXPLAINED in classes:
             return Agreement.UNEXPLAINED
         is_whole = not self.not_comparable and Reason.NOT_COMPARABLE not in classes
-        # What could not be done here follows from differences, where there are any. A plan that is
-        # refused here writes nothing: where the recording has its writes, that is a difference.
+        # If there are differences, writes that could not be done here follow from them. A plan that
+        # is refused here writes nothing: if the recording has its writes, that is a difference.
         is_whole &= bool(classes) or not self.not_done.keys() - {REFUSED_PLAN}
         if not is_whole or not self.is_sure:
             return Agreement.PARTLY
@@ -129,20 +129,20 @@ class DecideReport:
 
     @property
     def is_sure(self) -> bool:
-        """Whether no doubt leaves open what was decided upon.
+        """Whether no doubt concerns the state on which decisions were based.
 
-        Where times contradict the order nobody knows which state a controller saw: that it comes to
-        the same here may be chance.
+        Where times contradict the order, the state that a controller saw is unknown: equal results
+        may be chance.
         """
         return doubts.is_settled(self.doubts)
 
     @property
     def explained(self) -> bool:
-        """True when every difference that can be judged has a class that is proved for it."""
+        """True when every difference that can be judged has a proved class."""
         return self.agreement is not Agreement.UNEXPLAINED
 
     def to_json(self) -> JsonObject:
-        """For the command line and the API."""
+        """The report as JSON for the command line and the API."""
         return {
             "history": self.history,
             "revision": self.revision,
@@ -182,9 +182,9 @@ def listed(
     again: Trace,
     users: Mapping[str, Collection[str]],
 ) -> tuple[DecideDifference, ...]:
-    """The differences as reports list them, at most `LISTED_MAX`; the gravest are all among them.
+    """The differences as reports list them, at most `LISTED_MAX`, always including the gravest.
 
-    Aspects keep their order; what is unexplained is never left out for what has a class.
+    Aspects keep their order; unexplained differences have precedence over those with a class.
     """
     order = list(Aspect)
     chosen = sorted(different, key=lambda key: judgements[key].reason != Reason.UNEXPLAINED)

@@ -1,6 +1,6 @@
-"""The pace of one run: the recorded one, with what the run's variant changes.
+"""The pace of one run: the recorded one, with the changes of the run's variant.
 
-A variant never says what comes of an act, only that it is made earlier, later or not at all.
+A variant never determines the outcome of an act, only whether it is made earlier, later or not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from app.domain.values import api_groups
 from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
-"""Later than any instant of a recording."""
+"""An instant later than any in a recording."""
 
 
 class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
-    `keys` are those of recorded objects by uid. Call `note_finished` for pods that finish here.
-    What waits is noted in `readiness`. In a changed world `control` is the readiness of the
-    unchanged one: what did not wait there has no recorded instant, and is done at once.
+    `keys` maps uids to the keys of recorded objects. Call `note_finished` for pods that finish
+    here. Waits are noted in `readiness`. In a changed world, `control` is the readiness of the
+    unchanged one: an act that did not wait there has no recorded instant, and is done at once.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SteeredPace:
         control: Readiness | None = None,
         starts: Mapping[str, Instant] | None = None,
     ) -> None:
-        """`starts` says since when controllers are up that were not at the beginning, by name."""
+        """`starts` has the start instants of controllers that did not run at the beginning."""
         self.readiness = Readiness(starts or {})
         self._control = control
         self._strayed: dict[str, Instant] = {}
@@ -53,26 +53,26 @@ class SteeredPace:
         return self._recorded.attempts(pod)
 
     def let_through(self, pod: str) -> None:
-        """The pod may be tried now, whatever the recording shows; empty: no pod."""
+        """Allows the pod to be tried now, regardless of the recording; empty: no pod."""
         self._let_through = pod
 
     def note_finished(self, place: tuple[str, str], *, is_finished: bool) -> None:
-        """The pod of that namespace and name has come to its end here, or is another one."""
+        """Notes whether the pod of that namespace and name is finished here."""
         if is_finished:
             self._finished.add(place)
         else:
             self._finished.discard(place)
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
-        """As recorded, or as the variant says."""
+        """The recorded instant, or the one that the variant sets."""
         steered = self._steered(queue, key, now)
         due = self._recorded.not_before(queue, key, now) if steered is None else steered
         if due <= now or due >= NEVER:
             return due
         self.readiness.note(queue, key, now, due)
         if queue.partition("/")[0] in BESIDE:
-            # The unchanged world lacks it, so nothing tells that it did not wait there: what its
-            # recorded counterpart does comes as an input by then.
+            # The unchanged world lacks it, so nothing shows that it did not wait there. The acts
+            # of its recorded counterpart arrive as inputs by then.
             return due
         if self._control is None or self._control.was_waiting(queue, key, now):
             return due
@@ -81,11 +81,13 @@ class SteeredPace:
         return now
 
     def version_seen(self, pod: str, now: Instant) -> str:
-        """As recorded."""
+        """The pod version of the recorded attempt."""
         return self._recorded.version_seen(pod, now)
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
-        """As recorded; what the unchanged world did not put off counts in a changed one."""
+        """The recorded deferral; in a changed world, only if the unchanged world deferred the
+        result, too.
+        """
         is_let_through = self._control is not None and self._let_through == pod
         if self._strayed.pop(pod, None) == now or is_let_through:
             self._recorded.stray(pod)
@@ -97,7 +99,7 @@ class SteeredPace:
         return until
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
-        """As recorded."""
+        """The recorded instants of claims and binding."""
         return self._recorded.bind_delay(pod, now)
 
     def _steered(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant | None:
@@ -154,7 +156,7 @@ class SteeredPace:
             return NEVER
         is_first = claim in self._variant.released_first
         if self._variant.resyncs:
-            # A pod that is reserved for again is released from again: each act counts.
+            # A pod may be reserved for and released again: each act counts.
             due = self._recorded.next_act("claims", key, now, one_by_one=True, as_asked=is_first)
             if due is not None:
                 return due

@@ -1,8 +1,8 @@
-"""The one table of constants by which a recording is read: how exact its instants are.
+"""The single table of constants for reading a recording: how exact its instants are.
 
-Each row says what it means, its unit, and where it comes from. They say when something may have
-been done there, never what came of it. Code reads `tolerances.TABLE`; the rows stand in
-docs/explanation/decide.md too, with what half and double of each were found to change.
+Each row has its meaning, its unit and its source. The constants limit when something may have
+happened in the recording, never its outcome. Code reads `tolerances.TABLE`. The rows are also in
+docs/explanation/decide.md, with the measured effects of halving and doubling each.
 """
 
 from dataclasses import dataclass, field

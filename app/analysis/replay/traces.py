@@ -1,8 +1,8 @@
-"""What controllers did, in words: the traces that a decide replay compares.
+"""Traces: what controllers did, in a form that a decide replay can compare.
 
-A trace is made from events alone, so the recording and the replay are read the same way. Each write
-of a controller becomes a line about its object (`allocated worker-1/gpu-0`, `unschedulable: …`),
-without what is random or taken from a clock.
+A trace is made from events alone, so recording and replay are read the same way. Each write of a
+controller becomes a line about its object (`allocated worker-1/gpu-0`, `unschedulable: …`), without
+random values and times of a clock.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ _REPLICATING = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet"))
 class Step:
     """One write of one controller, or one Event object that it wrote.
 
-    `writer` is the short name of the controller, `UNNAMED` where the recording does not tell.
+    `writer` is the short name of the controller, empty where the recording does not identify it.
     """
 
     revision: int
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationStep:
-    """One allocation of one claim: the devices in order, the whole result, and for which pod."""
+    """One allocation of one claim: the devices in order, the whole result, and its pod."""
 
     revision: int
     time: Instant
@@ -66,11 +66,11 @@ class AllocationStep:
 class Trace:
     """Everything that controllers did in one run.
 
-    `writes` are by object uid, `of_pod` by pod uid with the writes to its claims among them,
-    `conditions` by object uid and condition type, `said` by uid of the object that an Event is
-    about, `node_of` by pod uid, `finished` the instant at which a pod came to its end. `replicas`
-    are pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept`
-    the objects at the end. With `schemas` contents are told by what they mean.
+    `writes` are by object uid. `of_pod` is by pod uid and includes the writes to the pod's claims.
+    `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
+    about, `node_of` by pod uid. `finished` has the instants at which pods finished, `replicas` the
+    pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
+    objects at the end. With `schemas`, contents are normalized to their meaning.
     """
 
     schemas: Schemas | None = None
@@ -91,12 +91,15 @@ class Trace:
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def begin(self, event: Event) -> None:
-        """Take the last event of an object that was there before the first step."""
+        """Adds the last event of an object that existed before the first step."""
         self._note(event)
 
     def add(self, event: Event, before: JsonObject | None, writer: str | None) -> None:
-        """Take one event; `before` is the object before it, `writer` the short name of the
-        controller that wrote it and decides again, None for anybody else."""
+        """Adds one event.
+
+        `before` is the object before it. `writer` is the short name of the controller that wrote it
+        and decides again, None for any other writer.
+        """
         key = event.key
         self._note(event)
         if is_event_object(key):
@@ -160,7 +163,7 @@ class Trace:
         self.said[facts.subject_of(event.object)].append(step)
 
     def pods_of(self, event: Event, before: JsonObject | None) -> Iterator[str]:
-        """Uids of the pods that a write concerns: itself, or the users of a claim."""
+        """The uids of the pods that a write concerns: the pod itself, or the users of a claim."""
         if event.key.resource == "pods":
             yield event.uid
         elif event.key.resource == "resourceclaims":

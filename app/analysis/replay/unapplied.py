@@ -1,4 +1,4 @@
-"""Recorded inputs that could not be done in the world that a replay makes."""
+"""Recorded inputs that could not be applied in the world of a replay."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unapplied:
-    """One input that was left out: the recorded write, its author, and why.
+    """One input that was left out: the recorded write, its author, and the reason.
 
     `author` is empty where the recording does not name it.
     """
@@ -39,7 +39,7 @@ class Unapplied:
         )
 
     def to_json(self) -> JsonObject:
-        """For the command line and the API."""
+        """The entry as JSON for the command line and the API."""
         return {
             "revision": self.revision,
             "time": timestamps.micro_text(self.time),

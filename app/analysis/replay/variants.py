@@ -1,8 +1,8 @@
-"""Variants of a decide replay: what one run does otherwise than the plain one.
+"""Variants of a decide replay: how one run differs from the plain one.
 
-A hypothesis about a difference is a variant in which one thing is changed: a switch of the control
-plane, the order of two acts about one object, the instant of an attempt. Nothing here says what
-comes out; a run does, and only an outcome equal to the recorded one proves the hypothesis.
+A hypothesis about a difference is a variant with one change: a switch of the control plane, the
+order of two acts about one object, or the instant of an attempt. A variant does not determine the
+outcome; a run does, and only an outcome equal to the recorded one proves the hypothesis.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ PodUid: TypeAlias = str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switches:
-    """Settings of the control plane that differ from those of the replay: by name, with value."""
+    """Settings of the control plane that differ from those of the replay, by name, with value."""
 
     profile: str = ""
     gates: Mapping[str, bool] = field(default_factory=dict)
     quirks: Mapping[str, bool] = field(default_factory=dict)
 
     def __or__(self, others: "Switches") -> "Switches":
-        """Both; where they turn the same, the others count."""
+        """Both sets of switches; where both set the same one, `others` has precedence."""
         return Switches(
             profile=others.profile or self.profile,
             gates={**self.gates, **others.gates},
@@ -32,7 +32,7 @@ class Switches:
         )
 
     def words(self) -> Iterator[str]:
-        """Each switch, as options of the command line have it."""
+        """Each switch in the form of a command line option."""
         if self.profile:
             yield f"profile {self.profile}"
         yield from (f"gate {name}={str(is_on).lower()}" for name, is_on in self.gates.items())
@@ -41,7 +41,7 @@ class Switches:
         )
 
     def with_quirks(self, **quirks: bool) -> "Switches":
-        """These switches and some quirks."""
+        """These switches with additional quirks."""
         return Switches(profile=self.profile, gates=self.gates, quirks={**self.quirks, **quirks})
 
 

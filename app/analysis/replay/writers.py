@@ -1,8 +1,9 @@
-"""Who wrote what in a recording: outsiders, controllers that decide again, controllers that do not.
+"""Sorts writes of a recording: by outsiders, by controllers that decide again, by other
+controllers.
 
-A decide replay keeps what came from outside (users, drivers, kubelets, and controllers that are not
-emulated) and leaves out what the controllers here decide again. The user name of a write tells; a
-write without a named actor has the author that `authors` finds.
+A decide replay keeps the writes from outside (users, drivers, kubelets, and controllers that are
+not emulated) and leaves out those that the controllers here decide again. The user name of a write
+decides; for a write without a named actor, `authors` finds the author.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,10 +26,10 @@ DECIDED = (
     "eviction",
     "scheduling",
 )
-"""The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
+"""The controllers that decide again. Writes of others (replicas, kubelets) are kept as recorded."""
 
 BESIDE = ("replica-sets", "stateful-sets", "daemon-sets", "jobs", "kubelet")
-"""The controllers that work beside the recorded ones in a changed world."""
+"""The controllers that run beside the recorded ones in a changed world."""
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 
@@ -39,7 +40,7 @@ _SHORT = {
 
 
 class Writer(StrEnum):
-    """What a decide replay does with a write."""
+    """How a decide replay treats a write."""
 
     OUTSIDE = "outside"
     DECIDED = "decided again"
@@ -48,7 +49,7 @@ class Writer(StrEnum):
 
 
 class Writers:
-    """Sorts the events of a recording by who wrote them.
+    """Sorts the events of a recording by their writer.
 
     `running` are the names of the controllers that decide again.
     """
@@ -59,7 +60,7 @@ class Writers:
             self._decided.setdefault(registry.actor_of(name).user, []).append(name)
 
     def of(self, event: Event, before: JsonView | None, user: str) -> Writer:
-        """The sort of one event about an object that `user` wrote (see `authors`).
+        """The category of an event about an object that `user` wrote (see `authors`).
 
         `before` is the recorded object before it.
         """
@@ -82,7 +83,9 @@ class Writers:
 
 
 def is_announcement(event: Event, before: JsonView | None) -> bool:
-    """The first of the two revisions in which a pod goes away: nothing but deletion fields."""
+    """Whether this is the first of the two revisions of a pod's removal: only deletion fields
+    changed.
+    """
     if before is None or event.key.resource != "pods":
         return False
     if event.type is not EventType.OBJECT_UPDATED:
@@ -94,7 +97,7 @@ def is_announcement(event: Event, before: JsonView | None) -> bool:
 
 
 def short_name(user: str) -> str:
-    """The account without what all have in common."""
+    """The account name without the common prefix."""
     for prefix, short in _SHORT.items():
         if user.startswith(prefix):
             return short + user[len(prefix) :]
@@ -113,7 +116,7 @@ def _without_deletion(tree: JsonView) -> Any:
 
 
 def _bare(tree: Any) -> Any:
-    """Without empty values, which sources write or leave out as they like."""
+    """The tree without empty values, which sources write or omit arbitrarily."""
     if isinstance(tree, dict):
         kept = {name: _bare(value) for name, value in tree.items() if name != "managedFields"}
         return {name: value for name, value in kept.items() if value not in (None, {}, [], "")}

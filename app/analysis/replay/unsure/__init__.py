@@ -1,5 +1,5 @@
-"""What a recording leaves unsure, and what it leaves sure all the same.
+"""The uncertainty of a recording: which differences it leaves undecided, and which not.
 
-Belongs here: what is not recorded and from when to when, times that cannot be right, and what was
-recorded that neither can have caused. Does not belong here: hypotheses about what was recorded.
+Belongs here: unrecorded stretches, times that cannot be right, and recorded facts that neither can
+explain. Does not belong here: hypotheses about what was recorded.
 """

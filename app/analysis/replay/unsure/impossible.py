@@ -1,8 +1,8 @@
-"""What was recorded and cannot have come about, whatever is missing and however clocks went.
+"""Recorded facts that are impossible, whatever is missing and however wrong clocks were.
 
-A decide replay of a recording with gaps or wrong clocks comes to other results because of them, so
-its differences accuse nobody. Two judges need neither: the invariants, which know what a gap leaves
-open, and each allocation decided again upon the recorded state that it was written on.
+A decide replay of a recording with gaps or wrong clocks has different results because of them, so
+its differences accuse no one. Two judges are independent of both: the invariants, which account for
+gaps, and the repeated decision of each allocation on the recorded state on which it was written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ from app.domain.log import Event, ObjectKey
 from app.domain.log.pages import Page
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
-"""Kinds of which controllers decide; all others are what they decide about."""
+"""The kinds that controllers decide about; all others are inputs of decisions."""
 
 
 class Impossible:
-    """Give it all events twice, first to `read_ahead`, then to `take`; then ask for `found`."""
+    """Finds impossible facts. Pass events to `read_ahead`, then to `take`, then call `found`."""
 
     def __init__(
         self,
@@ -30,8 +30,9 @@ class Impossible:
         lacking: frozenset[str],
         never_seen: Iterable[str],
     ) -> None:
-        """`lacking` is as `uncertainty.lacking` says, `never_seen` are kinds of which there is
-        no object."""
+        """`lacking` has the form of `uncertainty.lacking`; `never_seen` are kinds without any
+        object.
+        """
         self._watch = InvariantWatch(switches, lacking)
         self._index = AllocationIndex()
         self._views = LiveViews(deciders.rules.profile)
@@ -47,14 +48,14 @@ class Impossible:
         self._found: dict[ObjectKey, str] = {}
 
     def read_ahead(self, event: Event) -> None:
-        """Learn of an event what later looks need."""
+        """Learns what later judgements need from an event."""
         page = Page((event,))
         self._watch.follow_page(page)
         for known, parts in page.splits:
             self._index.add(known, parts)
 
     def take(self, event: Event) -> None:
-        """Judge an event, and fold it."""
+        """Judges an event, and folds it."""
         self._checker.before(event, is_ours=False)
         if event.key.resource == "resourceclaims":
             counts = self._checker.result().counts
@@ -67,7 +68,7 @@ class Impossible:
         self._views.fold(event)
 
     def found(self) -> Mapping[ObjectKey, str]:
-        """The pods and claims about which something impossible was recorded, and what."""
+        """The pods and claims about which an impossible fact was recorded, with the fact."""
         for violation in self._watch.violations():
             if violation.kind.is_failure:
                 for key in violation.objects:

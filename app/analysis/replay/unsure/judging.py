@@ -1,4 +1,4 @@
-"""Which differences the recording leaves unsure: for what it lacks, or for times that are wrong."""
+"""The differences that a recording leaves undecided: because of missing records or wrong times."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -14,10 +14,11 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubting:
-    """Tells why a difference between the recording and a run cannot be judged; empty when it can.
+    """Explains why a difference between the recording and a run cannot be judged; empty when it
+    can.
 
-    `impossible` names pods and claims about which something was recorded that no lack and no wrong
-    clock can have caused: what differs about these is never unsure. The recording ends at `end`.
+    `impossible` maps pods and claims to recorded facts that no missing record and no wrong clock
+    can explain: differences about these are never undecided. The recording ends at `end`.
     """
 
     recorded: Trace
@@ -27,7 +28,7 @@ class Doubting:
     races: Races
 
     def lack(self, sides: Sides, again: Trace) -> str:
-        """What it rests on that was not recorded: no run can tell anything about it."""
+        """The missing record on which the difference depends: no run can decide it."""
         if self.impossibility(sides, again):
             return ""
         related = self.races.related(sides.uid, again)
@@ -35,7 +36,7 @@ class Doubting:
         return self.lacks.about(related, self._keys(related, again), first, last)
 
     def gap(self, sides: Sides, again: Trace) -> str:
-        """What was not recorded of its own object, its pods and their claims."""
+        """The missing record about its own object, its pods and their claims."""
         if self.impossibility(sides, again):
             return ""
         related = self.races.related(sides.uid, again)
@@ -43,7 +44,7 @@ class Doubting:
         return self.lacks.of(related, self._keys(related, again), first, last)
 
     def times(self, sides: Sides, again: Trace) -> str:
-        """Times that may be wrong: what a run proves all the same is proved."""
+        """The wrong times that may have caused the difference; proofs by runs still hold."""
         clocks = Clocks(recorded=self.recorded, again=again, end=self.end)
         is_possible = not self.impossibility(sides, again) and clocks.may_have_caused(sides)
         if not self.lacks.times or not is_possible:
@@ -51,7 +52,7 @@ class Doubting:
         return f"{self.lacks.times}: when it was done is not known"
 
     def impossibility(self, sides: Sides, again: Trace) -> str:
-        """What was recorded about its pods and claims that cannot have come about."""
+        """The impossible fact that was recorded about its pods and claims."""
         if not self.impossible:
             return ""
         keys = self._keys(self.races.related(sides.uid, again), again)

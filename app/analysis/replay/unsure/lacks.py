@@ -1,10 +1,10 @@
-"""What a recording lacks, and which differences that leaves without a judgement.
+"""The lacks of a recording, and the differences that cannot be judged because of them.
 
-A decision that rests on what was not recorded may come out otherwise here, and nobody can tell
-why. Such a difference is not comparable: neither explained nor unexplained. It concerns all
-decisions when a kind that they need was never seen, and those at a time when some object was not
-known as it was; for what is about such an object the answer names the lack. A lack excuses nothing
-that came about before it or after the object was known again.
+A decision that depends on something unrecorded may have another result here, and the cause cannot
+be found. Such a difference is not comparable: neither explained nor unexplained. This concerns all
+decisions if a kind that they need was never seen, and decisions at a time when the state of some
+object was unknown; for a difference about such an object the answer names the lack. A lack excuses
+nothing from before it, or from after the object was known again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,7 +17,7 @@ from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
 _ALONE = frozenset(("events", "namespaces"))
-"""Kinds on which no decision about others rests."""
+"""Kinds on which no decision about other objects depends."""
 
 _NEEDED = (
     api_resources.PODS,
@@ -28,14 +28,14 @@ _NEEDED = (
     api_resources.RESOURCE_CLAIM_TEMPLATES,
     api_resources.RESOURCE_SLICES,
 )
-"""Kinds that every recorder follows and on which decisions rest."""
+"""Kinds that every recorder follows and on which decisions depend."""
 
 _FOREVER = Instant(2**62)
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """From when to when a key, of an object or of a kind, was not known as it was, and why."""
+    """The time in which the state of an object or a kind was unknown, and the reason."""
 
     key: ObjectKey
     uid: str
@@ -44,7 +44,7 @@ class _Stretch:
     until: Instant = _FOREVER
 
     def meets(self, first: Instant, last: Instant) -> bool:
-        """Whether it has an instant in common with the time between two."""
+        """Whether it overlaps the time between two instants."""
         return self.since <= last and first <= self.until
 
 
@@ -59,7 +59,7 @@ class Lacks:
         self._stretches: list[_Stretch] = []
 
     def note(self, event: Event, known: Instant) -> None:
-        """Take an event in that others could see from instant `known` on."""
+        """Processes an event that others could see from instant `known` on."""
         key = event.key
         is_gap = event.type is EventType.GAP_OBSERVED
         if key.resource in _ALONE or key == CLOCKS:
@@ -67,7 +67,7 @@ class Lacks:
         for gap in doubts.gaps_closed(event, self._unseen):
             self._note_whole(gap, known)
         if is_gap and not key.resource:
-            # Any kind may have changed unseen; each is known again when a report names it.
+            # Any kind may have changed unseen; a kind is known again when a report names it.
             for kind in _NEEDED:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
@@ -77,35 +77,35 @@ class Lacks:
             self._note_object(event, known)
 
     def _note_unseen(self, key: ObjectKey, uid: str, since: Instant, why: str) -> None:
-        """From an instant on something is not known as it is."""
+        """Notes that the state of an object or a kind is unknown from an instant on."""
         if key not in self._unseen:
             stretch = self._unseen[key] = _Stretch(key, uid, why, since)
             self._stretches.append(stretch)
 
     def _note_whole(self, key: ObjectKey, known: Instant) -> None:
-        """Something is known as it is again."""
+        """Notes that the state is known again."""
         if key in self._unseen:
             self._unseen.pop(key).until = known
 
     @property
     def is_any(self) -> bool:
-        """Whether there is anything for which a difference may not be judged."""
+        """Whether there is any lack because of which a difference may be undecided."""
         return bool(self._kinds or self._times or self._stretches)
 
     @property
     def times(self) -> str:
-        """Why no instant of the recording can be relied on; empty when each can."""
+        """Why no instant of the recording is reliable; empty when all are."""
         return doubts.text_of(Loss.TIMES_CONTRADICT) if self._times else ""
 
     @property
     def kinds(self) -> str:
-        """Kinds that decisions need and of which nothing was recorded; empty when none lacks."""
+        """The kinds that decisions need and that were never recorded; may be empty."""
         return self._kinds
 
     def about(
         self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
     ) -> str:
-        """Why what differs about these objects between two instants cannot be judged, or empty."""
+        """Why a difference about these objects between two instants cannot be judged, or empty."""
         if self._kinds:
             return f"the recording has no {self._kinds}"
         if lack := self.of(uids, keys, first, last):
@@ -117,7 +117,7 @@ class Lacks:
     def of(
         self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
     ) -> str:
-        """What was not recorded of these objects themselves between two instants, or empty."""
+        """The missing record of these objects themselves between two instants, or empty."""
         about = (
             each.why
             for each in self._stretches
@@ -127,10 +127,11 @@ class Lacks:
         return f"of it or of what it is about: {why}" if why else ""
 
     def was_unseen(self, key: ObjectKey, instant: Instant) -> bool:
-        """Whether an object may have been otherwise at an instant than what is known of it.
+        """Whether the state of an object at an instant may have been different from its known
+        state.
 
-        Where its kind, or everything, was not recorded for a while that is so until it is written;
-        ask about the present then.
+        Where its kind, or everything, was unrecorded for a while, this is so until the object is
+        written; so call this for the present instant.
         """
         return any(
             each.key == key or self._written.get(key, Instant(-1)) < each.since
@@ -150,7 +151,7 @@ class Lacks:
         codes = doubts.of_event(event)
         self._written[event.key] = known
         if event.stamp.verb == BASELINE_VERB and codes:
-            # It was there before, in states that nobody knows.
+            # It existed before, in unknown states.
             stretch = _Stretch(event.key, event.uid, _text(codes), Instant(0), known)
             self._stretches.append(stretch)
         elif codes:
@@ -160,11 +161,13 @@ class Lacks:
 
 
 def _is_undated(event: Event) -> bool:
-    """Whether a write is missing of which only a later one tells: it came any time before that."""
+    """Whether a missing write is only known from a later one, so that it happened any time before
+    that.
+    """
     origin = event.stamp.origin
     return bool(event.key.name) and origin is not None and origin.losses == (Loss.GAP.value,)
 
 
 def _text(codes: Sequence[str]) -> str:
-    """The most telling of the codes in words; a gap is the least that is known."""
+    """The most specific of the codes as text; a gap is the least specific."""
     return doubts.text_of(codes[-1] if codes else Loss.GAP)

@@ -1,8 +1,8 @@
 """Recorded allocations that no order of events allows: a device given twice, a counter overdrawn.
 
-Each is looked at when its write is folded. Such a write is never a race: whatever came first, one
-of the two should not have been made; so all claims that hold the device are named. Where one of
-them may have given it back in a write that nobody recorded, nobody is.
+Each is checked when its write is folded. Such a write is never a race: in any order, one of the two
+should not have been made. So all claims that hold the device are named. If one of them may have
+given it back in an unrecorded write, none is named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Overuse:
-    """What is used too much, since when, and by which claims; the `accused` are named by uid."""
+    """The overused resource, since when, and by which claims; the `accused` are named by uid."""
 
     problem: str
     at: Instant
@@ -31,7 +31,7 @@ class _Overuse:
 
 
 class OveruseAudit:
-    """Looks at each allocation of a recording that follows events; `lacks` is fed before."""
+    """Checks each allocation of a recording that follows events; `lacks` gets each event first."""
 
     def __init__(self, views: LiveViews, lacks: Lacks) -> None:
         self._views = views
@@ -39,9 +39,9 @@ class OveruseAudit:
         self._seen: list[_Overuse] = []
 
     def found(self) -> Mapping[str, str]:
-        """What is used too much, by the uids of the claims that it is about.
+        """The overused resources, by the uids of the claims concerned.
 
-        A write that nobody recorded may show in a later one only, so ask at the end.
+        An unrecorded write may only show in a later event, so call this at the end.
         """
         problems: dict[str, str] = {}
         for each in self._seen:
@@ -51,9 +51,9 @@ class OveruseAudit:
         return problems
 
     def after(self, event: Event, before: JsonView | None, known: Instant) -> None:
-        """Check an event that the views show by now; `before` is the object before it.
+        """Checks an event that the views already contain; `before` is the object before it.
 
-        Others could see it from instant `known` on.
+        Others could see the event from instant `known` on.
         """
         if event.key.resource != "resourceclaims" or event.type is EventType.OBJECT_DELETED:
             return
@@ -72,7 +72,9 @@ class OveruseAudit:
     def _problems(
         self, results: Sequence[DeviceResult]
     ) -> Iterator[tuple[str, Sequence[str], bool]]:
-        """What is used too much, by which claims, and whether each of these is to be named."""
+        """The overused resources, the claims that use them, and whether each of these is to be
+        named.
+        """
         allocated = self._views.allocated
         pools: set[tuple[str, str]] = set()
         for result in results:

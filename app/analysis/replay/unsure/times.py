@@ -1,9 +1,9 @@
-"""Differences that no clock can have caused, however wrong it went.
+"""Differences that no clock can have caused, however wrong it was.
 
 Where the times of a recording contradict the order of its changes, controllers may have acted at
-other instants than it tells: earlier or later, in another order, more or less often. What they
-make an object of does not depend on instants, nobody reserves for what was never there, and what
-was left undone for minutes was not left undone because a clock was off by seconds.
+other instants than recorded: earlier or later, in another order, more or less often. But the
+content that they give an object does not depend on instants, no one reserves for a pod that never
+existed, and an act that is missing for minutes is not missing because a clock was off by seconds.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ _FOREVER = Instant(2**62)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """Judges by both traces; the recording ends at `end`."""
+    """Judges differences by both traces; the recording ends at `end`."""
 
     recorded: Trace
     again: Trace
     end: Instant
 
     def may_have_caused(self, sides: Sides) -> bool:
-        """Whether the difference may be there because something was done at another instant."""
+        """Whether an act at another instant may have caused the difference."""
         if _is_about_content(sides) or self._is_for_nobody(sides):
             return False
         match sides.aspect:
@@ -39,20 +39,20 @@ class Clocks:
                 return True
 
     def _is_for_nobody(self, sides: Sides) -> bool:
-        """Whether a claim was reserved for what was never there."""
+        """Whether a claim was reserved for a consumer that never existed."""
         return any(
             isinstance(fact, Reserved) and fact.uid not in self.recorded.keys
             for fact in sides.facts("recorded")
         )
 
     def _was_spared(self, sides: Sides) -> bool:
-        """Whether the pod went on, with the same devices, long after it had to be evicted."""
+        """Whether the pod continued, with the same devices, long after it had to be evicted."""
         pod = sides.uid
         there, here = _places(self.recorded, pod), _places(self.again, pod)
         return there == here and self._lived_on(pod, sides.only_again[0].time)
 
     def _was_passed_over(self, sides: Sides) -> bool:
-        """Whether the pod waited on for long while the devices that it gets here were free."""
+        """Whether the pod kept waiting for long while the devices that it gets here were free."""
         pod, since = sides.uid, sides.only_again[0].time
         devices = _devices(self.again, pod)
         if not devices or not self._lived_on(pod, since):
@@ -66,11 +66,11 @@ class Clocks:
         return self._until(pod) - since > LATE_AFTER
 
     def _until(self, pod: str) -> Instant:
-        """When the recorded pod went, or the recording ended."""
+        """When the recorded pod was deleted, or the recording ended."""
         return self.recorded.removed.get(pod, self.end)
 
     def _holds(self, devices: frozenset[str]) -> Iterator[tuple[Instant, Instant]]:
-        """From when to when recorded claims had one of the devices."""
+        """The intervals in which recorded claims had one of the devices."""
         for uid, steps in self.recorded.allocations.items():
             freed = [
                 step.time
@@ -85,7 +85,7 @@ class Clocks:
 
 
 def _is_about_content(sides: Sides) -> bool:
-    """Whether both sides made the object, with another content."""
+    """Whether both sides created the object, with different contents."""
     theirs, ours = _contents(sides.facts("recorded")), _contents(sides.facts("again"))
     return bool(theirs) and bool(ours) and theirs != ours
 
