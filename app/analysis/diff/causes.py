@@ -1,8 +1,8 @@
-"""Root causes first, and below each what follows from it.
+"""Links differences to their causes: root causes first, each followed by its consequences.
 
-A cause is a change from outside, other switches, the end of a pod that an outsider wrote, or
-another difference that was there before. Each difference stands below the first of its causes
-that holds; the way up to the root is its chain.
+A cause is a change from outside, a different switch, the end of a pod that an outsider wrote, or an
+earlier difference. Each difference is placed under its first cause that holds. The path up to the
+root is its chain.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject
 
 SWITCH = "switch --"
-"""Beginning of a reason that is a switch of the question."""
+"""The prefix of a reason that is a switch of the question."""
 
 
 class RootKind(StrEnum):
-    """What a root is."""
+    """The kind of a root."""
 
     SETTINGS = "settings"
     CHANGE = "change"
@@ -35,7 +35,7 @@ class RootKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """A root cause: what, and where it stands in the order of time."""
+    """A root cause, and its position in the order of time."""
 
     kind: RootKind
     name: str
@@ -45,11 +45,12 @@ class Root:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What a difference was shown to come from, by runs: `settings` in words.
+    """The settings that runs have shown to be the cause of a difference, as text.
 
-    With all of these as on the first side the pod fares as there. `is_minimal`: with one left out
-    it does not; `is_smallest`: no one setting does it alone where there are several. Without
-    settings the cause is unknown: with all of them as on the first side the pod does not fare so.
+    With all of these as on the first side, the pod has the outcome of that side. `is_minimal`: not
+    with one of them left out. `is_smallest`: no single setting is sufficient where there are
+    several. Without settings the cause is unknown: even with all of them as on the first side, the
+    outcome differs.
     """
 
     settings: tuple[str, ...]
@@ -57,7 +58,7 @@ class Proof:
     is_smallest: bool = True
 
     def to_json(self) -> JsonObject:
-        """For programs."""
+        """The proof as JSON for programs."""
         return {
             "settings": list(self.settings),
             "minimal": self.is_minimal,
@@ -66,7 +67,7 @@ class Proof:
 
     @property
     def text(self) -> str:
-        """In a few words."""
+        """The proof in a few words."""
         if not self.settings:
             return "something unknown: it shows with all settings as they were, too"
         listed = " and ".join(self.settings)
@@ -79,10 +80,10 @@ class Proof:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Difference:
-    """One pod that is not the same: its classes, where the sides part, and why.
+    """One pod that differs: its classes, where the sides diverge, and why.
 
-    `roots` are the root causes among its causes, `parents` the other differences among them, those
-    that come first first. `proof` is what runs have shown, where any were made.
+    `roots` are the root causes among its causes, `parents` the other differences among them, each
+    in order of precedence. `proof` is the result of runs, if any were made.
     """
 
     pair: Pair
@@ -96,12 +97,12 @@ class Difference:
 
     @property
     def is_about_words(self) -> bool:
-        """Whether the pod fares the same and only what is said of it differs."""
+        """Whether the pod has the same outcome and only messages about it differ."""
         return self.classes == (Class.SAID,)
 
     @property
     def chain(self) -> list["Difference"]:
-        """The differences from which it follows, the nearest first."""
+        """The differences from which this one follows, the nearest first."""
         links: list[Difference] = []
         here = self
         while not here.roots and here.parents:
@@ -118,7 +119,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What can be a cause: changes from outside, and other switches."""
+    """The possible causes: changes from outside, and different switches."""
 
     changes: Mapping[ObjectKey, Change]
     switches: tuple[str, ...]
@@ -126,7 +127,7 @@ class Known:
 
 
 def own_change(known: Known, pair: Pair, time: int | None = None) -> Change | None:
-    """The change of the pod itself, when it came before its course parted."""
+    """The change of the pod itself, if it came before its course diverged."""
     for course in (pair.a, pair.b):
         if course is None:
             continue
@@ -137,10 +138,10 @@ def own_change(known: Known, pair: Pair, time: int | None = None) -> Change | No
 
 
 def link(found: Sequence[Difference], known: Known) -> None:
-    """Fill in the roots and parents of all differences, which come in the order of time.
+    """Fills in the roots and parents of all differences, which are in the order of time.
 
-    What parts at one instant is linked as soon as that is linked which it follows from; those that
-    wait for each other in a circle are taken in their order.
+    Differences that diverge at one instant are linked after those from which they follow. Those
+    that wait for each other in a circle are taken in their order.
     """
     linking = _Linking(found, known)
     for _, together in groupby(found, key=lambda difference: difference.parted.time):
@@ -156,7 +157,7 @@ def link(found: Sequence[Difference], known: Known) -> None:
 
 
 class _Linking:
-    """Which differences are linked already, and to what a cause refers."""
+    """The differences that are linked already, and lookups from causes to differences."""
 
     def __init__(self, found: Sequence[Difference], known: Known) -> None:
         pairs = [difference.pair for difference in found]
@@ -167,12 +168,12 @@ class _Linking:
         self._linked: set[Difference] = set()
 
     def is_ready(self, difference: Difference) -> bool:
-        """Whether what it follows from first is linked."""
+        """Whether the first cause of the difference is linked."""
         first = next(iter(self._causes(difference)), None)
         return not isinstance(first, Difference) or first in self._linked
 
     def link(self, difference: Difference) -> None:
-        """Give it its roots, or the differences that it follows from."""
+        """Sets the roots of a difference, or the differences from which it follows."""
         for cause in self._causes(difference):
             match cause:
                 case Root():
@@ -180,7 +181,7 @@ class _Linking:
                         difference.roots.append(cause)
                         break
                 case Difference(is_about_words=True) if not difference.is_about_words:
-                    # Words move no pod; what is behind them may.
+                    # A message moves no pod, but the root of the message may.
                     if cause in self._linked and not difference.parents:
                         difference.roots.append(cause.root)
                         break
@@ -193,7 +194,7 @@ class _Linking:
         self._linked.add(difference)
 
     def _causes(self, difference: Difference) -> Iterator[Root | Difference]:
-        """Its causes that were there by then, the first one first."""
+        """The causes of the difference that existed by then, in order of precedence."""
         time = difference.parted.time
         change = own_change(self._known, difference.pair, time)
         if change is not None:
@@ -216,7 +217,7 @@ class _Linking:
 
 
 def prove(difference: Difference, proof: Proof) -> None:
-    """Note what runs have shown; settings in general as its root become those shown, if any."""
+    """Notes the result of runs; general settings as a root are replaced by the proved ones."""
     difference.proof = proof
     kind = RootKind.SETTINGS if proof.settings else RootKind.UNKNOWN
     name = "; ".join(proof.settings) or kind.value
@@ -227,9 +228,10 @@ def prove(difference: Difference, proof: Proof) -> None:
 
 
 def judge(differences: Iterable[Difference], judged: Mapping[str, Judgement]) -> None:
-    """Tell the roots that nothing else explains what runs have shown, by the uid of the pod.
+    """Replaces otherwise unexplained roots by the result of runs, by the uid of the pod.
 
-    A history against itself decided again has races, and may be of another control plane.
+    This is for a history compared with itself decided again, which has races and may be of another
+    control plane.
     """
     for difference in differences:
         course = difference.pair.a or difference.pair.b
@@ -240,7 +242,7 @@ def judge(differences: Iterable[Difference], judged: Mapping[str, Judgement]) ->
 
 
 def _shown(judgement: Judgement, root: Root) -> Root:
-    """What runs have shown in place of settings in general and of nothing."""
+    """The result of runs in place of a root that is general settings or unknown."""
     if root.kind not in (RootKind.UNKNOWN, RootKind.SETTINGS):
         return root
     if root.kind is RootKind.SETTINGS and judgement.reason.startswith(SWITCH):
@@ -250,7 +252,7 @@ def _shown(judgement: Judgement, root: Root) -> Root:
 
 
 def unexplained(differences: Iterable[Difference]) -> int:
-    """How many differences have no cause that is known."""
+    """The number of differences without a known cause."""
     return sum(each.root.kind is RootKind.UNKNOWN for each in differences)
 
 
@@ -260,14 +262,14 @@ def root_of(change: Change) -> Root:
 
 
 def settings_root(switches: Iterable[str]) -> Root:
-    """Other switches as a root."""
+    """Different switches as a root."""
     return Root(kind=RootKind.SETTINGS, name="settings", text="; ".join(switches))
 
 
 def _causes(
     difference: Difference, found: Sequence[Difference], known: Known
 ) -> Iterator[Cause | Root | Difference]:
-    """The causes of a difference, resolved where they are no pods."""
+    """The causes of a difference; those that are not pods are resolved."""
     if difference.parted.aspect is Aspect.EXISTENCE:
         yield from _of_existence(difference, found, known)
     parting = difference.parting
@@ -288,7 +290,7 @@ def _causes(
 def _of_existence(
     difference: Difference, found: Sequence[Difference], known: Known
 ) -> Iterator[Root | Difference]:
-    """Why a controller made a pod on one side only: its own object, or a pod that it replaces."""
+    """Why a controller created a pod on one side only: its owner, or a pod that it replaces."""
     course = difference.pair.a or difference.pair.b
     assert course is not None, "a pair has at least one side"
     if course.owner is None:
@@ -319,7 +321,9 @@ def _end(difference: Difference) -> Root:
 
 
 def _fallback(known: Known) -> Root:
-    """Nothing was found: other switches may have done anything, else it is not known."""
+    """The root if nothing was found: different switches, since they may affect anything, else
+    unknown.
+    """
     if known.switches:
         return settings_root(known.switches)
     return Root(kind=RootKind.UNKNOWN, name="unknown", text="no cause was found")

@@ -1,4 +1,4 @@
-"""The classes of differences, and where in time the two courses of a pod part."""
+"""The classes of differences, and the instant at which the two courses of a pod diverge."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from app.analysis.diff.matching import Pair
 
 
 class Class(StrEnum):
-    """What is different for a pod, gravest first."""
+    """The kinds of differences of a pod, gravest first."""
 
     ONLY_A = "only in A"
     ONLY_B = "only in B"
@@ -24,7 +24,7 @@ class Class(StrEnum):
 
 
 class Aspect(StrEnum):
-    """In what two courses part."""
+    """The aspect in which two courses diverge."""
 
     EXISTENCE = "existence"
     PLACEMENT = "placement"
@@ -35,7 +35,7 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parted:
-    """Where two courses part first: in what, when, and on which side it happened then."""
+    """The first divergence of two courses: aspect, instant, and the side on which it happened."""
 
     aspect: Aspect
     time: int
@@ -43,7 +43,7 @@ class Parted:
 
 
 def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
-    """Everything that is different, gravest first; nothing when all is the same."""
+    """All classes of a pair's differences, gravest first; empty when everything is the same."""
     a, b = pair.a, pair.b
     if a is None or b is None:
         return (Class.ONLY_B if a is None else Class.ONLY_A,)
@@ -62,16 +62,16 @@ def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
 
 
 def parted(pair: Pair, within: int) -> Parted:
-    """Where the courses of a pair part first; it differs in something."""
+    """The first divergence of the courses of a pair that differs."""
     partings = list(_partings(pair, within))
     order = list(Aspect)
-    # What was said differs wherever the state did; it counts where nothing else is different.
+    # Messages differ wherever the state does; they count only if nothing else differs.
     acts = [each for each in partings if each.aspect is not Aspect.MESSAGES] or partings
     return min(acts, key=lambda each: (each.time, order.index(each.aspect)))
 
 
 def said_of(refusals: Iterable[Refusal]) -> list[str]:
-    """What failed attempts said, without repetition of the one before."""
+    """The messages of failed attempts, without those that repeat the one before."""
     said: list[str] = []
     for refusal in refusals:
         if not said or said[-1] != refusal.message:
@@ -91,7 +91,7 @@ def _fates(a: Course, b: Course) -> Iterator[Class]:
 
 
 def _instants(a: Course, b: Course) -> Iterator[tuple[int | None, int | None]]:
-    """The instants of what happened on both sides, and of the ends where both came to one alike."""
+    """Pairs of instants of what happened on both sides, and of the ends of alike courses."""
     if a.placed is None or b.placed is None:
         if a.placed is None and b.placed is None and a.evicted is None and b.evicted is None:
             yield _end(a), _end(b)
@@ -146,7 +146,7 @@ def _partings(pair: Pair, within: int) -> Iterator[Parted]:
 
 
 def _ended_before(end: int | None, evicted: int | None, side: str, within: int) -> Iterator[Parted]:
-    """The end of a pod that went on to be evicted on the other side."""
+    """The end of a pod that continued and was evicted on the other side."""
     if end is not None and evicted is not None and end < evicted - within:
         yield Parted(aspect=Aspect.END, time=end, side=side)
 
@@ -154,7 +154,7 @@ def _ended_before(end: int | None, evicted: int | None, side: str, within: int) 
 def _first(
     aspect: Aspect, left: int | None, right: int | None, *, within: int = -1
 ) -> Iterator[Parted]:
-    """The earlier of two instants that are not at the same time."""
+    """The earlier of two instants that do not count as the same time."""
     if left is None and right is None:
         return
     if left is not None and right is not None and abs(left - right) <= within:

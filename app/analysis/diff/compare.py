@@ -1,7 +1,7 @@
-"""Two histories compared: the differences, where each begins, and what follows from what.
+"""Compares two histories: the differences, where each begins, and which follows from which.
 
-`compare` is pure and heavy. It is a generator that gives way after each step, so that a server goes
-on answering.
+`compare` is pure and CPU-intensive. It is a generator that yields after each step, so that a server
+can answer other requests.
 """
 
 from bisect import bisect_right
@@ -26,7 +26,7 @@ _BY_PREEMPTION = "PreemptionByScheduler"
 
 
 def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffReport]:
-    """The differences of two sides, decision by decision."""
+    """Finds the differences of two sides, decision by decision."""
     sides = {"a": a, "b": b}
     border = endings.border_of(a, b, bounds.within)
     if border is not None:
@@ -76,7 +76,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     causes.link(differences, known)
     for difference in differences:
         if difference.is_about_words:
-            # Both sides did the same: they do not part, whatever the moments tell apart.
+            # Both sides did the same: they do not diverge, even if their states differ.
             difference.parting = None
     counts = Counter(each.value for difference in differences for each in difference.classes[:1])
     return DiffReport(
@@ -94,7 +94,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
 
 
 def differing(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[list[Pair]]:
-    """The pods that fare otherwise, not only in words, without a question why."""
+    """The pods whose outcomes differ in more than messages, without causes."""
     courses = []
     for side in (a, b):
         courses.append(Courses(side))
@@ -105,7 +105,7 @@ def differing(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[list
 
 
 def switched(a: Side, b: Side) -> tuple[str, ...]:
-    """The release, gates and quirks that differ, in words."""
+    """The release, gates and quirks that differ, as text."""
     left, right = switches_of(a), switches_of(b)
     return tuple(
         f"{name}: {left.get(name, 'none')} → {right.get(name, 'none')}"
@@ -127,7 +127,7 @@ def _differences(pairs: Sequence[Pair], bounds: DiffBounds) -> list[Difference]:
 def _compared(
     differences: Sequence[Difference], border: Border
 ) -> tuple[list[Difference], list[str]]:
-    """The differences up to the end of the shorter recording, and the pods of the others."""
+    """The differences up to the end of the shorter recording, and the pods of later ones."""
     kept, late = [], []
     for each in differences:
         if border.is_after(each.pair, each.classes, each.parted):
@@ -138,7 +138,7 @@ def _compared(
 
 
 def _order(difference: Difference) -> tuple[int, int, int]:
-    """In the order of time, and at one instant in that of the log."""
+    """The sort key: the time, and at one instant the order of the log."""
     parted = difference.parted
     course = difference.pair.side(parted.side)
     revision = 0
@@ -157,7 +157,7 @@ def _order(difference: Difference) -> tuple[int, int, int]:
 class _Line:
     """One side by time: the instants of its events, and the placements that differ.
 
-    `placed` are pairs of instant and the revision as of which it was decided.
+    `placed` are pairs of an instant and the revision as of which the placement was decided.
     """
 
     side: Side
@@ -166,12 +166,12 @@ class _Line:
     within: int
 
     def as_of(self, course: Course, aspect: Aspect, time: int) -> tuple[Revision, Revision]:
-        """The revisions at which this side stood when the courses parted, the earlier one first.
+        """The revisions of this side when the courses diverged, the earlier one first.
 
-        That of the pod's own attempt, if there was one then. Otherwise two: before the side placed
-        at that instant what the other side placed elsewhere or never, and after all that counts as
-        the same instant. The first shows what those placements rest on as well, the second that
-        they were in the way.
+        Both are that of the pod's own attempt, if it had one then. Otherwise, the first is before
+        this side's placements at that instant that the other side made elsewhere or never; it also
+        shows what those depend on. The second is after everything that counts as the same instant;
+        it shows that those placements were in the way.
         """
         own: list[tuple[int, Revision]] = []
         if aspect is Aspect.EVICTION:
@@ -211,7 +211,7 @@ def _numbers(difference: Difference) -> tuple[int, int]:
 
 
 def _queries(difference: Difference, name: str, line: _Line) -> Iterator[Query]:
-    """What a side is asked about a difference."""
+    """The queries to one side about a difference."""
     pair, parted = difference.pair, difference.parted
     course = pair.side(name)
     first = pair.side(parted.side)
@@ -276,7 +276,7 @@ def _parting(
 
 
 def _preempted(place: tuple[str, str], side: str, courses: Courses) -> Parting:
-    """It went for another pod."""
+    """The parting of a pod that was evicted for another pod."""
     text = f"evicted for {'/'.join(place)}"
     preempting = [
         course.uid for course in courses.all() if (course.key.namespace, course.key.name) == place

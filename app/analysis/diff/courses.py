@@ -1,4 +1,4 @@
-"""What became of each pod in one history: attempts, placement, eviction, end."""
+"""The course of each pod in one history: attempts, placement, eviction, end."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class Moment(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A device that a pod has: by entry of the pod or name of a shared claim, and request."""
+    """A device of a pod, by the pod's entry or the name of a shared claim, and by request."""
 
     claim: str
     request: str
@@ -37,7 +37,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A failed attempt: when, as of which revision it was made, and what it said."""
+    """A failed attempt: its time, the revision as of which it was made, and its message."""
 
     at: Moment
     decided: Revision
@@ -46,9 +46,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """A binding: when, as of which revision it was decided, where, and with which devices.
+    """A binding: its time, the revision as of which it was decided, the node, and the devices.
 
-    `start` is the place among the nodes at which the scheduler began; None where nothing tells.
+    `start` is the position among the nodes at which the scheduler began; None if unknown.
     """
 
     at: Moment
@@ -60,7 +60,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disruption:
-    """An eviction: when, and the reason and message of its condition."""
+    """An eviction: its time, and the reason and message of its condition."""
 
     at: Moment
     reason: str
@@ -69,7 +69,7 @@ class Disruption:
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """One pod. `ordinal` counts the pods that had its name before it."""
+    """The course of one pod. `ordinal` counts the earlier pods of the same name."""
 
     key: ObjectKey
     uid: str
@@ -85,13 +85,13 @@ class Course:
 
     @property
     def name(self) -> str:
-        """`namespace/name`, with the count where the name was used before."""
+        """`namespace/name`, with the ordinal where the name was used before."""
         place = f"{self.key.namespace}/{self.key.name}"
         return f"{place} (the {self.ordinal + 1}th of that name)" if self.ordinal else place
 
     @property
     def outcome(self) -> str:
-        """What the pod is at the end."""
+        """The state of the pod at the end."""
         if self.evicted is not None:
             return "evicted"
         if self.ended is not None:
@@ -100,7 +100,7 @@ class Course:
 
 
 class Courses:
-    """The pods of one side by uid, with who holds which claim."""
+    """The pods of one side by uid, with the claims that they hold."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
@@ -120,11 +120,11 @@ class Courses:
             self.fold(event)
 
     def all(self) -> Sequence[Course]:
-        """Every pod, in the order in which they came."""
+        """All pods, in the order in which they appeared."""
         return list(self.by_uid.values())
 
     def fold(self, event: Event) -> None:
-        """Take in the next event."""
+        """Applies the next event."""
         if event.type is EventType.DECISION_RECORDED:
             self._take_decision(event)
         elif not event.is_about_object:
@@ -153,7 +153,7 @@ class Courses:
             return
         self._successes.pop(uid, None)
         course = self.by_uid.get(uid)
-        # A pod that is found terminating is not refused: it is no longer asked about.
+        # A pod that is found terminating is not refused: it is no longer scheduled.
         if course is not None and course.placed is None and decision.outcome != _SKIPPED:
             course.refusals.append(
                 Refusal(
@@ -205,7 +205,7 @@ class Courses:
             course.phase = "removed" if not core.is_finished(tree) else meta.phase(tree)
 
     def _take_refusal(self, course: Course, event: Event) -> None:
-        """A refusal that only a condition tells of, as in recordings from elsewhere."""
+        """Adds a refusal that is only in a condition, as in recordings from elsewhere."""
         if course.uid in self._decided:
             return
         condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
@@ -256,6 +256,6 @@ def _given(claims: dict[ObjectKey, JsonView], pod: str) -> Iterator[Given]:
 
 
 def _base(name: str, tree: JsonView) -> str:
-    """What the names of its like begin with; the name itself where nothing was drawn."""
+    """The common beginning of generated names; the name itself if it was not generated."""
     drawn = meta.metadata(tree).get("generateName")
     return drawn if isinstance(drawn, str) and drawn else name

@@ -1,4 +1,4 @@
-"""What the longer of two recordings shows after the end of the shorter one: no difference."""
+"""The part of the longer recording after the end of the shorter one, which is not a difference."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterEnd:
-    """What was not compared: `side` goes on after the other one ended, at `time`.
+    """The part that was not compared: `side` continues after the other one ended, at `time`.
 
-    `subjects` are what its events after that are about, `events` counts these.
+    `subjects` are the objects of its events after that, `events` counts these.
     """
 
     side: str
@@ -31,7 +31,7 @@ class AfterEnd:
         return _other(self.side)
 
     def to_json(self, listed_max: int) -> JsonObject:
-        """The part of the answer about it; times are those of the side that goes on."""
+        """This part of the answer as JSON; times are those of the side that continues."""
         return {
             "of": self.other,
             "time": timestamps.micro_text(self.time),
@@ -43,10 +43,10 @@ class AfterEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Border:
-    """The end of the shorter recording, where `longer` goes on.
+    """The end of the shorter recording, after which `longer` continues.
 
-    What counts as one instant may lie on both sides of it, so that what `longer` did `within` of
-    it may have come too late for the other recording.
+    Events that count as one instant may be on both sides of the end. So acts of `longer` within
+    `within` of it may have come too late for the other recording.
     """
 
     longer: str
@@ -54,12 +54,14 @@ class Border:
     within: int
 
     def extended(self, side: Side) -> Side:
-        """The longer side with what counts as the instant at which the other ended."""
+        """The longer side, extended by the events that count as the instant at which the other
+        ended.
+        """
         more = [each for each in side.beyond if self._is_near(side, each)]
         return replace(side, events=[*side.events, *more])
 
     def near(self, side: Side) -> tuple[Sequence[Event], Sequence[Event]]:
-        """The events of the longer side before the instant of the end, and those that are at it."""
+        """The events of the longer side before the instant of the end, and those at it."""
         events = self.extended(side).events
         first = next(
             (
@@ -72,12 +74,12 @@ class Border:
         return events[:first], events[first:]
 
     def is_change_after(self, change: Change) -> bool:
-        """Whether a change is a write for which the shorter recording had no time."""
+        """Whether a change is a write that the shorter recording ended too early to contain."""
         write = change.a if self.longer == "b" else change.b
         return write is None and change.since >= self.end - self.within
 
     def is_after(self, pair: Pair, classes: Iterable[Class], parted: Parted) -> bool:
-        """Whether a difference is that the longer side did what the other had no time for."""
+        """Whether a difference is an act of the longer side for which the other ended too early."""
         if parted.aspect is Aspect.MESSAGES:
             return self._is_said_after(pair)
         since = self.end - self.within
@@ -97,7 +99,9 @@ class Border:
 
 
 def border_of(a: Side, b: Side, within: int) -> Border | None:
-    """Where the shorter of two recordings ends; None where none goes on beyond the other."""
+    """The border where the shorter of two recordings ends; None if neither continues after the
+    other.
+    """
     for name, side in (("a", a), ("b", b)):
         if side.beyond:
             return Border(longer=name, end=side.instant(side.until), within=within)
@@ -107,7 +111,7 @@ def border_of(a: Side, b: Side, within: int) -> Border | None:
 def after_end(
     a: Side, b: Side, border: Border | None, also: Iterable[str] = (), *, is_about_pods: bool
 ) -> AfterEnd | None:
-    """What lies beyond the border: the pods that it is about, or all objects; `also` these."""
+    """The part after the border: the pods concerned, or all objects, and those of `also`."""
     if border is None:
         return None
     side = a if border.longer == "a" else b

@@ -1,4 +1,4 @@
-"""What became of recorded inputs that went on in a fork, and what was decided differently there."""
+"""Forks with recorded inputs: inputs that did not apply, and decisions that differ there."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 
 LINES_MAX = 50
-"""Inputs that do not apply, and objects, that the text names; the JSON has all."""
+"""The number of inapplicable inputs, and of objects, that the text names; the JSON has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkReport:
     """The outcome of a fork with recorded inputs.
 
-    `inputs` is how many there were, `unapplied` are those that were left out. `unlike` are the pods
-    and claims that are decided otherwise here even without a change, so that they say nothing about
-    it. `switches` are those that the recorded control plane was found to have had, in words.
+    `inputs` is the number of inputs, `unapplied` those that were left out. `unlike` are the pods
+    and claims that are decided differently here even without a change, so that they show nothing
+    about it. `switches` are those that the recorded control plane was found to have had, as text.
     Without a `diff`, `problem` says why the histories were not compared.
     """
 
@@ -34,7 +34,7 @@ class ForkReport:
     problem: str = ""
 
     def to_json(self) -> JsonObject:
-        """For the command line and the API."""
+        """The report as JSON for the command line and the API."""
         return {
             "inputs": self.inputs,
             "inputsLeftOut": [each.to_json() for each in self.unapplied],
@@ -45,7 +45,7 @@ class ForkReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """The report as lines for people."""
         if self.switches:
             yield f"the recording shows these switches, and the fork has them: {self._switches}"
         left = len(self.unapplied)

@@ -1,8 +1,8 @@
-"""What outsiders wrote on one side and not, or otherwise, on the other: where differences begin.
+"""Writes of outsiders that differ between the sides: where differences begin.
 
-An outsider is who is neither a controller nor a kubelet. A write is what it changed, so that what
-controllers had done to the object before makes no difference. Kinds that no decision reads, such as
-ConfigMaps and Leases, are left out.
+An outsider is neither a controller nor a kubelet. A write is compared by what it changed, so that
+earlier changes of controllers to the object make no difference. Kinds that no decision reads, such
+as ConfigMaps and Leases, are left out.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ _GROUPS = frozenset(
         api_groups.STORAGE,
     )
 )
-"""Groups whose objects decisions read."""
+"""The groups whose objects decisions read."""
 
 _CORE = frozenset(
     (
@@ -55,10 +55,10 @@ _CONTROLLERS = frozenset(registry.actor_of(name).user for name in registry.NAMES
 _METADATA = ("annotations", "labels")
 
 _ADDED_VOLUME = "kube-api-access-"
-"""How the drawn names of the volumes begin that admission adds to pods."""
+"""The prefix of the generated names of volumes that admission adds to pods."""
 
 _STATUS_OF_INPUTS = frozenset((api_resources.NODES,))
-"""Kinds of which the status is not a consequence, but what the scheduler reads."""
+"""The kinds whose status is not a consequence, but an input of the scheduler."""
 
 _NODE_STATUS = ("allocatable", "conditions")
 
@@ -75,7 +75,9 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One write: what it did, in words that are equal for equal writes, and what it created."""
+    """One write: its effect as text, which is equal for equal writes, and the object that it
+    created.
+    """
 
     at: Moment
     what: str
@@ -84,7 +86,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The outsiders' writes to one object that differ: from `since` on, in the comparison's time.
+    """The differing writes of outsiders to one object, from `since` on in the comparison's time.
 
     `a` and `b` are the first writes that differ, None where that side has none.
     """
@@ -97,7 +99,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """The change in words."""
+        """The change as text."""
         match self.a, self.b:
             case None, Write(what=what):
                 return f"{self.verb.value}: {what}"
@@ -150,7 +152,7 @@ def _change(
 
 
 def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
-    """What outsiders wrote, by object."""
+    """The writes of outsiders, by object."""
     authors = Authors(acting(side.events))
     objects: dict[ObjectKey, JsonObject] = {event.key: event.object for event in side.start}
     writes: dict[ObjectKey, list[Write]] = defaultdict(list)
@@ -169,7 +171,7 @@ def _writes(side: Side) -> Mapping[ObjectKey, Sequence[Write]]:
         if not _is_read(key) or not _is_outsider(author):
             continue
         if author == UNNAMED and (meta.controller(event.object) or _is_bookkeeping(event, before)):
-            # The source names nobody, and nobody but controllers makes such a write.
+            # The source names no user, and only controllers make such a write.
             continue
         what = "; ".join(_what(event, before))
         if what:
@@ -188,7 +190,7 @@ def _is_outsider(user: str) -> bool:
 
 
 def _is_bookkeeping(event: Event, before: JsonObject | None) -> bool:
-    """Whether a write changed annotations alone."""
+    """Whether a write changed only annotations."""
     if before is None or event.type is not EventType.OBJECT_UPDATED:
         return False
     old, new = _content_of(event.key, before), _content(event)
@@ -197,7 +199,7 @@ def _is_bookkeeping(event: Event, before: JsonObject | None) -> bool:
 
 
 def _what(event: Event, before: JsonObject | None) -> Iterator[str]:
-    """What one write did; nothing for one that decisions do not read."""
+    """The effect of one write; empty if decisions do not read it."""
     if event.type is EventType.OBJECT_DELETED:
         if before is None or not meta.is_deleting(before):
             yield "deleted"
@@ -220,7 +222,7 @@ def _fields(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 
 def _listed(was: Any, now: Any) -> str:
-    """A change of a value; of a list of named entries only the entries that differ."""
+    """The change of a value; for a list of named entries only the entries that differ."""
     left, right = _by_name(was), _by_name(now)
     if left is None or right is None:
         return f"{_shown(was)} → {_shown(now)}"
@@ -235,7 +237,7 @@ def _listed(was: Any, now: Any) -> str:
 
 
 def _differing(a: JsonObject, b: JsonObject) -> Iterator[str]:
-    """What two objects have differently; of lists of named entries an example."""
+    """The differences of two objects; for lists of named entries an example."""
     for path, left, right in facts.changes(a, b):
         if left is None or right is None:
             yield f"{path} only in {'B' if left is None else 'A'}"
@@ -264,7 +266,7 @@ def _content(event: Event) -> JsonObject:
 
 
 def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
-    """What an outsider says of an object: all but identity, bookkeeping and consequences."""
+    """The parts of an object that an outsider sets: no identity, bookkeeping or consequences."""
     metadata = meta.metadata(tree)
     content: JsonObject = {}
     for part in _METADATA:
@@ -287,7 +289,7 @@ def _content_of(key: ObjectKey, tree: JsonObject) -> JsonObject:
 
 
 def _without_drawn(value: Any) -> Any:
-    """A value without what the API server put into it: times, and drawn names of volumes."""
+    """A value without what the API server added: times, and generated names of volumes."""
     if isinstance(value, dict):
         return {name: _without_drawn(item) for name, item in value.items() if name != "timeAdded"}
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Which pod of one side is which of the other.
+"""Matches the pods of the two sides.
 
-Pods of one name are paired in their order. What is left has drawn names, and is paired in order
-among those with the same namespace, controller and base of the name: the third pod of a ReplicaSet
-is the third one on the other side.
+Pods with the same name are paired in their order. The remaining ones have generated names, and are
+paired in order among those with the same namespace, controller and base of the name: the third pod
+of a ReplicaSet corresponds to the third one on the other side.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ class Pair:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Its name, and how many pods had that name before it."""
+        """The pod's key, and the number of earlier pods with that key."""
         course = self.a or self.b
         assert course is not None, "a pair has at least one side"
         return str(course.key), course.ordinal
@@ -40,7 +40,7 @@ class Pair:
 
 
 def pairs(left: Iterable[Course], right: Iterable[Course]) -> list[Pair]:
-    """Every pod of both sides once, those of the first in its order, then what is only beyond."""
+    """All pods of both sides once: those of the first in order, then those only in the second."""
     others = {(course.key, course.ordinal): course for course in right}
     matched: list[tuple[Course, Course | None]] = []
     for course in left:
@@ -68,5 +68,5 @@ def _kin(course: Course) -> Hashable:
 
 
 def by_uid(found: Sequence[Pair], which: str) -> dict[str, Pair]:
-    """The pairs by the uid that their pod has on one side."""
+    """The pairs by the uid of their pod on one side."""
     return {course.uid: pair for pair in found if (course := pair.side(which)) is not None}

@@ -1,4 +1,4 @@
-"""Two histories compared by what is there at the end: pods and their places, or all objects."""
+"""Comparison of two histories by their final states: pods and their places, or all objects."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 TEXT_MAX = 200
-"""Characters of a value that is shown."""
+"""The number of characters of a value that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndEntry:
-    """One subject that is not the same at the end, with both sides in words."""
+    """One subject that differs at the end, with both sides as text."""
 
     subject: str
     a: str
@@ -35,9 +35,9 @@ class EndEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndReport:
-    """What differs at the end; `same` counts what does not.
+    """The differences at the end; `same` counts the subjects without one.
 
-    Of two recordings that is the end of the shorter one; `after_end` is what the longer one has
+    For two recordings, the end is that of the shorter one; `after_end` is what the longer one has
     after it.
     """
 
@@ -55,7 +55,7 @@ class EndReport:
         return not self.entries
 
     def to_json(self) -> JsonObject:
-        """The whole answer."""
+        """The complete answer as JSON."""
         return {
             **head_json(self.a, self.b, self.after_end, self.listed_max),
             "outcome": "same" if self.is_same else "different",
@@ -71,7 +71,7 @@ class EndReport:
 
 
 def pods(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[EndReport]:
-    """The pods of which the outcome, the node or a device is another one."""
+    """Finds the pods whose outcome, node or devices differ."""
     border = endings.border_of(a, b, bounds.within)
     sides = {"a": a, "b": b}
     if border is not None:
@@ -110,9 +110,9 @@ def pods(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[EndReport
 def objects(
     a: Side, b: Side, schemas: Schemas, bounds: DiffBounds = DiffBounds()
 ) -> Steps[EndReport]:
-    """The objects that mean something else at the end, or exist on one side only.
+    """Finds the objects that have another meaning at the end, or exist on one side only.
 
-    Uids, times, versions and who owns which field make no difference; Events are left out.
+    Uids, times, versions and field ownership make no difference; Events are left out.
     """
     border = endings.border_of(a, b, bounds.within)
     left = _kept(a)
@@ -148,7 +148,7 @@ def objects(
 
 
 def _late_pods(side: Side, border: Border, differing: Sequence[Pair]) -> Steps[set[Pair]]:
-    """The pods that fared on the longer side, at the end of the other one, as they did there."""
+    """The pods whose state on the longer side, at some point near the other's end, was the same."""
     before, near = border.near(side)
     courses = Courses(replace(side, events=before))
     waiting = list(differing)
@@ -170,7 +170,9 @@ def _late_pods(side: Side, border: Border, differing: Sequence[Pair]) -> Steps[s
 
 
 def _near(side: Side, border: Border) -> Mapping[ObjectKey, Sequence[JsonObject | None]]:
-    """What objects of the longer side were at the end of the other one, where they changed then."""
+    """The states that objects of the longer side had near the end of the other one, if they changed
+    then.
+    """
     before, near = border.near(side)
     trees = _kept(replace(side, events=before))
     states: dict[ObjectKey, list[JsonObject | None]] = {}
@@ -217,7 +219,7 @@ def _meaning(tree: JsonObject | None, node: Any) -> Any:
 
 
 def _without_uids(tree: Any) -> Any:
-    """Without the uids by which objects name others."""
+    """The tree without the uids of references to other objects."""
     if isinstance(tree, dict):
         return {name: _without_uids(value) for name, value in tree.items() if name != "uid"}
     if isinstance(tree, list):

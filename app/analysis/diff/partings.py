@@ -1,9 +1,9 @@
-"""Where the reasons of both sides part, and what stands behind that: typed causes, not sentences.
+"""Finds where the reasons of both sides diverge, and the causes behind that, as typed values.
 
-Both sides are asked at the moment at which the first of them did what the other did not do: about
-the nodes in the order of the scheduler, their requests, their devices. The first node or device of
-which they say something else is where they part. What is behind it is found by comparing facts: who
-holds the device, its taints, what its slice says, what is bound to the node.
+Both sides are asked at the moment at which one of them first did something that the other did not:
+about the nodes in the order of the scheduler, their requests, their devices. They diverge at the
+first node or device with different answers. The cause is found by comparing facts: the holders of
+the device, its taints, its slice, and the pods bound to the node.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from app.domain.values import api_resources
 
 @dataclass(frozen=True, slots=True)
 class ByPod:
-    """A pod, by its uid on one side, is in another place there, or somewhere else in time."""
+    """The cause is a pod, given by its uid on one side, with another place or time there."""
 
     side: str
     uid: str
@@ -28,19 +28,19 @@ class ByPod:
 
 @dataclass(frozen=True, slots=True)
 class ByObject:
-    """An object is another one, or is not there, on one of the sides."""
+    """The cause is an object that differs, or is missing on one side."""
 
     key: ObjectKey
 
 
 @dataclass(frozen=True, slots=True)
 class BySettings:
-    """The release, a gate or a quirk is another one."""
+    """The cause is a different release, gate or quirk."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByOrder:
-    """The scheduler began at another node, because it had made other attempts before."""
+    """The cause is the node at which the scheduler began, because its earlier attempts differ."""
 
 
 Cause: TypeAlias = ByPod | ByObject | BySettings | ByOrder
@@ -48,7 +48,7 @@ Cause: TypeAlias = ByPod | ByObject | BySettings | ByOrder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parting:
-    """The place where the reasons part, what both sides say there, and the causes behind it."""
+    """The place where the reasons diverge, the answers of both sides there, and the causes."""
 
     node: str = ""
     device: str = ""
@@ -62,12 +62,12 @@ _Taints: TypeAlias = frozenset[tuple[str, str]]
 _Said: TypeAlias = tuple[RequestReason, DeviceReason]
 
 Given: TypeAlias = Mapping[str, tuple[str, frozenset[str]]]
-"""By side, the node of a placement and the devices that it gave."""
+"""The node of a placement and its devices, by side."""
 
 ON_ITS_WAY = "taken by a pod that was on its way"
 
 Sides: TypeAlias = Mapping[str, Testimony]
-"""What the sides say, by `a` and `b`."""
+"""The testimonies of the sides, by `a` and `b`."""
 
 
 def of_placement(
@@ -77,11 +77,11 @@ def of_placement(
     chosen: Mapping[str, str],
     given: Given,
 ) -> Parting:
-    """Where the reasons for a placement part.
+    """Finds where the reasons for a placement diverge.
 
-    `nodes` are those that were chosen, that of the side which placed first in front, and `chosen`
-    by which side; `starts` the places among the nodes at which the schedulers began. `given` are
-    the devices that the pod has on the sides that were asked about the attempt that gave them.
+    `nodes` are the chosen nodes, starting with that of the side which placed first. `chosen` maps
+    sides to their node. `starts` are the positions among the nodes at which the schedulers began.
+    `given` has the devices of the pod for sides that were asked about the attempt which gave them.
     """
     for parting in _partings(told, nodes, given):
         if parting.causes:
@@ -91,7 +91,7 @@ def of_placement(
     said = {side: _node_text(told[side].nodes.get(place)) for side in told}
     shown = {side: _scores_text(told[side].scores, nodes, chosen.get(side, "")) for side in told}
     if shown["a"] and shown["b"] and shown["a"] != shown["b"]:
-        # Every verdict is the same: the totals of the nodes decide.
+        # All verdicts are the same: the total scores of the nodes decide.
         said, causes = shown, causes or (BySettings(),)
     if not causes and None not in starts and starts[0] != starts[1]:
         causes = (ByOrder(),)
@@ -99,7 +99,7 @@ def of_placement(
 
 
 def of_eviction(told: Sides, devices: Sequence[str], node: str) -> Parting:
-    """Why a pod is evicted on one side only: taints of its devices, or its node."""
+    """Why a pod is evicted on one side only: the taints of its devices, or its node."""
     for device in devices:
         facts = {side: told[side].devices.get(device) for side in told}
         left, right = facts["a"], facts["b"]
@@ -138,7 +138,7 @@ def _partings(told: Sides, nodes: Sequence[str], given: Given) -> Iterator[Parti
 
 
 def _of_pod(told: Sides) -> Iterator[Parting]:
-    """What differs before any node is asked: the pod itself, and its claims."""
+    """Differences before any node is asked: the pod itself, and its claims."""
     left, right = told["a"], told["b"]
     words = {side: told[side].text or "nodes are asked" for side in told}
     for entry in {**left.claims, **right.claims}:
@@ -165,7 +165,7 @@ def _of_pod(told: Sides) -> Iterator[Parting]:
 def _of_node(
     told: Sides, node: str, left: NodeReason | None, right: NodeReason | None
 ) -> Iterator[Parting]:
-    """What a node says before devices are asked."""
+    """Differences in what a node answers before devices are asked."""
     is_early = [reason is None or reason.explained is None for reason in (left, right)]
     if not any(is_early) or _node_text(left) == _node_text(right):
         return
@@ -187,14 +187,14 @@ def _of_node(
 def _of_devices(
     told: Sides, node: str, reasons: tuple[NodeReason | None, NodeReason | None], given: Given
 ) -> Iterator[Parting]:
-    """The first devices that one side could have and the other could not.
+    """The first device that one side could have and the other could not.
 
-    The log does not hold what was on its way at that moment: a side that would choose a device and
-    was given another one could not have it.
+    The log does not contain what was in flight at that moment. A side that would choose a device,
+    but was given another one, could not have it.
     """
     mine, other = (_by_device(reason) for reason in reasons)
     seeming: Parting | None = None
-    # A side that would choose another device than it was given says nothing of those after that.
+    # A side that would choose another device than it was given is not conclusive after that.
     misled = [False, False]
     for place in {**mine, **other}:
         device = place[1]
@@ -221,7 +221,7 @@ def _of_devices(
             device=device,
             a=words[0],
             b=words[1],
-            # What was on its way follows from what stood in the way first.
+            # A device in flight follows from the first obstacle.
             causes=tuple(causes) if seeming is None else seeming.causes,
         )
         if None not in can and can[0] != can[1]:
@@ -235,7 +235,7 @@ def _of_devices(
 def _was_given(
     said: _Said | None, node: str, device: str, given: tuple[str, frozenset[str]] | None
 ) -> bool | None:
-    """Whether the pod was given the device; None where its placement does not tell."""
+    """Whether the pod was given the device; None if its placement does not show that."""
     if given is None or given[0] != node:
         return None
     if device in given[1]:
@@ -244,7 +244,7 @@ def _was_given(
 
 
 def _is_open(said: _Said | None, facts: DeviceFacts | None) -> bool | None:
-    """Whether a side could have the device; None where it was not looked at."""
+    """Whether a side could have the device; None if it was not examined."""
     if facts is None:
         return False
     if said is None:
@@ -260,7 +260,7 @@ def _of_device(
     a: _Said | None,
     b: _Said | None,
 ) -> Iterator[Cause]:
-    """What is behind a difference about one device: what the side without it says of it."""
+    """The causes of a difference about one device, by the answer of the side without it."""
     if left is None or right is None:
         yield from _slices(told, device)
         return
@@ -294,7 +294,7 @@ def _kind(said: _Said | None) -> CauseKind | None:
 def _by_device(
     reason: NodeReason | None,
 ) -> dict[tuple[str, str], _Said]:
-    """What is said of each device, by request and device."""
+    """The answer about each device, by request and device."""
     if reason is None:
         return {}
     return {
@@ -326,7 +326,7 @@ def _taints(told: Sides, device: str, left: _Taints, right: _Taints) -> Iterator
 
 
 def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
-    """Those that are on one side only."""
+    """The pods that are on one side only."""
     for uid in sorted(right - left):
         yield ByPod("b", uid)
     for uid in sorted(left - right):
@@ -334,7 +334,7 @@ def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
 
 
 def _around(told: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:
-    """Pods and nodes that scores see differently where every verdict is the same."""
+    """Pods and nodes that affect scores and differ although all verdicts are the same."""
     causes: list[Cause] = []
     for node in nodes:
         facts = [told[side].node_facts.get(node) for side in ("a", "b")]
@@ -353,10 +353,10 @@ def _node_text(reason: NodeReason | None) -> str:
 
 
 def _scores_text(scores: Mapping[str, int], nodes: Sequence[str], chosen: str) -> str:
-    """The totals of the nodes that were chosen, where they tell why this side chose its own.
+    """The total scores of the chosen nodes, if they explain why this side chose its own.
 
-    Pods that were on their way at that moment count for the scheduler and not here: then the node
-    that it chose may not be the best one, and nothing is said.
+    The scheduler counts pods in flight at that moment, which are unknown here. If the node that it
+    chose is therefore not the best one, the text is empty.
     """
     if len(nodes) < 2 or any(node not in scores for node in (*nodes, chosen)):
         return ""

@@ -25,12 +25,12 @@ _SAID = "conditions and Events"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffReport:
-    """What is different, and what follows from what.
+    """The differences, and which follow from which.
 
-    `same` counts the pods of which everything is the same, `counts` the others by their gravest
-    class. `switches` and `changes` are what was given to the two histories differently;
-    `unexplained` counts the differences for which no cause was found, `not_done` the inputs of A
-    that could not be done in B where it is A decided again, `after_end` what the longer of two
+    `same` counts the pods without any difference, `counts` the others by their gravest class.
+    `switches` and `changes` are the different settings and inputs of the two histories.
+    `unexplained` counts the differences without a cause. `not_done` counts the inputs of A that
+    could not be applied in B, where B is A decided again. `after_end` is what the longer of two
     recordings has after the end of the other one.
     """
 
@@ -53,10 +53,10 @@ class DiffReport:
         return not self.differences
 
     def roots(self) -> list[tuple[Root, list[Difference]]]:
-        """The roots with the differences right below each, in the order of time.
+        """The roots with the differences directly below each, in the order of time.
 
-        Changes and switches from which nothing follows are not among them, nor those from which
-        only texts follow (`texts`).
+        Changes and switches without consequences are left out, and those from which only texts
+        follow (`texts`).
         """
         by_root: dict[Root, list[Difference]] = {}
         for difference in self.differences:
@@ -65,7 +65,7 @@ class DiffReport:
         return sorted(by_root.items(), key=lambda item: item[1][0].parted.time)
 
     def texts(self) -> list[tuple[Root, list[Rewritten]]]:
-        """What is said otherwise of pods that fare the same, by root and the words that change."""
+        """The changed messages of pods with the same outcome, by root and changed words."""
         by_root: dict[Root, dict[tuple[str, ...], Rewritten]] = {}
         for each in self.differences:
             if not each.is_about_words or each.pair.a is None or each.pair.b is None:
@@ -78,18 +78,18 @@ class DiffReport:
                 words.parts(before, after): after or before
                 for before, after in zip_longest(left, right, fillvalue="")
             }
-            # The same texts in another order, or again after another one.
+            # Without changed words, the texts are the same in another order, or repeated.
             for (before, after), whole in (changes or {("", ""): ""}).items():
                 words.add(entries, _SAID, before, after, each.pair.a.key, whole)
         return [(root, list(entries.values())) for root, entries in by_root.items()]
 
     def idle(self) -> list[Change]:
-        """The changes from which nothing follows."""
+        """The changes without consequences."""
         roots = {root.name for difference in self.differences for root in difference.roots}
         return [change for change in self.changes if str(change.key) not in roots]
 
     def to_json(self) -> JsonObject:
-        """The whole answer; each difference names those that it follows from."""
+        """The complete answer as JSON; each difference names those from which it follows."""
         return {
             **head_json(self.a, self.b, self.after_end, self.listed_max),
             "outcome": "same" if self.is_same else "different",
@@ -117,7 +117,9 @@ class DiffReport:
 
 
 def head_json(a: Side, b: Side, after_end: AfterEnd | None, listed_max: int) -> JsonObject:
-    """Which two histories, up to where, from where on, and what only one of them lived through."""
+    """The two histories, their last revisions, their common revision, and what only one of them
+    has.
+    """
     after = {} if after_end is None else {"afterEnd": after_end.to_json(listed_max)}
     return {
         "a": _side(a),
@@ -138,7 +140,7 @@ def _side(side: Side) -> JsonObject:
 
 
 def rewritten_json(change: Rewritten) -> JsonObject:
-    """A change of what is written."""
+    """A change of a text as JSON."""
     return {
         "what": change.what,
         "before": change.before,
@@ -150,14 +152,14 @@ def rewritten_json(change: Rewritten) -> JsonObject:
 
 
 def devices_text(course: Course) -> str:
-    """The devices that a pod has, in words."""
+    """The devices of a pod, as text."""
     if course.placed is None:
         return ""
     return ", ".join(given.device for given in course.placed.devices)
 
 
 def place_text(course: Course | None) -> str:
-    """What became of a pod, in a few words."""
+    """The outcome of a pod in a few words."""
     if course is None:
         return "does not exist"
     if course.placed is None:
@@ -169,7 +171,7 @@ def place_text(course: Course | None) -> str:
 
 
 def course_json(course: Course | None) -> JsonObject | None:
-    """One side of a difference."""
+    """One side of a difference as JSON."""
     if course is None:
         return None
     placed, evicted, ended = course.placed, course.evicted, course.ended

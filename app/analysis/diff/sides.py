@@ -14,12 +14,12 @@ from app.domain.values.timestamps import SECOND, Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One history from the revision on that both have in common.
+    """One history from the common revision of both on.
 
-    `start` are the last events of the objects that exist at `common`, `events` what came after, in
-    order, up to `revision` and `until`; `left_out` counts those after that. `shift` is what has to
-    be taken from its instants so that they are those of the other side. `beyond` is what a
-    recording has after the end of the shorter one that it is compared with: that is its `until`.
+    `start` are the last events of the objects that exist at `common`. `events` are the later ones,
+    in order, up to `revision` and `until`; `left_out` counts those after that. `shift` is
+    subtracted from its instants to convert them to the time of the other side. `beyond` is what a
+    recording has after the end of the shorter one with which it is compared; `until` is that end.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Side:
 
     @property
     def rules(self) -> SchedulerRules:
-        """What its scheduler decides by."""
+        """The rules by which its scheduler decides."""
         return SchedulerRules(
             gates=self.profile,
             features=features_of(self.profile),
@@ -53,11 +53,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffBounds:
-    """How much is looked at.
+    """The bounds of a comparison.
 
-    Decisions `within` so many microseconds of each other are at the same time. `explained_max`
-    differences are followed to their causes, each on `nodes_max` nodes beside the two that were
-    chosen. Lists hold `listed_max` entries; all are counted.
+    Decisions within `within` microseconds of each other count as simultaneous. `explained_max`
+    differences are traced to their causes, each on `nodes_max` nodes in addition to the two chosen.
+    Lists have `listed_max` entries; all are counted.
     """
 
     within: int = SECOND
@@ -67,7 +67,7 @@ class DiffBounds:
 
 
 def switches_of(side: Side) -> Mapping[str, str]:
-    """The release, quirks and gates that apply, as options of the command line name them."""
+    """The release, quirks and gates in effect, named like the options of the command line."""
     profile = side.profile
     quirks = registry.quirks_of(profile, side.options)
     allocator = registry.allocator_quirks_of(profile, side.options)

@@ -1,7 +1,8 @@
-"""What one side says about a pod at one moment: its nodes' reasons, and the facts behind them.
+"""The testimony of one side about a pod at one moment: its nodes' reasons, and the facts behind
+them.
 
-Questions are answered in the order of their revisions while the side's events are folded once; the
-functions are generators that give way after each step.
+Questions are answered in the order of their revisions while the side's events are folded once. The
+functions are generators that yield after each step.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,15 +29,15 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 STEP_MAX = 512
-"""Events folded before others may run."""
+"""The number of events folded between two yields to other tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What a side is asked: about this pod as of a revision, its nodes and these devices.
+    """A question to a side: about this pod as of a revision, its nodes and these devices.
 
-    Without `asks_nodes` the facts alone are wanted. `nodes` are asked in any case, the others up to
-    a bound.
+    Without `asks_nodes` only the facts are collected. The `nodes` are always asked, others up to a
+    bound.
     """
 
     number: int
@@ -49,7 +50,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """A node's object as decisions read it, and the uids of the pods that are bound to it."""
+    """The parts of a node that decisions read, and the uids of the pods bound to it."""
 
     content: bytes
     pods: frozenset[str]
@@ -57,11 +58,11 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:
-    """A device: who holds it, what it is published as, and its taints.
+    """A device: its holders, its published content, and its taints.
 
-    `holders` are uids of pods, and keys of claims that no pod uses; `taints` pairs of text and
-    rule, the rule empty for taints of the driver. They are what the scheduler sees; `rules` are all
-    rules that select the device, with what they say, as the eviction controller sees them.
+    `holders` are uids of pods, and keys of claims that no pod uses. `taints` are pairs of text and
+    rule, with an empty rule for taints of the driver, as the scheduler sees them. `rules` are all
+    rules that select the device, with their taint's text, as the eviction controller sees them.
     """
 
     holders: frozenset[str]
@@ -73,7 +74,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolFacts:
-    """A pool: its newest generation, why it cannot be used, and who holds devices of it."""
+    """A pool: its newest generation, why it cannot be used, and the holders of its devices."""
 
     generation: int
     problem: str
@@ -83,9 +84,10 @@ class PoolFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFacts:
-    """A claim of a pod: whether it exists, what it asks for, who has it allocated already.
+    """A claim of a pod: whether it exists, its spec, and the pods for which it is already
+    allocated.
 
-    `template` names the ResourceClaimTemplate that it was made from, if it was.
+    `template` names the ResourceClaimTemplate from which it was made, if any.
     """
 
     key: ObjectKey
@@ -97,10 +99,10 @@ class ClaimFacts:
 
 @dataclass(slots=True, kw_only=True)
 class Testimony:
-    """What a side says. `text` is why no node was asked, empty where they were.
+    """The answers of a side. `text` says why no node was asked; empty when nodes were asked.
 
-    `scores` are the totals of the nodes that fit, where all nodes were asked. `claims` are the
-    pod's claims by entry, `classes` what the DeviceClasses that they name select.
+    `scores` are the totals of the nodes that fit, if all nodes were asked. `claims` are the pod's
+    claims by entry, `classes` the specs of the DeviceClasses that they name.
     """
 
     revision: Revision
@@ -116,7 +118,7 @@ class Testimony:
 
 
 def hear(side: Side, queries: Iterable[Query], bounds: DiffBounds) -> Steps[dict[int, Testimony]]:
-    """The answers of a side, by the number of the query."""
+    """Collects the answers of a side, by the number of the query."""
     views = LiveViews(side.profile)
     for event in side.start:
         views.fold(event)
@@ -285,12 +287,12 @@ def _rules(views: LiveViews) -> Iterator[TaintRule]:
         try:
             yield taints.rule_of(views.objects.get(key) or {})
         except InputError:
-            # As the views do: what cannot be read concerns no device.
+            # Like in the views, an unreadable rule concerns no device.
             continue
 
 
 def _users(views: LiveViews) -> Mapping[str, frozenset[str]]:
-    """Who uses each claim, by its name as holders are named: pods by uid, else the claim itself."""
+    """The users of each claim by the claim's name: uids of pods, else the claim itself."""
     users_of: dict[str, frozenset[str]] = {}
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS):
         tree = views.objects.get(key) or {}

@@ -1,4 +1,4 @@
-"""A comparison as a page: root causes first, below each what follows from it."""
+"""A comparison as a page: root causes first, each followed by its consequences."""
 
 from collections.abc import Sequence
 
@@ -17,17 +17,17 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 NAMED_MAX = 3
-"""Objects that the line about what comes after an end names."""
+"""The number of objects named in the line about the part after an end."""
 
 TEXT_MAX = 160
-"""Characters of what was changed, of what each side says."""
+"""The maximum length of the text of a change, and of each side's answer."""
 
 SETTINGS_MAX = 480
-"""Characters of the settings that differ, quirks before gates."""
+"""The maximum length of the text of differing settings, quirks before gates."""
 
 
 def page_json(report: DiffReport | EndReport) -> JsonObject:
-    """What the page of a report is made of, however wide that will be; see `pages.of_json`."""
+    """The parts of a report's page, independent of its width; see `pages.of_json`."""
     body: JsonObject = {"outcome": "same" if report.is_same else "different"}
     if isinstance(report, EndReport):
         return {**body, "lines": end_page(report)}
@@ -40,7 +40,7 @@ def page_json(report: DiffReport | EndReport) -> JsonObject:
 
 
 def head_of(report: DiffReport | EndReport) -> str:
-    """Which two histories are compared, and up to where."""
+    """The two histories that are compared, with their last revisions."""
     a, b = report.a, report.b
     head = f"A: {a.name} at revision {a.revision}; B: {b.name} at revision {b.revision}"
     if isinstance(report, DiffReport) and a.common:
@@ -49,7 +49,9 @@ def head_of(report: DiffReport | EndReport) -> str:
 
 
 def reasons_of(report: DiffReport) -> list[Reason]:
-    """Root causes, below each what follows from it; then what nothing follows from."""
+    """Root causes, each followed by its consequences; then settings and changes without
+    consequences.
+    """
     reasons = [_root(root, below, report) for root, below in report.roots()]
     texts = [
         Reason(
@@ -89,7 +91,7 @@ def notes_of(report: DiffReport) -> list[str]:
 
 
 def after_end_notes(report: DiffReport | EndReport) -> list[str]:
-    """What the longer of two recordings has after the end of the other one, in one line if any."""
+    """What the longer of two recordings has after the end of the other one, as at most one line."""
     after = report.after_end
     if after is None:
         return []
@@ -110,7 +112,7 @@ def _more(count: int) -> str:
 
 
 def counts_text(report: DiffReport) -> str:
-    """How many pods are the same, and how the others differ."""
+    """The number of pods that are the same, and of the others by class."""
     if report.is_same:
         return f"every decision is the same: {counts.of(report.same, 'pod')}"
     said = sum(each.is_about_words for each in report.differences)
@@ -127,7 +129,7 @@ def counts_text(report: DiffReport) -> str:
 
 
 def end_page(report: EndReport) -> list[str]:
-    """The lines for what differs at the end."""
+    """The lines for the differences at the end."""
     lines = [
         head_of(report),
         f"{report.same} are the same, {len(report.entries)} differ",
@@ -163,7 +165,7 @@ def _root(root: Root, below: Sequence[Difference], report: DiffReport) -> Reason
 
 
 def _difference(difference: Difference, known: Proof | None) -> Reason:
-    """A difference with what follows from it. `known` is a proof that was told above."""
+    """A difference with its consequences. `known` is a proof that is already shown above."""
     pair, parting = difference.pair, difference.parting
     classes = ", ".join(_class_text(each, pair) for each in difference.classes)
     when = timestamps.micro_text(Instant(difference.parted.time))
@@ -172,7 +174,7 @@ def _difference(difference: Difference, known: Proof | None) -> Reason:
     if pair.a is not None and pair.b is not None:
         children.append(Reason(text=f"A: {_place(difference, 'a')}"))
         children.append(Reason(text=f"B: {_place(difference, 'b')}"))
-    # Where both say the same nothing is known that tells them apart.
+    # If both answers are the same, no distinguishing fact is known.
     if parting is not None and parting.a != parting.b:
         place = parting.device or parting.node or "the pod"
         a, b = (pages.shortened(said, TEXT_MAX) for said in (parting.a, parting.b))

@@ -1,4 +1,4 @@
-"""Texts that differ, by the words that do: those that change by the same words are one entry."""
+"""Changed texts, grouped by their changed words: changes with the same words are one entry."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,19 @@ from app.analysis.explain.reasons import Reason, listed
 from app.domain.log import ObjectKey
 
 EXAMPLES_MAX = 5
-"""Objects that are named of one change; all are counted."""
+"""The number of objects named for one change; all are counted."""
 
 TEXT_MAX = 200
-"""Characters of a text or a value."""
+"""The maximum length of a text or a value."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Rewritten:
-    """One change of what is written, and the objects that show it.
+    """One change of a text, and the objects that show it.
 
-    `what` is a condition, an Event, or the path of a field with its kind; `before` and `after` are
-    the words or values that differ, empty where there are none. `whole` is the first text as it
-    would be, or as it was where it is not written any more.
+    `what` is a condition, an Event, or the path of a field with its kind. `before` and `after` are
+    the words or values that differ, empty where there are none. `whole` is the first complete new
+    text, or the old one where the text is gone.
     """
 
     what: str
@@ -31,12 +31,12 @@ class Rewritten:
 
     @property
     def words(self) -> tuple[str, str, str]:
-        """What it is about, and the words that differ."""
+        """The subject of the change, and the words that differ."""
         return self.what, self.before, self.after
 
 
 def parts(left: str, right: str) -> tuple[str, str]:
-    """The words in which two texts differ; whole texts where one is not written."""
+    """The words in which two texts differ; whole texts where one is missing."""
     old, new = left.split(" "), right.split(" ")
     if not left or not right:
         return left, right
@@ -55,7 +55,7 @@ def add(
     key: ObjectKey,
     whole: str = "",
 ) -> None:
-    """Count a change of an object with those of the same words."""
+    """Counts a change of an object together with those that have the same words."""
     place = (what, before, after)
     change = entries.setdefault(
         place, Rewritten(what=what, before=before, after=after, whole=whole)
@@ -66,7 +66,7 @@ def add(
 
 
 def reason_of(change: Rewritten) -> Reason:
-    """A change in words."""
+    """A change as text."""
     before, after = (pages.shortened(text, TEXT_MAX) for text in (change.before, change.after))
     match bool(change.before), bool(change.after):
         case True, True:
