@@ -1,7 +1,7 @@
-"""What the scheduler tried for one pod: each attempt with its trigger, verdicts and back-off.
+"""The scheduler's attempts for one pod: each with its trigger, verdicts and back-off.
 
-From the decisions of the log where controllers of ours decided. Of a recorded cluster the verdicts
-are those that the scheduler wrote into conditions and Events; what woke it is not recorded.
+Where our controllers decided, attempts come from the decisions of the log. For a recorded cluster,
+the verdicts come from conditions and Events that the scheduler wrote; triggers are not recorded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _OF_ENTRIES = {condition_types.POD_SCHEDULED: SCHEDULED, "PodUnschedulable": UNS
 
 
 class NodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What so many nodes said."""
+    """A verdict, and the number of nodes that gave it."""
 
     text: str
     nodes: int
@@ -50,8 +50,8 @@ class AttemptTrigger(msgspec.Struct, frozen=True, kw_only=True):
 class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt, or one verdict of a recording.
 
-    `number` counts from 1, 0 in a recording. `plugins` rejected the pod, `verdicts` are what nodes
-    said, `causes` what kept devices away. `again` is the instant up to which the pod is held back.
+    `number` counts from 1; it is 0 in a recording. `plugins` rejected the pod, `verdicts` are those
+    of nodes, `causes` excluded devices. `again` is the instant until which the pod is held back.
     """
 
     revision: Revision
@@ -73,7 +73,8 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptList(msgspec.Struct, frozen=True, kw_only=True):
     """The attempts of a pod, the first one first; `omitted` counts older ones.
 
-    `is_decided` tells that they are decisions of the log; otherwise they are what was written.
+    `is_decided` tells that they are decisions of the log; otherwise they come from conditions and
+    Events.
     """
 
     history: str
@@ -92,7 +93,7 @@ def causes_of(decisions: Sequence[Event]) -> list[int]:
 
 
 def of_decisions(decisions: Sequence[Event], causes: Mapping[int, Event]) -> list[TriedPod]:
-    """The attempts that decisions of the scheduler tell of; `causes` are events by revision."""
+    """The attempts in decisions of the scheduler; `causes` maps revisions to events."""
     return [_decided(event, causes.get(_cause(event))) for event in decisions]
 
 
@@ -102,7 +103,7 @@ def of_entries(entries: Sequence[Entry]) -> list[TriedPod]:
 
 
 def verdicts_of(message: str) -> tuple[NodeVerdict, ...]:
-    """What the nodes said, by the message of a condition; nothing where it counts none."""
+    """The verdicts of the nodes in a condition's message; empty when it has no counts."""
     return tuple(
         NodeVerdict(text=text, nodes=nodes) for text, nodes in scheduler_messages.reasons(message)
     )

@@ -1,7 +1,7 @@
-"""A history as a reader of pages needs it: its timeline by object and by kind, and its invariants.
+"""The chronicle of a history for pages: its timeline by object and by kind, and its invariants.
 
-The chronicle folds every event once and answers for any earlier revision too, because nothing in it
-ever changes: what happened up to a revision is the beginning of what happened up to a later one.
+The chronicle folds every event once and can also answer for any earlier revision, because it only
+grows: the timeline up to a revision is a prefix of the timeline up to a later one.
 """
 
 from bisect import bisect_left, bisect_right
@@ -40,24 +40,24 @@ class Chronicle:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Everything that happened, in the order of the log."""
+        """All entries, in the order of the log."""
         return self._timeline.entries
 
     @property
     def times(self) -> Sequence[Instant]:
-        """The cluster time of each entry, none before the one of its predecessor."""
+        """The cluster time of each entry, never earlier than that of its predecessor."""
         return self._times
 
     def row(self, entry: Entry) -> Row:
-        """An entry with what provoked it, as the timeline's table has it."""
+        """An entry with its cause, as in the timeline's table."""
         return self._timeline.row_of(entry)
 
     def kinds(self) -> list[str]:
-        """The kinds of entries that there are, sorted."""
+        """The kinds of the existing entries, sorted."""
         return sorted(self._by_kind)
 
     def fold(self, events: Sequence[Event]) -> None:
-        """Take the next events of the log in."""
+        """Applies the next events of the log."""
         page = Page(events)
         entries = self._timeline.entries
         count = len(entries)
@@ -69,19 +69,19 @@ class Chronicle:
         self._watch.follow_page(page)
 
     def until(self, revision: Revision) -> int:
-        """How many entries there are up to a revision."""
+        """The number of entries up to a revision."""
         return bisect_right(self._timeline.revisions, revision)
 
     def about(self, key: ObjectKey, *, until: Revision) -> list[Entry]:
-        """What happened to one object up to a revision."""
+        """The entries about one object up to a revision."""
         return self._up_to(self._by_subject.get(key, ()), until)
 
     def of_kind(self, kind: str, *, until: Revision) -> list[Entry]:
-        """What happened of one kind up to a revision."""
+        """The entries of one kind up to a revision."""
         return self._up_to(self._by_kind.get(kind, ()), until)
 
     def newest(self, numbers: Sequence[int] | None, *, until: Revision) -> Iterator[Entry]:
-        """Entries from the newest up to a revision back; of all, or of those with the numbers."""
+        """Entries backwards from the newest up to a revision; all, or those with the numbers."""
         entries = self.entries
         end = self.until(revision=until)
         if numbers is None:
@@ -92,13 +92,13 @@ class Chronicle:
             yield entries[numbers[place]]
 
     def numbers(self, *, kind: str = "", subject: ObjectKey | None = None) -> Sequence[int] | None:
-        """The numbers of the entries of a kind or about an object; None where neither is given."""
+        """The numbers of the entries of a kind or about an object; None if neither is given."""
         if subject is not None:
             return self._by_subject.get(subject, ())
         return self._by_kind.get(kind, ()) if kind else None
 
     def violations(self, *, until: Revision) -> list[Violation]:
-        """The invariants that were broken at some time up to a revision."""
+        """The violations of invariants that began up to a revision."""
         return [each for each in self._watch.violations() if each.begin.revision <= until]
 
     def _up_to(self, numbers: Sequence[int], until: Revision) -> list[Entry]:

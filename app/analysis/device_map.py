@@ -1,8 +1,8 @@
-"""Who holds what: pools by node, their devices with holders and taints, and their counters.
+"""The device map: pools by node, their devices with holders and taints, and their counters.
 
 A device is `held` by a claim, `blocked` when a counter that it consumes has less left than it
-needs, `tainted` when a taint keeps claims away that do not tolerate it, otherwise `free`. Devices
-of a pool that cannot be used are `unusable`.
+needs, `tainted` when a taint excludes claims that do not tolerate it, otherwise `free`. Devices of
+an unusable pool are `unusable`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,9 +30,9 @@ class MapBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMapRequest:
-    """Which pools are wanted: of a driver, whose name holds `pool`, on a node; empty: all.
+    """The pools wanted: of a driver, with `pool` in their name, on a node; empty values match all.
 
-    `labels` are a selector of nodes by their labels.
+    `labels` is a label selector of nodes.
     """
 
     driver: str = ""
@@ -47,7 +47,7 @@ class DeviceMapRequest:
 
 
 def of(history: str, views: LiveViews, wanted: DeviceMapRequest, bounds: MapBounds) -> DeviceMap:
-    """The map as of the views. Raises InputError for labels that cannot be read."""
+    """The map as of the views. Raises InputError for an invalid label selector."""
     try:
         labels = selectors.parse_labels(wanted.labels)
     except SelectorError as problem:
@@ -79,7 +79,7 @@ def _is_wanted(wanted: DeviceMapRequest, place: tuple[str, str], node: str) -> b
 
 
 def _has(views: LiveViews, node: str, labels: LabelSelector) -> bool:
-    """Whether a node is there and has the labels."""
+    """Whether a node exists and has the labels."""
     tree = views.objects.get(ObjectKey(*api_resources.NODES, "", node))
     return tree is not None and labels.matches(meta.labels(tree))
 
@@ -106,7 +106,7 @@ def _mapped(views: LiveViews, pool: Pool, node: str, devices_max: int) -> Mapped
 
 
 def _members(views: LiveViews, pool: Pool) -> list[Device]:
-    """The devices of the newest generation, also of a pool that cannot be used."""
+    """The devices of the newest generation, even if the pool is unusable."""
     return [
         device
         for one in views.inventory.slices_of(pool.id)
@@ -116,7 +116,7 @@ def _members(views: LiveViews, pool: Pool) -> list[Device]:
 
 
 def _used(views: LiveViews, devices: list[Device]) -> dict[tuple[str, str], int]:
-    """What devices in use consume of each counter; each once, however many shares there are."""
+    """The amount of each counter that devices in use consume; each device counts once."""
     used: dict[tuple[str, str], int] = {}
     for device in devices:
         if device.consumes and views.allocated.is_allocated(device.id):
@@ -173,6 +173,6 @@ def _gauges(pool: Pool, used: Mapping[tuple[str, str], int]) -> Iterator[Gauge]:
 
 
 def _form(total: int) -> Format:
-    """Bytes are written in powers of two, as drivers publish them; other amounts plainly."""
+    """The notation: powers of two for bytes, as drivers publish them, plain for other amounts."""
     mebibyte = 1024 * 1024 * 10**9
     return Format.BINARY_SI if total and total % mebibyte == 0 else Format.DECIMAL_SI

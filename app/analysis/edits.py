@@ -26,7 +26,7 @@ _DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apply:
-    """An object as it is to be; `place` says where it is written."""
+    """The desired object; `place` is where it was written."""
 
     tree: JsonObject
     place: str = ""
@@ -34,7 +34,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteEdit:
-    """An object that goes: `KIND/NAME`, or `KIND/NAMESPACE/NAME`."""
+    """An object to delete: `KIND/NAME`, or `KIND/NAMESPACE/NAME`."""
 
     name: str
 
@@ -53,9 +53,9 @@ Edit: TypeAlias = Apply | DeleteEdit | PatchEdit
 def commands_of(
     edits: Iterable[Edit], reader: ObjectsReader, profile: Profile, *, manager: str
 ) -> list[Command]:
-    """The commands that make the changes, in their order. Raises InputError for what is unclear.
+    """The commands that make the changes, in their order. Raises InputError for unclear changes.
 
-    Manifests are applied on the server's side; `manager` then owns their fields, whoever did.
+    Manifests are applied server-side; `manager` then owns their fields, taking over ownership.
     """
     options = WriteOptions(
         field_manager=manager, force=True, field_validation=FieldValidation.STRICT
@@ -64,7 +64,7 @@ def commands_of(
 
 
 def read_manifests(trees: Iterable[tuple[str, object]]) -> list[Apply]:
-    """The objects in documents, each with its place; lists are taken apart. Raises InputError."""
+    """The objects in documents, each with its place; lists are expanded. Raises InputError."""
     edits: list[Apply] = []
     for place, tree in trees:
         if not isinstance(tree, dict):
@@ -143,12 +143,12 @@ def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectK
 
 
 def _kinds(word: str, reader: ObjectsReader) -> Sequence[Kind]:
-    """The kinds that a person may mean, built-in ones first."""
+    """The kinds that a word may stand for, built-in ones first."""
     return registry.spoken(word, history_kinds.all_kinds(reader))
 
 
 def _elsewhere(key: ObjectKey, reader: ObjectsReader) -> str:
-    """Where an object of that name is, when it is in another namespace."""
+    """A text with the other namespaces that have an object of that name; empty if there is none."""
     places = sorted(
         other.namespace
         for other in reader.keys(key.group, key.resource)

@@ -1,4 +1,4 @@
-"""The lanes of a question: which pods, claims, devices and nodes, and what happened to each."""
+"""The lanes of a question: pods, claims, devices and nodes with their states and marks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +17,10 @@ from projections.timeline import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneBounds:
-    """An answer has at most `lanes_max` lanes with `shapes_max` states and marks in all.
+    """The bounds of an answer: `lanes_max` lanes with `shapes_max` states and marks in all.
 
-    A lane has at most `states_max` states, of which short ones then stand for several, and the
-    newest `marks_max` marks.
+    A lane has at most `states_max` states, where one state may then stand for several short ones,
+    and the newest `marks_max` marks.
     """
 
     lanes_max: int = 40
@@ -31,10 +31,11 @@ class LaneBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanesRequest:
-    """Which lanes are wanted: of one namespace, of objects whose name holds `name`; empty: all.
+    """The lanes wanted: of one namespace, of objects with `name` in their name; empty values match
+    all.
 
-    Only what lasted at some time from `since` to `until` is shown; None: from the first to the
-    last. Nothing is after the moment that is shown.
+    Only lanes with a state between `since` and `until` are shown; None: from the first to the last.
+    Nothing after the moment shown is included.
     """
 
     namespace: str = ""
@@ -43,15 +44,15 @@ class LanesRequest:
     until: Instant | None = None
 
     def takes(self, key: ObjectKey) -> bool:
-        """Whether an object is meant by itself."""
+        """Whether an object matches by itself."""
         return self.namespace in ("", key.namespace) and self.name in key.name
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """A state of a lane; `end` is 0 and `ended` empty while it lasts.
 
-    With a `count` above one it stands for so many states that follow one another, each of which is
-    shorter than those that stand for themselves.
+    With a `count` above one, it stands for that many consecutive states, each of which is shorter
+    than those that are shown separately.
     """
 
     state: str
@@ -64,7 +65,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to the object of a lane."""
+    """An event about the object of a lane."""
 
     revision: Revision
     time: str
@@ -73,7 +74,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane; `depth` is 0 for a pod, 1 for its claims, 2 for the devices of these.
+    """One lane; `depth` is 0 for a pod, 1 for its claims, 2 for the claims' devices.
 
     `earlier` counts the marks before the first of `marks`.
     """
@@ -94,7 +95,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blind(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch that nobody recorded as a whole."""
+    """A stretch that was not fully recorded."""
 
     begin: Revision
     began: str
@@ -103,11 +104,11 @@ class Blind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lanes(msgspec.Struct, frozen=True, kw_only=True):
-    """The lanes, pods that began last first, each followed by its claims and their devices.
+    """The lanes, most recent pods first, each followed by its claims and their devices.
 
-    `begin` and `end` are the instants between which something is shown: what was asked for, or
-    everything. Where something did not fit, they are the time of the pods and claims that did.
-    `omitted` counts the pods, claims and nodes that are meant and did not fit.
+    `begin` and `end` are the instants between which something is shown: the requested ones, or all.
+    If something did not fit, they cover the time of the pods and claims that did. `omitted` counts
+    the matching pods, claims and nodes that did not fit.
     """
 
     history: str
@@ -129,7 +130,7 @@ def of(
     visible: Callable[[Entry], bool],
     bounds: LaneBounds = LaneBounds(),
 ) -> Lanes:
-    """The lanes up to a revision, whose instant is `now`; marks that are not `visible` are out."""
+    """The lanes up to a revision, whose instant is `now`, without marks that are not `visible`."""
     window = _Window(
         wanted.since if wanted.since is not None else Instant(0),
         now if wanted.until is None else min(now, wanted.until),
@@ -142,7 +143,7 @@ def of(
     is_full = False
     for first in _meant(chronicle, until, wanted, window):
         visited += 1
-        # A device that several claims of a pod held one after the other is shown with the first.
+        # A device that several claims of a pod held in succession is shown with the first claim.
         members: dict[ObjectKey, int] = {}
         for key, depth in _group(chronicle, until, first):
             if key not in shown and _is_within(chronicle, key, until, window):
@@ -202,19 +203,19 @@ def _nothing(history: str, chronicle: Chronicle, until: Revision, now: Instant) 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The time that is shown, both instants included."""
+    """The time that is shown, including both instants."""
 
     begin: Instant
     end: Instant
 
     def holds(self, span: Span) -> bool:
-        """Whether the state lasted at some time of it; one that ends as it begins did not."""
+        """Whether the state lasted at some time of the window; not if it ended when that began."""
         if span.begin[1] > self.end:
             return False
         return span.end is None or span.end[1] > self.begin or span.begin[1] >= self.begin
 
     def length(self, span: Span) -> int:
-        """How long the state lasted within it."""
+        """The duration of the state within the window."""
         end = self.end if span.end is None else min(self.end, span.end[1])
         return max(0, end - max(self.begin, span.begin[1]))
 
@@ -242,9 +243,9 @@ def _is_within(chronicle: Chronicle, key: ObjectKey, until: Revision, window: _W
 def _meant(
     chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: _Window
 ) -> Iterator[ObjectKey]:
-    """Pods, the last ones first, then claims of nobody, then nodes.
+    """The matching pods, the last ones first, then claims without a pod, then nodes.
 
-    A pod is meant also when one of its claims or devices is.
+    A pod also matches when one of its claims or devices does.
     """
     folded = chronicle.spans
     is_open = not wanted.namespace and not wanted.name
@@ -269,10 +270,10 @@ _PLACES = (api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.NODE
 
 
 def _count(chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: _Window) -> int:
-    """How many objects are meant."""
+    """The number of matching objects."""
     if wanted != LanesRequest():
         return sum(1 for _ in _meant(chronicle, until, wanted, window))
-    # Of a long history nobody waits until each of its pods has been looked at.
+    # For a long history, examining each of its pods would take too long.
     folded = chronicle.spans
     begun = sum(folded.count_begun(place, until) for place in _PLACES)
     return begun - folded.count_claimed(until)
@@ -281,7 +282,7 @@ def _count(chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: 
 def _group(
     chronicle: Chronicle, until: Revision, first: ObjectKey
 ) -> Iterator[tuple[ObjectKey, int]]:
-    """A pod with its claims and the devices of these, or a claim of nobody with its devices."""
+    """A pod with its claims and their devices, or a claim without a pod with its devices."""
     folded = chronicle.spans
     yield first, 0
     if first[:2] == api_resources.RESOURCE_CLAIMS:
@@ -335,9 +336,9 @@ def _lane(
 
 
 def _parts(lasted: Sequence[Span], window: _Window, count_max: int) -> Iterator[Sequence[Span]]:
-    """The states of a lane, one by one; where they are too many, short neighbours together.
+    """The states of a lane, one by one; if they are too many, short neighbours are joined.
 
-    The longest ones stand for themselves, so that what lies between two of them is one part.
+    The longest states stay separate, so that everything between two of them is one part.
     """
     if len(lasted) <= count_max:
         yield from ([span] for span in lasted)
@@ -377,4 +378,4 @@ def _state(part: Sequence[Span], window: _Window) -> State:
 
 
 SEVERAL = "several"
-"""The state of a part of a lane in which several follow one another."""
+"""The state of a part of a lane that stands for several consecutive states."""

@@ -1,4 +1,4 @@
-"""The shapes of a device map, apart from how it is made: who reads an answer needs no more."""
+"""The data types of a device map, separate from its creation, for code that only reads answers."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ class MappedDevice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gauge(msgspec.Struct, frozen=True, kw_only=True):
-    """One counter: how much there is and how much devices in use consume; `share` is 0 to 1."""
+    """One counter: its total, and the amount that devices in use consume; `share` is 0 to 1."""
 
     set: str
     counter: str
@@ -31,7 +31,7 @@ class Gauge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MappedPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool with its devices; `node` is empty for one that several nodes reach."""
+    """A pool with its devices; `node` is empty if several nodes can use it."""
 
     driver: str
     pool: str

@@ -1,9 +1,9 @@
-"""What an object means: one form for all trees between which the API sees no difference.
+"""The meaning of an object: one form for all trees that the API does not distinguish.
 
 Two trees mean the same when their meanings are equal. Verify and decide both compare meanings, so
-that a difference of notation is none for either: `5G` and `5000000000`, an absent list and an empty
-one, an instant with and without fractions, the order of a list whose items have keys. Raw JSON
-(parameters of drivers) and atomic lists mean what is written. Parity: objects.md 2.
+that notation makes no difference: `5G` and `5000000000`, an absent list and an empty one, an
+instant with and without fractions, the order of a list whose items have keys. Raw JSON (parameters
+of drivers) and atomic lists are compared as written. Parity: objects.md 2.
 """
 
 from collections.abc import Collection
@@ -18,13 +18,13 @@ from app.domain.values.quantity import QuantityError
 from app.domain.values.timestamps import TimestampError
 
 RANDOM = frozenset(("allocationTimestamp", "shareID"))
-"""Fields of an allocation that come from a clock or are drawn: nothing decided again has them."""
+"""Fields of an allocation that are random or from a clock, and differ when decided again."""
 
 _NANO = 10**9
 
 
 def node_of(schemas: Schemas, key: ObjectKey) -> SchemaNode | None:
-    """The schema of an object's kind as it is stored; None for a kind that is not known."""
+    """The schema of an object's kind as it is stored; None for an unknown kind."""
     kind = registry.find(key.group, key.resource)
     return None if kind is None else storage_node(schemas, kind)
 
@@ -38,17 +38,17 @@ def allocation_node(schemas: Schemas) -> SchemaNode | None:
 
 
 def of_allocation(allocation: JsonView, schemas: Schemas) -> JsonObject:
-    """The meaning of an allocation without what is random in it."""
+    """The meaning of an allocation without its random fields."""
     meaning: JsonObject = of(allocation, allocation_node(schemas), without=RANDOM)
     return meaning
 
 
 def of(tree: Any, node: SchemaNode | None, *, without: Collection[str] = ()) -> Any:
-    """The meaning of a tree at `node`; without a node only null and empty collections are nothing.
+    """The meaning of a tree at `node`; without a node, only null and empty collections are dropped.
 
     Fields named in `without` are left out wherever an object has them. A quantity becomes its exact
-    value in decimal notation, a time its instant in microseconds. What cannot be read as either
-    stays as it is written.
+    value in decimal notation, a time its instant in microseconds. A value that cannot be parsed as
+    either stays as written.
     """
     if node is not None and node.shape is SchemaShape.ANY:
         return tree
@@ -82,14 +82,14 @@ def _is_nothing(meaning: Any, parent: SchemaNode | None, name: str) -> bool:
         return False
     node = _child(parent, name)
     if meaning == {}:
-        # A struct that is set differs from one that is not: `nodeSelector: {}` selects nothing.
+        # A set struct differs from an absent one: `nodeSelector: {}` selects nothing.
         return node is None or node.shape is SchemaShape.MAP
     is_zero = meaning is False or meaning == "" or (meaning == 0 and meaning is not True)
     return is_zero and node is not None and node.omits_zero
 
 
 def _ordered(items: list[Any], node: SchemaNode | None) -> list[Any]:
-    """The items of a set or of a list with keys in the order of these; others as they stand."""
+    """The items of a set or of a list with keys, sorted by these; other lists keep their order."""
     if node is None or node.shape is not SchemaShape.LIST:
         return items
     if node.list_type == "set":

@@ -1,8 +1,8 @@
-"""The metrics that redra shows, by name: what each counts, its labels and its buckets.
+"""The metrics that redra exposes: their meaning, labels and buckets.
 
 Names without the prefix `redra_` are those of the real components, so that dashboards and alerts
-made for a cluster work here. Every family has the label `history` besides upstream's, because one
-process holds many clusters. Parity: controllers.md 2.5, 3.8 and 11.3.
+for a cluster work here. Every family has the label `history` in addition to upstream's, because one
+process serves many clusters. Parity: controllers.md 2.5, 3.8 and 11.3.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where one can go in a history: how much happened when, and the nearest moments of each sort."""
+"""Moments in a history for navigation: activity over time, and the nearest moments of each sort."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from app.domain.log import Revision
 from app.domain.values.timestamps import Instant
 
 TROUBLES = frozenset(("PodUnschedulable", "PodEvicted", "Warning", "GapObserved", "NodeNotReady"))
-"""Kinds of entries that somebody should look at."""
+"""The kinds of entries that need attention."""
 
 DECISIONS = frozenset(("Decision",))
 
@@ -23,13 +23,13 @@ CLAIMS = frozenset(
         "ClaimReleased",
     )
 )
-"""Kinds of entries at which devices are taken or given back."""
+"""The kinds of entries at which devices are allocated or released."""
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of time: the last revision in it, and how many entries of each sort.
+    """A stretch of time: its last revision, and the number of entries of each sort.
 
-    `findings` is how many things began in it that are not as they must be.
+    `findings` is the number of findings that began in it.
     """
 
     revision: Revision
@@ -41,22 +41,22 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Density(msgspec.Struct, frozen=True, kw_only=True):
-    """How much happened between two instants, in stretches of equal length."""
+    """The activity between two instants, in stretches of equal length."""
 
     begin: Instant
     end: Instant
     stretches: tuple[Stretch, ...]
 
     def place(self, time: Instant) -> float:
-        """Where an instant lies, from 0 at the beginning to 1 at the end."""
+        """The position of an instant, from 0 at the beginning to 1 at the end."""
         length = self.end - self.begin
         return min(1.0, max(0.0, (time - self.begin) / length)) if length else 1.0
 
 
 def density(chronicle: Chronicle, stretches: int, findings: Iterable[Revision] = ()) -> Density:
-    """How much happened, over the whole history as far as it has been read.
+    """The activity over the whole history, as far as it has been read.
 
-    `findings` are the revisions of what was found to be wrong, besides broken invariants.
+    `findings` are the revisions of findings besides broken invariants.
     """
     times = chronicle.times
     if not times:
@@ -74,7 +74,7 @@ def density(chronicle: Chronicle, stretches: int, findings: Iterable[Revision] =
     broken = [each.begin.revision for each in chronicle.violations(until=chronicle.revision)]
     marks = [0] * len(ends)
     for revision in {*broken, *findings}:
-        # What was found after the last entry belongs to the last stretch.
+        # Findings after the last entry belong to the last stretch.
         marks[min(bisect_left(ends, chronicle.until(revision)), len(ends) - 1)] += 1
     made = []
     first = 0
@@ -96,9 +96,9 @@ def density(chronicle: Chronicle, stretches: int, findings: Iterable[Revision] =
 def nearest(
     chronicle: Chronicle, revision: Revision, kinds: Iterable[str] | None = None
 ) -> tuple[Revision, Revision]:
-    """The revisions of the last entry before, and of the first after; 0 where there is none.
+    """The revisions of the last entry before and of the first after; 0 where there is none.
 
-    Of all entries, or of some kinds.
+    Considers all entries, or those of some kinds.
     """
     if kinds is None:
         return around(chronicle, revision, range(len(chronicle.entries)))
@@ -111,7 +111,7 @@ def nearest(
 def around(
     chronicle: Chronicle, revision: Revision, numbers: Sequence[int]
 ) -> tuple[Revision, Revision]:
-    """The same of the entries with these numbers."""
+    """Like `nearest`, for the entries with these numbers."""
     entries = chronicle.entries
     before = bisect_left(numbers, chronicle.until(Revision(revision - 1)))
     after = bisect_left(numbers, chronicle.until(revision))
@@ -122,7 +122,7 @@ def around(
 
 
 def _counts(chronicle: Chronicle, kinds: Iterable[str], ends: list[int]) -> list[int]:
-    """How many entries of the kinds lie between two ends."""
+    """The number of entries of the kinds in each stretch."""
     counts = [0] * len(ends)
     for kind in kinds:
         numbers = chronicle.numbers(kind=kind) or ()

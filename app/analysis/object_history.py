@@ -1,7 +1,8 @@
-"""One object: its fields with who wrote them, its versions with what each changed, its relations.
+"""One object: its fields with their writers, its versions with their changes, its relations.
 
 Fields are named by their paths, as `spec.devices.requests[0].name`. `managedFields` and the
-resource version are bookkeeping of the API and left out. Of a Secret names are shown, no values.
+resource version are bookkeeping of the API and left out. Of a Secret, names are shown, but no
+values.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,18 +20,18 @@ from app.domain.values.json_tree import JsonObject
 from projections.objects import without_values
 
 CHANGES_MAX = 40
-"""Fields of one version that are listed as changed; the rest is counted."""
+"""The number of changed fields listed per version; the rest is counted."""
 
 HIDDEN = "(hidden)"
-"""Stands for each value of a Secret."""
+"""The replacement for each value of a Secret."""
 
 _BOOKKEEPING = ("metadata.managedFields", "metadata.resourceVersion")
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """A field with its value, and the version that gave it this value.
+    """A field with its value, and the version that set this value.
 
-    `revision` is 0 where an older version than those that were looked at did.
+    `revision` is 0 if a version older than the examined ones set it.
     """
 
     path: str
@@ -41,7 +42,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A field that a version changed: `old` is None where it was not there, so is `new`."""
+    """A field that a version changed: `old` or `new` is None if the field was absent then."""
 
     path: str
     old: Any
@@ -49,10 +50,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """One write of the object: who, with which program, because of which revision, and what.
+    """One write of the object: who wrote, with which program, the causing revision, and the
+    changes.
 
-    `changes` are against the version before; `omitted` counts those that are not listed. The first
-    version of all has none.
+    `changes` are relative to the previous version; `omitted` counts those that are not listed. The
+    very first version has none.
     """
 
     revision: Revision
@@ -67,7 +69,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Relation(msgspec.Struct, frozen=True, kw_only=True):
-    """Another object and what it is to this one; `exists` tells whether it is there."""
+    """Another object and its relation to this one; `exists` is whether the other one exists."""
 
     relation: str
     group: str
@@ -85,7 +87,7 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
 class ObjectHistory(msgspec.Struct, frozen=True, kw_only=True):
     """An object as of `revision`, the newest versions first.
 
-    `older` tells that there are versions before those that were looked at.
+    `older` tells that there are versions before those examined.
     """
 
     group: str
@@ -115,8 +117,8 @@ def of(
 ) -> ObjectHistory:
     """The history of the object of these events, which are the newest first and at least one.
 
-    Of more than `versions_max` events the oldest is only compared with. Relations that `sees`
-    denies are left out.
+    If there are more than `versions_max` events, the oldest one is only used for comparison.
+    Relations for which `sees` is false are left out.
     """
     key = events[0].key
     older = len(events) > versions_max
@@ -127,7 +129,7 @@ def of(
     is_first = True
     for event in reversed(events[: versions_max + 1]):
         if event.type is EventType.OBJECT_CREATED:
-            # One of the same name that was there before is another object.
+            # An earlier object of the same name is a different object.
             before = {}
         last = _visible(event)
         now = dict(_flat(last))
@@ -169,7 +171,7 @@ def _visible(event: Event) -> JsonObject:
 
 
 def _flat(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each value with its path; empty objects and lists are values, null is as good as absent."""
+    """Each value with its path; empty objects and lists are values, null counts as absent."""
     if path in _BOOKKEEPING or tree is None:
         return
     if isinstance(tree, dict) and tree:

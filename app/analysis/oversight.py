@@ -1,18 +1,18 @@
-"""Verification and scan of a history as its events come.
+"""Verification and scan of a history as its events arrive.
 
-The same judges as for a whole history: the invariants, the incidents of the gallery, decisions made
-again with their effects, allocations of others decided again. What they find is told once, as soon
-as it is sure:
+It uses the same judges as for a whole history: the invariants, the incidents of the gallery,
+decisions made again with their effects, and allocations of others decided again. Each finding is
+reported once, as soon as it is certain:
 
-| finding | told |
+| finding | reported |
 |---|---|
-| an invariant | with the event that broke it; one that controllers restore when it has lasted |
-| an incident | with the event that shows it; one that shows only by staying so at the end |
-| a decision, effect or allocation | when everything was seen that may have been in flight |
+| an invariant | with the event that broke it; a late restoration once it has lasted too long |
+| an incident | with the event that shows it; one that shows only by lasting at the end |
+| a decision, effect or allocation | when nothing that it depends on can be in flight |
 
 An allocation may have been chosen up to `WINDOW` before it was written, so it is decided again when
-that much time has passed in the history, or when nothing came for so long (`settle`). The work for
-an event depends on what it touches and on what is broken, not on how long the history is.
+that much time has passed in the history, or when no event came for that long (`settle`). The work
+for an event depends on what it touches and on what is broken, not on the length of the history.
 """
 
 from collections import deque
@@ -31,11 +31,11 @@ from app.domain.log.pages import Page
 from app.domain.values.json_tree import JsonObject
 
 LAST = Revision(2**62)
-"""After every revision."""
+"""A revision after all others."""
 
 
 class Judge(StrEnum):
-    """Who found it."""
+    """The judge that made a finding."""
 
     INVARIANT = "invariant"
     INCIDENT = "incident"
@@ -44,10 +44,11 @@ class Judge(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Something that is not as it must be, or a known defect that shows.
+    """A violation, or a known defect that shows.
 
-    `name` is the rule, the incident, or what was decided about; `kind` how grave or how sure it is.
-    `revision` is where it began, `seen` the last event that had come when it was told.
+    `name` is the rule, the incident, or the subject of the decision; `kind` is its severity or
+    certainty. `revision` is where it began, `seen` the last event that had arrived when it was
+    reported.
     """
 
     judge: Judge
@@ -60,13 +61,13 @@ class Observation:
     is_failure: bool = True
 
     def __str__(self) -> str:
-        """For readers."""
+        """The observation as a line for readers."""
         objects = f" [{', '.join(self.objects)}]" if self.objects else ""
         name = f"{self.judge.value} {self.name} ({self.kind})"
         return f"{self.revision}: {name}: {self.message}{objects}"
 
     def to_json(self) -> JsonObject:
-        """For programs."""
+        """The observation as JSON for programs."""
         return {
             "judge": self.judge.value,
             "name": self.name,
@@ -80,9 +81,9 @@ class Observation:
 
 
 class Oversight:
-    """Takes the events of a history from the first on; each call returns what is new.
+    """Takes the events of a history from the first on; each call returns the new observations.
 
-    `begin` is the first own event of a fork: what was broken before is judged with the parent.
+    `begin` is the first own event of a fork: earlier violations are judged with the parent.
     `revision` is the last event taken.
     """
 
@@ -109,7 +110,7 @@ class Oversight:
             index=self._index,
             lacking=kinds_lacking,
             begun=begin,
-            # Where recorded inputs end is still to come.
+            # The end of the recorded inputs is not known yet.
             paced_until=LAST if begin else Revision(0),
         )
         self._verifier = PartVerifier(part, deciders)
@@ -121,7 +122,7 @@ class Oversight:
         self.revision = Revision(0)
 
     def take(self, events: Sequence[Event]) -> list[Observation]:
-        """The next events of the history."""
+        """Takes the next events of the history."""
         if not events:
             return []
         page = Page(events)
@@ -140,13 +141,13 @@ class Oversight:
         return self._new(self._invariants.news(), self._scan.news())
 
     def settle(self) -> list[Observation]:
-        """Nothing came for so long that nothing is in flight: judge what waits."""
+        """Judges the waiting events after a pause so long that nothing can be in flight."""
         while self._waiting:
             self._verifier.take(self._waiting.popleft())
         return self._new((), ())
 
     def end(self) -> list[Observation]:
-        """The history ends here: judge what waits, and what shows by staying as it is."""
+        """Ends the history: judges the waiting events, and reports what shows only by lasting."""
         if self._found is not None:
             return []
         settled = self.settle()
@@ -155,7 +156,7 @@ class Oversight:
         return settled + self._new(violations, self._scan.found())
 
     def compared(self) -> tuple[Compared, Compared, Compared]:
-        """Decisions, effects and allocations of a history that has ended."""
+        """The comparisons of decisions, effects and allocations; only after the end."""
         assert self._found is not None, "asked after the end"
         return self._found.decisions, self._found.effects, self._found.allocations
 

@@ -1,6 +1,6 @@
-"""What each profile stands for, as tables: quirks, gates and served versions of a release.
+"""Tables of each profile: quirks, gates and served versions of a release.
 
-The reference page and `redra profiles` print these rows, which come from the code that acts on
+The reference page and `redra profiles` print these rows, which come from the code that implements
 them.
 """
 
@@ -57,16 +57,16 @@ WORDS = {
     "q18": "Alternatives that failed leave traces (Q1, Q2, Q5 to Q8) for later ones",
     "q20": "Looking at a device may enlarge the capacity that is asked for",
 }
-"""What each quirk is, in a line; docs/reference/behaviours.md tells more."""
+"""A one-line description of each quirk; docs/reference/behaviours.md has the details."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileFacts:
     """One profile. `release` is the minor release whose gates and versions it has.
 
-    `quirks` and `gates` tell for every known name whether it is on by default. `versions` has the
-    served versions, preferred first, with these gates, of each kind that is not served alike in all
-    releases or that a gate decides about; none where the kind is not served.
+    `quirks` and `gates` have the default of every known name. `versions` has the served versions,
+    preferred first, with these gates, of each kind whose serving differs between releases or
+    depends on a gate; empty if the kind is not served.
     """
 
     name: str
@@ -78,13 +78,13 @@ class ProfileFacts:
 
 
 def names() -> tuple[str, ...]:
-    """Every profile, oldest first; patch releases stand behind their minor release."""
+    """All profiles, oldest first; patch releases come after their minor release."""
     known = {*profiles.VERSIONS, *profiles.PATCHES}
     return tuple(sorted(known, key=lambda name: [int(part) for part in name.split(".")]))
 
 
 def facts_of(name: str) -> ProfileFacts:
-    """What the profile stands for. Raises InputError, naming those there are."""
+    """The tables of a profile. Raises InputError, naming the existing profiles."""
     chosen = Profile(version=name)
     return ProfileFacts(
         name=name,

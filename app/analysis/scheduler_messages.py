@@ -1,4 +1,4 @@
-"""What the scheduler says of a pod that it cannot place: one sentence, with counts of nodes.
+"""The scheduler's message about a pod that it cannot place: one sentence, with counts of nodes.
 
 Example: `Unschedulable: 0/3 nodes are available: 1 Insufficient cpu, 2 cannot allocate all claims.
 preemption: …`. Parity: controllers.md 4.
@@ -17,7 +17,7 @@ _REASON = re.compile(r"(\d+) (.+)$", re.DOTALL)
 
 
 def first_cause(message: str) -> str:
-    """What keeps a pod from being scheduled, without the counts that change from node to node.
+    """The cause that keeps a pod from being scheduled, without the numbers of nodes.
 
     Example: `Unschedulable: 0/3 nodes are available: 3 cannot allocate all claims. preemption: …`
     gives `cannot allocate all claims`.
@@ -29,7 +29,7 @@ def first_cause(message: str) -> str:
 
 
 def reasons(message: str) -> Iterator[tuple[str, int]]:
-    """Each reason with the number of nodes that gave it; none of a message without counts."""
+    """Each reason with the number of nodes that gave it; none for a message without counts."""
     text, is_counted = _stripped(message)
     if not is_counted:
         return
@@ -40,6 +40,6 @@ def reasons(message: str) -> Iterator[tuple[str, int]]:
 
 
 def _stripped(message: str) -> tuple[str, int]:
-    """The reasons alone, and whether there was a count of nodes before them."""
+    """The reasons alone, and whether a count of nodes preceded them."""
     text = message.removeprefix("Unschedulable: ").removeprefix("SchedulerError: ")
     return _AVAILABLE.subn("", _AFTERWARDS.sub("", text))

@@ -1,4 +1,4 @@
-"""What the scheduler of a history goes by: its release, gates and quirks."""
+"""The rules of a history's scheduler: its release, gates and quirks."""
 
 from app.analysis.views import features_of
 from app.domain.controllers import registry
@@ -9,7 +9,7 @@ from app.domain.objects.profile import Profile
 
 
 def of(info: HistoryInfo, profile: Profile, compiler: SelectorCompiler) -> SchedulerRules:
-    """The rules with which a history's pods are scheduled."""
+    """The rules by which a history's pods are scheduled."""
     options = registry.options_from(info.settings)
     return SchedulerRules(
         gates=profile,

@@ -1,8 +1,8 @@
-"""Which part of a history somebody wants to read: a time, kinds, an object, a device, a node.
+"""The scope of a question: the part of a history by time, kinds, object, device or node.
 
-An event of a kind of the cluster (a node, a slice, a rule, a class) belongs to a namespace when it
-touches one of its pods: the pod's node, a device of a claim that it uses, the class of one. What
-uses what is folded on the way, so that an event is judged by the state that it met.
+An event of a cluster-scoped kind (a node, a slice, a rule, a class) belongs to a namespace when it
+touches one of its pods: the pod's node, a device of a claim that it uses, or the class of one. The
+uses are folded along with the events, so that an event is judged by the state at its revision.
 """
 
 import difflib
@@ -22,20 +22,20 @@ from projections import outlines
 from projections.timeline import Entry
 
 NEAREST_MAX = 3
-"""Names that are offered instead of an unknown one."""
+"""The number of names suggested for an unknown one."""
 
 COMPARED_MAX = 200
-"""Names that are compared letter by letter with an unknown one; see the setting."""
+"""The number of names compared letter by letter with an unknown one; see the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What is wanted; what is empty does not matter. Instants and revisions are inclusive.
+    """The scope; empty fields match everything. Instants and revisions are inclusive.
 
-    `resource`, `name` and `place` (its namespace) are those of the subject, `device` is
-    `driver/pool/name` or the end of that, `kinds` are words of the timeline such as `PodScheduled`.
-    `labels` selects by the labels that the subject had when the event happened, or that the pod had
-    for which a claim was made, unless `claims_of_pods` is false.
+    `resource`, `name` and `place` (its namespace) are those of the subject. `device` is
+    `driver/pool/name` or the end of that. `kinds` are words of the timeline such as `PodScheduled`.
+    `labels` selects by the labels that the subject had when the event happened, or by those of the
+    pod for which a claim was made, unless `claims_of_pods` is false.
     """
 
     since: Instant | None = None
@@ -55,11 +55,11 @@ class Scope:
 
     @property
     def needs_uses(self) -> bool:
-        """Whether it takes a fold of what uses what to judge an event."""
+        """Whether judging an event requires the folded uses."""
         return bool(self.namespace or self.device or self.node)
 
     def has_moment(self, time: Instant, revision: int) -> bool:
-        """Whether a moment is wanted."""
+        """Whether a moment is within the scope."""
         return (
             (self.since is None or time >= self.since)
             and (self.until is None or time <= self.until)
@@ -69,10 +69,10 @@ class Scope:
 
 
 class _Labelled:
-    """Which objects have, or had until the last event about them, the labels that are wanted.
+    """The objects that have, or had until the last event about them, the wanted labels.
 
-    A claim that was made for a pod counts as well as the pod: it carries the labels of its template
-    and not those of the pod. What is deleted counts by the labels that it had last.
+    A claim that was made for a pod counts like the pod: the claim carries the labels of its
+    template, not those of the pod. A deleted object counts by its last labels.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -84,7 +84,7 @@ class _Labelled:
         self._users: dict[ObjectKey, ObjectKey] = {}
 
     def fold(self, event: Event) -> Mapping[str, str]:
-        """Take the event over; the labels of its object, none where it is about none."""
+        """Applies the event, and returns the labels of its object; empty when it is about none."""
         self._just_lost = None
         if not event.is_about_object:
             return {}
@@ -103,7 +103,7 @@ class _Labelled:
         return labels
 
     def takes(self, event: Event, entry: Entry | None) -> bool:
-        """Whether the object of the folded event, or the subject of its entry, is wanted."""
+        """Whether the object of the folded event, or the subject of its entry, has the labels."""
         keys = (event.key,) if entry is None else (event.key, entry.subject)
         return any(
             key in self._matching
@@ -115,14 +115,14 @@ class _Labelled:
 
 @dataclass(slots=True, kw_only=True)
 class _Claim:
-    """What a claim has, and the classes that it asks for."""
+    """The namespace and the devices of a claim."""
 
     namespace: str
     devices: frozenset[DeviceId]
 
 
 class Selector:
-    """Judges event after event of one history; all of them have to be given, in order."""
+    """Selects events of one history; requires all of them, in order."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -134,7 +134,7 @@ class Selector:
         self._labelled = _Labelled(scope) if scope.labels else None
 
     def takes(self, event: Event, entry: Entry | None) -> bool:
-        """Take the event over; whether the entry that it made is wanted."""
+        """Applies the event, and returns whether its entry is within the scope."""
         scope = self._scope
         touches = not scope.needs_uses
         if scope.needs_uses:
@@ -160,7 +160,7 @@ class Selector:
         )
 
     def check(self) -> None:
-        """Raise InputError for a name that the whole history does not know, with the nearest."""
+        """Raises InputError for a name that never occurs in the history, with the nearest names."""
         for noun, name in self._unknown():
             raise InputError(
                 f"{noun} {name!r} does not occur in the history",
@@ -169,11 +169,11 @@ class Selector:
 
     @property
     def knows_all_names(self) -> bool:
-        """Whether every wanted name has occurred in the events that were given."""
+        """Whether every wanted name has occurred in the events so far."""
         return not any(self._unknown())
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """The wanted names that have not occurred, each with what it names."""
+        """The wanted names that have not occurred, each with its noun."""
         scope = self._scope
         wanted = [("kind", kind) for kind in sorted(scope.kinds)]
         wanted += [("namespace", scope.namespace or scope.place), ("name", scope.name)]
@@ -196,7 +196,7 @@ class Selector:
             self._known.setdefault(noun, {})[name] = None
 
     def _touches(self, event: Event, entry: Entry | None) -> bool:
-        """Whether the event has to do with the namespace, the device and the node."""
+        """Whether the event concerns the namespace, the device and the node."""
         before = self._concerned(event.key)
         if event.is_about_object:
             self._fold(event)
@@ -217,7 +217,7 @@ class Selector:
         )
 
     def _concerned(self, key: ObjectKey) -> "_Concerned":
-        """Devices, nodes and namespaces that an object has to do with in the present state."""
+        """The devices, nodes and namespaces that an object concerns in the present state."""
         match key.resource:
             case "resourceclaims":
                 claim = self._claims.get(key)
@@ -268,7 +268,7 @@ class Selector:
         if (key.group, key.resource) == api_resources.PODS:
             node = outlines.pod(event.body).spec.node_name
             self._note("node", node)
-            # A pod that is gone goes on to concern its node: its deletion happened there.
+            # A deleted pod still concerns its node: its deletion happened there.
             if node:
                 self._nodes[key] = node
             if is_gone:
@@ -314,7 +314,7 @@ class _Concerned:
 
 
 def no_kind(word: str) -> InputError:
-    """The refusal of a word that names no kind, with the nearest."""
+    """The error for a word that is not a kind, with the nearest names."""
     names = [name for kind in registry.kinds() for name in (kind.singular, kind.plural) if name]
     return InputError(
         f"there is no kind {word!r}",
@@ -323,16 +323,16 @@ def no_kind(word: str) -> InputError:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`do you mean …?` with the known names that look most like it; empty when none does."""
+    """`do you mean …?` with the most similar known names; empty when none is similar."""
     names = alike(name, known)
     return f"do you mean {' or '.join(names)}?" if names else ""
 
 
 def alike(name: str, known: Iterable[str], *, compared_max: int = COMPARED_MAX) -> list[str]:
-    """The known names that look most like one, at most NEAREST_MAX.
+    """The known names most similar to a name, at most NEAREST_MAX.
 
-    At most `compared_max` are compared letter by letter: of more, those of the same letters, then
-    those that begin alike for longest and are of nearly the same length.
+    At most `compared_max` are compared letter by letter. If there are more, names with the same
+    letters come first, then those with the longest common beginning and nearly the same length.
     """
     names = list(known)
     compared = _likeliest(name, names, compared_max) if len(names) > compared_max else names
@@ -355,5 +355,5 @@ def _likeliest(name: str, names: Iterable[str], count: int) -> list[str]:
 
 
 def _is_device(wanted: str, device: str) -> bool:
-    """Whether a device is meant by its whole name, or by its end: `gpu-0`, `pool/gpu-0`."""
+    """Whether a name matches a device by its full name or by its end: `gpu-0`, `pool/gpu-0`."""
     return device == wanted or device.endswith(f"/{wanted}")

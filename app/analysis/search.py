@@ -1,4 +1,4 @@
-"""Objects by what a person remembers: a part of the name, perhaps with kind or namespace."""
+"""Search for objects by a part of the name, optionally with kind or namespace."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -11,7 +11,7 @@ from app.domain.objects.registry import is_called
 from projections.objects import ObjectsProjection
 
 HITS_MAX = 50
-"""Objects in one answer."""
+"""The number of objects in one answer."""
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hits(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that a query means, the likeliest first; `more` tells that there are others."""
+    """The objects that match a query, the likeliest first; `more` tells that there are others."""
 
     query: str
     revision: Revision
@@ -45,10 +45,10 @@ def find(
     *,
     hits_max: int = HITS_MAX,
 ) -> Hits:
-    """Objects whose name holds the query, or begins with it, or is it: those first.
+    """Finds the objects whose name contains the query; equal names first, then equal beginnings.
 
-    The query is `NAME`, `NAMESPACE/NAME` or `KIND/NAME`, each part in any case. What `sees` denies
-    is left out.
+    The query is `NAME`, `NAMESPACE/NAME` or `KIND/NAME`, each part in any case. Objects for which
+    `sees` is false are left out.
     """
     text = query.strip().lower()
     keys = list(islice((key for key in _matching(objects, text) if sees(key)), hits_max * 10))

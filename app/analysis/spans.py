@@ -1,6 +1,6 @@
-"""States over time, folded from the log: from which event to which an object was how.
+"""States of objects over time, folded from the log: which state lasted from which event to which.
 
-A device's lane is not that of an object: its states are the claims that hold it.
+The lane of a device is not that of an object: its states are the claims that hold the device.
 """
 
 from bisect import bisect_right, insort
@@ -16,7 +16,7 @@ from app.domain.values.timestamps import Instant
 from projections import outlines
 
 DEVICES = ("redra", "devices")
-"""Stands for devices where objects are named by group and resource: they are no objects."""
+"""The group and resource that stand for devices, which are not API objects."""
 
 WAITING, BOUND, RUNNING, FINISHED, ENDING = "waiting", "bound", "running", "finished", "ending"
 ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
@@ -35,14 +35,14 @@ class Span(msgspec.Struct, gc=False):
 
 
 class Gap(msgspec.Struct, frozen=True, gc=False):
-    """A stretch in which changes may have happened that nobody recorded."""
+    """A stretch in which unrecorded changes may have happened."""
 
     begin: Moment
     end: Moment
 
 
 class Spans:
-    """Folds every event; what a lane shows up to some revision is the beginning of what it has.
+    """Folds every event; the state of a lane as of a revision is a prefix of the lane.
 
     `began` has the keys of lanes by group and resource in the order in which they began, `claimed`
     the claims that belong to a pod.
@@ -64,7 +64,7 @@ class Spans:
         self._last: Moment = (Revision(0), Instant(0))
 
     def claims_of(self, pod: ObjectKey) -> Sequence[ObjectKey]:
-        """The claims that were ever made or reserved for a pod of that name."""
+        """The claims that were ever created or reserved for a pod of that name."""
         return tuple(self._claims.get(pod, ()))
 
     def devices_of(self, claim: ObjectKey) -> Sequence[ObjectKey]:
@@ -72,17 +72,17 @@ class Spans:
         return tuple(self._devices.get(claim, ()))
 
     def count_begun(self, place: tuple[str, str], until: Revision) -> int:
-        """How many lanes of a group and resource had begun up to a revision."""
+        """The number of lanes of a group and resource that had begun up to a revision."""
         return bisect_right(
             self.began.get(place, ()), until, key=lambda key: self.lanes[key][0].begin[0]
         )
 
     def count_claimed(self, until: Revision) -> int:
-        """How many of the claims that belong to a pod had begun up to a revision."""
+        """The number of claims belonging to a pod that had begun up to a revision."""
         return bisect_right(self._claimed_begins, until)
 
     def fold(self, event: Event) -> None:
-        """Take the next event of the log in."""
+        """Applies the next event of the log."""
         now = event.revision, event.stamp.time
         if event.type is EventType.GAP_OBSERVED:
             if event.key != CLOCKS:
@@ -138,7 +138,7 @@ class Spans:
         devices: tuple[ObjectKey, ...] = ()
         if allocation is not None:
             results = allocation.devices.results
-            # Several shares of one device are held as one.
+            # Several shares of one device count as one.
             devices = tuple(dict.fromkeys(ObjectKey(*DEVICES, "", one.text) for one in results))
         if claim.metadata.deletion_timestamp:
             state = ENDING
@@ -165,7 +165,7 @@ class Spans:
         )
 
     def _hold(self, claim: ObjectKey, devices: Sequence[ObjectKey], now: Moment) -> None:
-        """The claim holds these devices from now on."""
+        """Records that the claim holds these devices from now on."""
         before = self._holding.get(claim, ())
         if before == devices:
             return
@@ -183,7 +183,7 @@ class Spans:
             self._holding.pop(claim, None)
 
     def _release(self, device: ObjectKey, label: str, now: Moment) -> None:
-        """Shares of a device are held side by side: the span of this claim ends."""
+        """Ends the span of this claim; shares of a device are held side by side."""
         for span in reversed(self.lanes.get(device, ())):
             if span.label == label and span.end is None:
                 span.end = now
@@ -211,7 +211,7 @@ class Spans:
 
 
 def up_to(spans: Iterable[Span], until: Revision) -> list[Span]:
-    """The spans as they were at a revision: later ones are not there, and later ends neither."""
+    """The spans as they were at a revision, without later spans and later ends."""
     return [
         span
         if span.end is None or span.end[0] <= until

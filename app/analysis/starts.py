@@ -1,8 +1,8 @@
-"""Where the seconds of a pod's start go: step by step, and as percentiles over time.
+"""The duration of pod starts: step by step, and as percentiles over time.
 
 A start is the life of one pod from its creation on. Its steps follow one another: `claims` until
-all of its claims are made, `devices` until all of them have devices, `binding` until it has a node,
-`starting` until it runs. A step that had ended before the one before it takes no time.
+all of its claims exist, `devices` until all of them have devices, `binding` until it has a node,
+`starting` until it runs. A step that ended before its predecessor takes no time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,9 +27,9 @@ _IN_USE = frozenset((spans.RUNNING, spans.FINISHED))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceBounds:
-    """An answer tells of `pods_max` pods, the slowest ones, and of `stretches` of time.
+    """The bounds of an answer: at most `pods_max` pods, the slowest ones, and `stretches` of time.
 
-    It looks at the `scanned_max` names of pods that came last.
+    Only the `scanned_max` pod names that began last are examined.
     """
 
     pods_max: int = 30
@@ -38,7 +38,7 @@ class PaceBounds:
 
 
 class StartStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a start that was done; `ended` is its last instant, at `revision`."""
+    """One finished step of a start; `ended` is its last instant, at `revision`."""
 
     name: str
     seconds: float
@@ -47,7 +47,7 @@ class StartStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodStart(msgspec.Struct, frozen=True, kw_only=True):
-    """One pod's start; `waits_for` is the step that is not done yet, empty when it runs."""
+    """One pod's start; `waits_for` is the unfinished step, empty when the pod runs."""
 
     namespace: str
     name: str
@@ -64,7 +64,7 @@ class PodStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepPace(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a step took: how many did it, and seconds up to which so many of them did."""
+    """The durations of a step: the number of pods that finished it, and percentiles in seconds."""
 
     name: str
     count: int
@@ -75,7 +75,7 @@ class StepPace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PaceStretch(msgspec.Struct, frozen=True, kw_only=True):
-    """The pods that got a node between two instants, and how long that took since creation."""
+    """The pods that got a node between two instants, with percentiles of their time to it."""
 
     begin: str
     end: str
@@ -86,11 +86,10 @@ class PaceStretch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartPace(msgspec.Struct, frozen=True, kw_only=True):
-    """How quickly pods started, up to a revision.
+    """The durations of pod starts, up to a revision.
 
-    `pods` are the slowest ones, those that still wait before others of the same time; `omitted`
-    counts the rest of `count`. `older` counts the names of pods that came before those that were
-    looked at.
+    `pods` are the slowest ones; of equal durations, waiting ones come first. `omitted` counts the
+    rest of `count`. `older` counts the pod names that began before those examined.
     """
 
     history: str
@@ -107,7 +106,7 @@ class StartPace(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A start in instants; `steps` are those that were done, with their ends."""
+    """A start in instants; `steps` are the finished ones, with their ends."""
 
     key: ObjectKey
     created: spans.Moment
@@ -116,7 +115,7 @@ class _Start:
     length: int
 
     def lengths(self) -> Iterator[tuple[str, int]]:
-        """How long each step took."""
+        """The duration of each step."""
         before = self.created
         for step, moment in self.steps:
             yield step, max(0, moment[1] - before[1])
@@ -133,7 +132,9 @@ def of(
     name: str = "",
     bounds: PaceBounds = PaceBounds(),
 ) -> StartPace:
-    """The pace of the pods of a namespace whose name holds `name`; empty: of all."""
+    """The start durations of pods of a namespace whose name contains `name`; empty values match
+    all.
+    """
     begun = chronicle.spans.count_begun(api_resources.PODS, until)
     keys = chronicle.spans.began.get(api_resources.PODS, ())[:begun]
     if namespace or name:
@@ -159,7 +160,7 @@ def of(
 
 
 def percentile(sorted_values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed; 0 of none."""
+    """The smallest value that at least this share of the values does not exceed; 0 for none."""
     if not sorted_values:
         return 0.0
     place = -(-len(sorted_values) * share // 1)
@@ -174,7 +175,7 @@ def _starts(
 
 
 def _lives(lane: Sequence[Span]) -> Iterator[list[Span]]:
-    """The spans of each pod that had the name: one that was deleted leaves a gap, or an end."""
+    """The spans of each pod of that name: a deleted pod leaves a gap, or an end."""
     life: list[Span] = []
     for span, following in pairwise((*lane, None)):
         assert span is not None, "only the last one is missing"
@@ -203,7 +204,7 @@ def _start(
     before, waits_for = created, ""
     for step, moment in zip(STEPS, (made, devices, bound, runs), strict=True):
         if moment is None:
-            # Deleted before it got so far, it waits no longer.
+            # A pod that was deleted before this step waits no longer.
             waits_for = "" if last is not None else step
             break
         before = max(before, moment)
@@ -234,9 +235,9 @@ def _shown(start: _Start) -> PodStart:
 
 
 def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> spans.Moment | None:
-    """Since when a claim was in one of the states without a break, as of a revision.
+    """Since when a claim was in one of the states without interruption, as of a revision.
 
-    Without states: since when it is there.
+    Without states: since when it exists.
     """
     since: spans.Moment | None = None
     before: Span | None = None
@@ -253,7 +254,7 @@ def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> spa
 
 
 def _latest(moments: Iterable[spans.Moment | None], created: spans.Moment) -> spans.Moment | None:
-    """The last of the moments, of none the creation; None when one is missing."""
+    """The last of the moments; the creation if there are none; None if one is missing."""
     latest = created
     for moment in moments:
         if moment is None:
@@ -280,7 +281,7 @@ def _paces(starts: Sequence[_Start]) -> Iterator[StepPace]:
 
 
 def _stretches(starts: Sequence[_Start], count: int) -> Iterator[PaceStretch]:
-    """How long binding took, by when it was done, in stretches of equal length."""
+    """The time until binding, by the instant of binding, in stretches of equal length."""
     bound = sorted(
         (moment[1], moment[0], max(0, moment[1] - start.created[1]) / SECOND)
         for start in starts

@@ -1,4 +1,4 @@
-"""The timeline as one reads it in pages: filtered, the newest entries first."""
+"""Pages of the timeline: filtered, the newest entries first."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from app.domain.values.timestamps import Instant
 from projections.timeline import Entry
 
 DECISION = "Decision"
-"""Kind of the entries that stand for recorded decisions."""
+"""The kind of entries for recorded decisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which entries are wanted; what is empty does not matter.
+    """The entries wanted; empty fields match everything.
 
-    `kind` is that of the entry, `resource`, `namespace` and `name` are those of its subject.
+    `kind` is that of the entry; `resource`, `namespace` and `name` are those of its subject.
     `actor` and `text` are parts of the user name and of the text, in any case. Decisions are left
-    out unless they are asked for, by `decisions` or as the kind.
+    out unless requested by `decisions` or as the kind.
     """
 
     kind: str = ""
@@ -35,7 +35,7 @@ class Filter:
     decisions: bool = False
 
     def takes(self, entry: Entry) -> bool:
-        """Whether an entry is wanted."""
+        """Whether an entry matches."""
         subject = entry.subject
         if entry.kind == DECISION and not self.decisions and self.kind != DECISION:
             return False
@@ -51,7 +51,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageBounds:
-    """A page has at most `rows_max` entries; at most `scanned_max` are looked at for it."""
+    """The bounds of a page: at most `rows_max` entries, of at most `scanned_max` examined."""
 
     rows_max: int = 100
     scanned_max: int = 30_000
@@ -60,8 +60,8 @@ class PageBounds:
 class TimelinePage(msgspec.Struct, frozen=True, kw_only=True):
     """Entries, the newest first, as of `revision`.
 
-    `next` is the revision before which the next page goes on, 0 when there is none. `examined` is
-    how far the log has been read.
+    `next` is the revision before which the next page continues, 0 when there is none. `examined` is
+    the last revision read from the log.
     """
 
     history: str
@@ -82,9 +82,9 @@ def read(
     limit: int,
     bounds: PageBounds,
 ) -> TimelinePage:
-    """One page of entries up to `until`, or before `before` when that is given.
+    """Reads one page of entries up to `until`, or before `before` if that is given.
 
-    `visible` leaves out the rows that are not for the reader.
+    `visible` removes the rows that the reader may not see.
     """
     end = until if not before else Revision(min(until, before - 1))
     numbers = chronicle.numbers(kind=wanted.kind)

@@ -1,13 +1,13 @@
 """A history as tracks of a trace viewer: Chrome's JSON trace-event format, which Perfetto opens.
 
-Pods, claims, devices and nodes have a track each with their states as slices and, where something
-happened, a second one with their events; controllers have a track each with their decisions. Arrows
-(flows) lead from the event that provoked a decision to the decision, and from it to what it
-changed. Counters follow how many pods, claims and devices are in which state.
+Pods, claims, devices and nodes have one track each with their states as slices and, if there are
+events, a second one with these. Controllers have one track each with their decisions. Arrows
+(flows) lead from the event that caused a decision to the decision, and from there to the changes.
+Counters show the numbers of pods, claims and devices by state.
 
-Times are microseconds of the cluster's time since the first slice; `args.time` has them in full.
-Slices of one track never overlap: shares of a device that are held side by side stand on tracks of
-their own, and decisions of one instant are put one microsecond apart.
+Times are microseconds of the cluster's time since the first slice; `args.time` has the full time.
+Slices of one track never overlap: shares of a device that are held side by side have separate
+tracks, and decisions of one instant are put one microsecond apart.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,19 +32,19 @@ PROCESSES: tuple[tuple[str, tuple[str, str]], ...] = (
     ("Devices", spans.DEVICES),
     ("Nodes", api_resources.NODES),
 )
-"""Groups of tracks, in their order; controllers, other objects and counters follow."""
+"""The groups of tracks, in order; controllers, other objects and counters follow."""
 
 _CONTROLLERS, _OTHERS, _COUNTERS = (len(PROCESSES) + number for number in (1, 2, 3))
 
 _MOMENT = 1
-"""Microseconds that what has no duration is drawn with: arrows need a slice to begin and end at."""
+"""The drawn duration of an instant in microseconds: arrows need slices at both ends."""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """The trace: `traceEvents` sorted by time, names of tracks first.
 
-    `otherData` tells history, revisions and time, and how many entries beyond the bound are left
-    out, the oldest ones.
+    `otherData` has the history, revisions and times, and the number of entries left out beyond the
+    bound, which are the oldest ones.
     """
 
     traceEvents: tuple[JsonObject, ...]  # noqa: N815 - the format's own name
@@ -54,7 +54,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceBounds:
-    """A trace has at most `entries_max` entries of the timeline, and as many states."""
+    """The bounds of a trace: `entries_max` entries of the timeline, and as many states."""
 
     entries_max: int = 200_000
 
@@ -67,7 +67,7 @@ def of(
     visible: Callable[[Entry], bool],
     bounds: TraceBounds = TraceBounds(),
 ) -> Trace:
-    """The trace up to a revision at the instant `now`; entries that are not `visible` are out."""
+    """The trace up to a revision at the instant `now`, without entries that are not `visible`."""
     shown = [entry for entry in chronicle.entries[: chronicle.until(until)] if visible(entry)]
     entries = shown[-bounds.entries_max :]
     states = sorted(
@@ -100,7 +100,7 @@ def of(
 
 
 class _Tracks:
-    """Slices, arrows and counters as they are added."""
+    """Collects slices, arrows and counters."""
 
     def __init__(self, begin: Instant, now: Instant) -> None:
         self.begin = begin
@@ -134,7 +134,7 @@ class _Tracks:
             self._slice(pid, thread, begin, max(0, end - begin), f"{span.state}{label}", args)
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
-        """A slice for each event, with arrows from what provoked a decision to what it changed."""
+        """A slice for each event, with arrows from the causes of decisions to their effects."""
         processes = {place: number for number, (_, place) in enumerate(PROCESSES, start=1)}
         decided: Entry | None = None
         for entry in entries:
@@ -149,7 +149,7 @@ class _Tracks:
             self._add_entry(entry, pid, f"{_title(entry.subject)}: events", entry.kind, cause)
 
     def add_counters(self, states: Iterable[tuple[Span, ObjectKey]]) -> None:
-        """How many pods and claims are in each state, and how many devices of a driver are held."""
+        """The numbers of pods and claims in each state, and of held devices per driver."""
         changes: dict[str, dict[int, int]] = {}
         for span, key in states:
             counter = _counter(span, key)
@@ -170,7 +170,7 @@ class _Tracks:
                 self._events.append({**event, "name": counter, "args": args})
 
     def sorted(self) -> Iterator[JsonObject]:
-        """Names first, then everything by time; a longer slice before one within it."""
+        """Names first, then everything by time; an enclosing slice comes before the inner ones."""
         yield from self._names
         yield from sorted(self._events, key=_order)
 
@@ -179,7 +179,7 @@ class _Tracks:
         thread = self._thread(pid, track)
         begin = max(begin, self._ends.get((pid, thread), begin))
         source = self._slices.get(cause)
-        # Clocks of a recording may disagree: then no arrow is drawn, since viewers draw none back.
+        # Clocks of a recording may disagree; viewers draw no arrows back in time, so skip those.
         is_later = source is not None and self._times[cause] <= time
         if source is not None and is_later:
             begin = max(begin, source["ts"])
@@ -230,7 +230,7 @@ class _Tracks:
             self._events.append({"ph": phase, **place, **common, **binding})
 
     def _free_thread(self, pid: int, track: str, begin: int, last: int) -> int:
-        """The first track of that name on which nothing lasts any more; its end is noted."""
+        """The first free track of that name at `begin`; its new end is noted."""
         layer = 0
         while True:
             thread = self._thread(pid, track, layer)
@@ -268,7 +268,7 @@ def _is_effect(entry: Entry, decided: Entry) -> bool:
 
 
 def _counter(span: Span, key: ObjectKey) -> str:
-    """The counter in which a state counts; empty for none."""
+    """The counter for a state; empty for none."""
     match key[:2]:
         case api_resources.PODS:
             return f"pods {span.state}"

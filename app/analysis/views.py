@@ -22,11 +22,11 @@ from projections.objects import ObjectsProjection
 _MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
 
 REMERGED_MAX = 1_024
-"""How many revisions of rules and patches that changed slices are remembered, the latest ones."""
+"""The number of remembered revisions of rules and patches that changed slices, the latest."""
 
 
 def features_of(profile: Profile) -> Features:
-    """The allocator's switches that a profile's gates mean."""
+    """The allocator's features that a profile's gates enable."""
     features = Features.of_gates({gate: profile.enabled(gate) for gate in GATES})
     return replace(
         features,
@@ -37,15 +37,15 @@ def features_of(profile: Profile) -> Features:
 
 
 def compiler_of(profile: Profile) -> CelCompiler:
-    """A selector compiler whose error texts are those of the release."""
+    """A selector compiler with the error texts of the release."""
     return CelCompiler(detailed_errors=profile.follows(profiles.SELECTOR_ERRORS))
 
 
 class LiveViews:
-    """What reconcilers, queries and the API look at.
+    """The views that reconcilers, queries and the API read.
 
-    After `fold(event)` every part shows the revision of that event. Folding never raises: an object
-    that cannot be understood is kept in `objects` and left out of the others, and named in
+    After `fold(event)` every part is at the revision of that event. Folding never raises: an object
+    that cannot be interpreted is kept in `objects`, left out of the other views, and named in
     `unreadable`.
     """
 
@@ -84,7 +84,7 @@ class LiveViews:
         return self.objects.revision
 
     def fold(self, event: Event) -> None:
-        """Take one event over into every view."""
+        """Applies one event to every view."""
         key = event.key
         if event.is_about_object and key.group == api_groups.RESOURCE:
             self._fold_devices(event)
@@ -96,13 +96,13 @@ class LiveViews:
         self.objects.fold(event)
 
     def show_as_of(self, revision: Revision) -> None:
-        """Say that what was folded is the state at `revision` (nothing changed since the last)."""
+        """Marks the folded state as that of `revision` (nothing changed since the last event)."""
         self.objects.show_as_of(revision)
 
     def may_have_remerged(self, revision: Revision) -> bool:
-        """True when the rule or patch of this revision changed what some slice says.
+        """True when the rule or patch of this revision changed the content of some slice.
 
-        Also True for revisions of which that is not known any more.
+        Also True for revisions for which this is no longer known.
         """
         return revision in self._remerged or revision <= self._forgotten
 
@@ -116,7 +116,7 @@ class LiveViews:
                     self._fold_devices(event, self.objects.created(event.key))
 
     def _fold_devices(self, event: Event, created: Revision = Revision(0)) -> None:
-        """Take over an event about devices; of an old object `created` is its first revision."""
+        """Applies an event about devices; for an old object, `created` is its first revision."""
         key = event.key
         self.unreadable.pop(key, None)
         changes: object = ()

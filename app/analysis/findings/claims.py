@@ -1,4 +1,4 @@
-"""Claims that do not end, that nobody uses, or that got less than they asked for first."""
+"""Claims that are stuck in deletion, are unused, or did not get their first alternative."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ def stuck(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
 
 
 def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
-    """Claims that wait for nothing but a pod."""
+    """Claims that only wait for a pod."""
     waiting: list[tuple[ObjectKey, Revision]] = []
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
@@ -58,7 +58,7 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
 
 
 def settled_for_less(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
-    """Claims with another alternative than the first of a request, by what they asked and got."""
+    """Claims that got a later alternative of a request, by request and alternatives."""
     groups: dict[tuple[str, str, str], list[tuple[ObjectKey, Revision]]] = {}
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         tree, event = views.objects.get(key), views.objects.event(key)
@@ -84,7 +84,7 @@ def _finding(
     text: str,
     claims: Sequence[tuple[ObjectKey, Revision]],
 ) -> Finding:
-    """Claims as they are now, with the revisions of their last changes; the newest are named."""
+    """A finding about claims in their present state; names those that changed last."""
     newest = sorted(claims, key=lambda claim: -claim[1])[:OBJECTS_SHOWN_MAX]
     return Finding(
         kind=kind,
@@ -99,7 +99,7 @@ def _finding(
 
 
 def _named_claims(views: LiveViews) -> Iterator[tuple[str, str]]:
-    """Namespace and name of the claims that pods name, where they have not ended."""
+    """The namespace and name of claims that unfinished pods name."""
     for key in views.objects.keys(*api_resources.PODS):
         tree = views.objects.get(key)
         if tree is not None and not core.is_finished(tree):

@@ -1,4 +1,4 @@
-"""What is wrong with pools and objects, what the invariants say, and what a recording lacks."""
+"""Findings about pools and objects, violated invariants, and lacks of a recording."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -35,11 +35,11 @@ NOTHING_KNOWN = Finding(
     first=Revision(0),
     last=Revision(0),
 )
-"""What is found at a moment before the first event."""
+"""The only finding at a moment before the first event."""
 
 
 def pools(views: LiveViews) -> Iterator[Finding]:
-    """Pools whose devices cannot be allocated, by the problem."""
+    """Pools whose devices cannot be allocated, grouped by problem."""
     groups: dict[tuple[PoolState, str], list[tuple[ObjectKey, Revision]]] = {}
     for place in views.inventory.pool_ids():
         pool = views.inventory.pool(place)
@@ -70,7 +70,7 @@ def pools(views: LiveViews) -> Iterator[Finding]:
 
 
 def patches(views: LiveViews) -> Iterator[Finding]:
-    """Patches that are passed over where their selectors fail, by the problem."""
+    """Patches that are not applied because their selectors fail, grouped by problem."""
     groups: dict[tuple[str, str], int] = {}
     for problem in views.inventory.patch_problems():
         place = problem.patch, problem.problem
@@ -92,7 +92,7 @@ def patches(views: LiveViews) -> Iterator[Finding]:
 
 
 def invariants(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:
-    """Rules that did not hold, one finding for each rule and gravity."""
+    """Violated rules, one finding for each rule and severity."""
     groups: dict[tuple[str, Gravity], list[Violation]] = {}
     for violation in chronicle.violations(until=until):
         if namespace and all(key.namespace != namespace for key in violation.objects):
@@ -119,7 +119,7 @@ def invariants(chronicle: Chronicle, until: Revision, namespace: str = "") -> It
 
 
 def unreadable(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
-    """Objects that the views had to leave out."""
+    """Objects that the views could not interpret."""
     for key, problem in sorted(views.unreadable.items()):
         if namespace not in ("", key.namespace):
             continue
@@ -138,7 +138,7 @@ def unreadable(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
 
 
 def losses(recorded: Sequence[Doubt], until: Revision) -> Iterator[Finding]:
-    """What the recording lacks, one finding for each kind of object and loss."""
+    """The lacks of the recording, one finding for each kind of object and loss."""
     for doubt in recorded:
         about = doubt.kind.removesuffix(".resource.k8s.io") or "all kinds"
         is_content = doubt.affects is Affects.CONTENT

@@ -1,4 +1,4 @@
-"""The question: what is wrong in this history, up to this revision?"""
+"""Collects all findings of a history up to a revision."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,7 +16,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 ITEMS_MAX = 100
-"""Findings in one answer."""
+"""The number of findings in one answer."""
 
 
 def of(
@@ -35,8 +35,8 @@ def of(
 
     `now` is the time of the views' revision, `quirks` are those of the eviction controller. Before
     the first event nothing is known, which is the only finding. With a namespace, findings are
-    about its objects, and about what the recording lacks. Raises NotFound for one that does not
-    occur.
+    about its objects, and about lacks of the recording. Raises NotFound for a namespace that does
+    not occur.
     """
     until = views.revision
     if not until:
@@ -69,7 +69,7 @@ def of(
 
 
 def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:
-    """Raise NotFound for a namespace in which nothing has ever been, with the nearest."""
+    """Raises NotFound for a namespace in which nothing ever existed, with the nearest names."""
     known = {key.name for key in views.objects.keys(*api_resources.NAMESPACES)}
     if namespace in known:
         return

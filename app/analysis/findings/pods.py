@@ -1,4 +1,4 @@
-"""Pods that wait or waited, by the first cause; pods that were evicted, by the reason."""
+"""Findings about pods: waiting ones, by first cause; evicted ones, by reason."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ UNTOLD = "no scheduler has said anything about them"
 
 @dataclass(slots=True)
 class _Group:
-    """Pods with the same cause: since when and until when each showed it."""
+    """Pods with the same cause, with the first and the last revision at which it showed."""
 
     first: Revision
     last: Revision
@@ -36,7 +36,7 @@ def waiting(
     unasked: Callable[[JsonObject], str],
     namespace: str = "",
 ) -> Iterator[Finding]:
-    """Pods that wait, and that waited, by first cause; of one namespace unless it is empty.
+    """Pods that wait or waited, by first cause; of one namespace unless it is empty.
 
     `unasked` says why no node is asked about a pod, or nothing.
     """
@@ -56,7 +56,7 @@ def waiting(
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
         groups[cause].last = max(groups[cause].last, event.revision)
-        # It shows now: what its cause is may have been said since the pod changed.
+        # It shows now: the cause may have been reported after the pod's last change.
         groups[cause].pods[pod] = until
         present[cause] = present.get(cause, 0) + 1
     for cause, group in groups.items():
@@ -76,7 +76,7 @@ def waiting(
 def evicted(
     chronicle: Chronicle, views: LiveViews, until: Revision, namespace: str = ""
 ) -> Iterator[Finding]:
-    """Pods that were chosen to be disrupted, by the condition's reason."""
+    """Pods that were chosen for disruption, by the condition's reason."""
     groups: dict[str, _Group] = {}
     for entry in chronicle.of_kind("PodEvicted", until=until):
         if namespace in ("", entry.subject.namespace):

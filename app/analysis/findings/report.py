@@ -1,4 +1,4 @@
-"""The shape of the answer: findings in the order of their weight."""
+"""The structure of the answer: findings in the order of their importance."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,11 +8,11 @@ import msgspec
 from app.domain.log import ObjectKey, Revision
 
 OBJECTS_SHOWN_MAX = 5
-"""Objects that a finding names; its count is exact."""
+"""The number of objects that a finding names; its count is exact."""
 
 
 class FindingKind(StrEnum):
-    """What a finding is about, in the order in which findings of equal severity are shown."""
+    """The kinds of findings, in the order in which findings of equal severity are shown."""
 
     BROKEN_INVARIANT = "BrokenInvariant"
     WAITING_PODS = "WaitingPods"
@@ -31,7 +31,7 @@ class FindingKind(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much a finding asks for attention, the most first."""
+    """The severity of a finding, the most severe first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -39,9 +39,9 @@ class Severity(StrEnum):
 
 
 def severity_of_defect(kind: str, *, is_certain: bool) -> Severity:
-    """How much a known defect or trap that shows asks for attention.
+    """The severity of a known defect or pitfall that shows.
 
-    A trap is as designed: somebody was surprised, and nothing broke.
+    A pitfall works as designed: a user was surprised, and nothing broke.
     """
     if not is_certain:
         return Severity.NOTICE
@@ -75,10 +75,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong.
+    """One problem.
 
-    `count` objects are concerned, `present` of them at the moment of the answer. `first` and `last`
-    are the revisions between which it shows, 0 where that is not known. `objects` are the newest.
+    It concerns `count` objects, `present` of them at the moment of the answer. `first` and `last`
+    are the revisions between which it shows, 0 where unknown. `objects` are the newest.
     """
 
     kind: FindingKind
@@ -94,8 +94,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """All findings as of `revision`, ranked; `omitted` counts those beyond the bound.
 
-    The log was read up to `examined`: where that is less than `revision`, later events are in the
-    state of the objects and not yet in what is counted over time.
+    The log was read up to `examined`. If that is less than `revision`, later events are included in
+    the state of the objects but not yet in counts over time.
     """
 
     history: str
@@ -110,7 +110,7 @@ _KINDS = tuple(FindingKind)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """By severity, what lasts before what has ended, kind, how many are concerned, and text."""
+    """Sorts findings by severity, present before past, kind, count, last revision and text."""
     return sorted(
         findings,
         key=lambda one: (

@@ -1,4 +1,4 @@
-"""Devices in use although a NoExecute taint is on them: why nobody is evicted, or when."""
+"""Devices in use despite a NoExecute taint: why no pod is evicted, or when."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,9 +29,9 @@ class _Spared:
 def in_use(
     views: LiveViews, quirks: ControllerQuirks, now: Instant, wanted: str = ""
 ) -> Iterator[Finding]:
-    """The claims whose pods go on with a tainted device, by the taint and by why.
+    """The claims whose pods continue with a tainted device, by taint and reason.
 
-    Those of the namespace `wanted` alone, unless it is empty.
+    With `wanted`, only those of that namespace.
     """
     groups: dict[tuple[str, str, tuple[str, ...]], _Spared] = {}
     for device in _tainted(views):

@@ -1,1 +1,1 @@
-"""What a recording is, and what it cannot tell: its release, its fidelity report."""
+"""Properties of a recording: its release, its fidelity report, and its uncertainty."""

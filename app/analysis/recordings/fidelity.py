@@ -1,8 +1,8 @@
-"""What an import kept and what it could not know: the fidelity report.
+"""The fidelity report: what an import kept, and what it could not know.
 
-Per kind the counts of operations and losses, first and last time and version; the gaps; and three
-verdicts, each with the reasons for a no. Parity: history-formats.md 3.6. Nothing is invented
-silently: whatever was filled in is counted here.
+It has, per kind, the counts of operations and losses, and the first and last time and version; the
+gaps; and three verdicts, each with the reasons for a no. Parity: history-formats.md 3.6. Nothing is
+invented silently: every value that was filled in is counted here.
 """
 
 from collections import Counter
@@ -16,13 +16,13 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 GAPS_LISTED_MAX = 100
-"""Gaps that are listed one by one; all are counted."""
+"""The number of gaps listed one by one; all are counted."""
 
 NEEDED = ("resourceslices", "resourceclaims", "deviceclasses", "pods", "nodes")
 """Kinds without which a decision about devices cannot be made again."""
 
 INCOMPLETE = (Quality.PARTIAL, Quality.IDENTITY)
-"""Qualities of records that hold less than their object."""
+"""The qualities of records that contain only a part of their object."""
 
 _REBUILD = {
     loss: doubts.MEANINGS[loss][1]
@@ -61,10 +61,10 @@ _DECIDE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindReport:
-    """One kind: how many records of each operation, how often each loss, from when to when.
+    """One kind: the number of records per operation, of losses, and the range of times.
 
-    `incomplete` counts the records of living objects that hold a part of the object, or its
-    identity only.
+    `incomplete` counts the records of existing objects that contain a part of the object, or only
+    its identity.
     """
 
     group: str
@@ -80,7 +80,7 @@ class KindReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgeability:
-    """The answer to one question; `reasons` are why it is no, or what limits a yes."""
+    """The answer to one question; `reasons` explain a no, or limit a yes."""
 
     question: str
     answer: bool
@@ -89,7 +89,7 @@ class Judgeability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FidelityReport:
-    """The whole report. Equal imports give equal reports."""
+    """The complete report. Equal imports give equal reports."""
 
     records: int
     kinds: tuple[KindReport, ...]
@@ -104,7 +104,7 @@ class FidelityReport:
     listed: tuple[str, ...] = ()
     """Kinds of which all objects were listed."""
     left_out: tuple[tuple[str, str], ...] = ()
-    """What holds no objects, as place and reason: nothing of the recording is missing for it."""
+    """Sources without objects, as place and reason: the recording is complete without them."""
 
     def to_json(self) -> JsonObject:
         """The report for the log and for `-o json`; instants as text."""
@@ -160,7 +160,7 @@ class FidelityReport:
 
     @property
     def times_known(self) -> tuple[Instant, Instant] | None:
-        """The first and the last time of anything; None where nothing has one."""
+        """The first and the last known time; None where there is none."""
         first = [kind.first_time for kind in self.kinds if kind.first_time is not None]
         last = [kind.last_time for kind in self.kinds if kind.last_time is not None]
         return (min(first), max(last)) if first and last else None
@@ -177,7 +177,7 @@ _OP_TITLES = {
     Op.GAP: "GAPS",
     Op.CONTEXT: "NO EFFECT",
 }
-"""The operations as people call them: `NO EFFECT` are requests that changed nothing."""
+"""The titles of operations for people; `NO EFFECT` are requests that changed nothing."""
 
 
 @dataclass(slots=True)
@@ -198,7 +198,7 @@ _PLAIN = ("first_time", "last_time", "first_version", "last_version", "incomplet
 
 
 class FidelityCollector:
-    """Takes records in order, then gives the report."""
+    """Counts records in order, then creates the report."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str], _Kind] = {}
@@ -208,15 +208,15 @@ class FidelityCollector:
         self._listed: set[tuple[str, str]] = set()
 
     def note_listed(self, group: str, resource: str) -> None:
-        """Note that all objects of a kind were listed: when none was seen, there was none."""
+        """Notes that all objects of a kind were listed: if none was seen, none existed."""
         self._listed.add((group, resource))
 
     def is_listed(self, group: str, resource: str) -> bool:
-        """Whether that was noted."""
+        """Whether all objects of a kind were listed."""
         return (group, resource) in self._listed
 
     def counted(self) -> JsonObject:
-        """What was counted so far, from which `counting_on` goes on."""
+        """The counts so far, from which `counting_on` continues."""
         return {
             "records": self._records,
             "gaps": list(self._gaps),
@@ -235,7 +235,7 @@ class FidelityCollector:
 
     @staticmethod
     def counting_on(counted: JsonView) -> "FidelityCollector":
-        """A collector that has counted what `counted` says."""
+        """A collector that continues from the counts in `counted`."""
         collector = FidelityCollector()
         collector._records = json_tree.integer(counted, "records") or 0
         collector._gaps = json_tree.texts(counted, "gaps")
@@ -292,7 +292,7 @@ class FidelityCollector:
         contradictions: Iterable[Contradiction] = (),
         left_out: Iterable[tuple[str, str]] = (),
     ) -> FidelityReport:
-        """The report of what was added."""
+        """The report of the records that were added."""
         judged = self._judged()
         return FidelityReport(
             records=self._records,
@@ -323,10 +323,11 @@ class FidelityCollector:
         )
 
     def _judged(self) -> _Kind:
-        """What the verdicts look at: all kinds that take part in allocation, or all there are.
+        """The kinds that the verdicts use: those that take part in allocation, or all if there are
+        none.
 
-        A Secret that was left out, or a kind of another group that cannot be decoded, says nothing
-        against a history of devices.
+        A Secret that was left out, or an undecodable kind of another group, does not affect a
+        history of devices.
         """
         chosen = [kind for place, kind in self._kinds.items() if is_judged(*place)]
         together = _Kind()
@@ -411,7 +412,7 @@ def _reasons(judged: _Kind, texts: dict[Loss, str]) -> list[str]:
 
 
 def _counts(counter: Counter[str]) -> dict[str, int]:
-    """Names as plain text, sorted; enumerations count as their values."""
+    """Names as plain text, sorted; enumerations by their values."""
     return {str(name): count for name, count in sorted(counter.items())}
 
 

@@ -1,9 +1,9 @@
-"""The gates of a recorded cluster, which no recording names, as far as its objects show them.
+"""The gates of a recorded cluster, which recordings do not contain, derived from its objects.
 
-A cluster that held rules, or served them, had their gate on, whatever its release has by default;
-what the settings of the history say of the gate goes before. Every reader of a recording takes
-this from here: imports, recorders, replays, forks and comparisons. So had a cluster the gate of a
-field that it stored (`ShownGates`): with the gate off its API server would have dropped the field.
+A cluster that had rules, or served them, had their gate on, whatever the default of its release.
+The gate in the history's settings has precedence. Every reader of a recording uses this module:
+imports, recorders, replays, forks and comparisons. Likewise, a cluster had the gate of a field on
+that it stored (`ShownGates`): with the gate off, its API server would have dropped the field.
 """
 
 from collections.abc import Iterable, Mapping

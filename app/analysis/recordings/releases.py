@@ -1,8 +1,8 @@
-"""Which Kubernetes release a recording is of, as the recording itself says.
+"""Finds the Kubernetes release of a recording from its content.
 
 Components name their release in the user agents of their requests, control planes that run as pods
 in the tags of their images, and kubelets in the status of their nodes. The component that decides
-about devices counts first. Kubelets may be older than the control plane, so they say least.
+about devices has precedence. Kubelets may be older than the control plane, so they count last.
 """
 
 import re
@@ -15,10 +15,10 @@ from app.domain.values import json_tree
 from app.domain.values.fields import core
 
 AGENTS_MAX = 1_000
-"""Different user agents that are looked at; one cluster has a few dozen."""
+"""The number of different user agents examined; one cluster has a few dozen."""
 
 COMPONENTS = ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "kubelet")
-"""Who names the release, the one that counts first."""
+"""The components that name the release, in order of precedence."""
 
 AGENT, IMAGE, NODE = "user agents", "images of its pods", "status of nodes"
 
@@ -29,7 +29,7 @@ _NODE = re.compile(r"v(\d+\.\d+\.\d+)")
 
 @dataclass(slots=True)
 class Evidence:
-    """What says that a component was of a release: how many records, and where the first is."""
+    """Evidence for the release of a component: the number of records, and the first one's place."""
 
     component: str
     release: str
@@ -38,20 +38,22 @@ class Evidence:
     count: int = 0
 
     def text(self) -> str:
-        """For people. Example: kube-scheduler was v1.36.2 (user agents, 12 times, first a.log:3)"""
+        """The evidence for people. Example: kube-scheduler was v1.36.2 (user agents, 12 times,
+        first a.log:3)
+        """
         times = "once, at" if self.count == 1 else f"{self.count} times, first at"
         return f"{self.component} was v{self.release} ({self.kind}, {times} {self.place})"
 
 
 @dataclass(slots=True)
 class ReleaseEvidence:
-    """Collects what records say of the release of their cluster."""
+    """Collects the evidence of records for the release of their cluster."""
 
     found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
     _agents: dict[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
-        """Look at one record."""
+        """Examines one record."""
         if record.actor is not None and record.actor.agent:
             said = self._said_by(record.actor.agent)
             if said is not None:
@@ -67,7 +69,7 @@ class ReleaseEvidence:
                     self._count("kubelet", match[1], NODE, record)
 
     def best(self) -> Evidence | None:
-        """What the release is taken from: of the first component that says one, what most say."""
+        """The most frequent evidence of the first component that has any; None without evidence."""
         for component in COMPONENTS:
             said = [evidence for evidence in self.found.values() if evidence.component == component]
             if said:
@@ -75,7 +77,7 @@ class ReleaseEvidence:
         return None
 
     def others(self, best: Evidence) -> Iterator[Evidence]:
-        """What says another release than `best`: a control plane that was upgraded, or mixed.
+        """The evidence for another release than `best`: an upgraded or mixed control plane.
 
         Kubelets up to that release are no contradiction.
         """
@@ -102,7 +104,7 @@ class ReleaseEvidence:
 
 
 def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:
-    """Where the profile of a history comes from, for its report."""
+    """The source of a history's profile, for its report."""
     best = evidence.best()
     if best is None:
         return [
@@ -117,7 +119,7 @@ def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:
 
 
 def objections(evidence: ReleaseEvidence, profile: str) -> list[str]:
-    """That the recording is of another release than the one that was given; mostly nothing."""
+    """A note that the recording is of another release than the given one; mostly empty."""
     best = evidence.best()
     if best is None:
         return []

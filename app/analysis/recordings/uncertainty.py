@@ -1,4 +1,4 @@
-"""What a fidelity report means for answers about a history: its doubts, and their text."""
+"""The doubts that follow from a fidelity report, and their text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -50,16 +50,16 @@ _LEAVES_OUT = frozenset(
         ),
     )
 )
-"""Codes of doubts that mean that an object may be missing as a whole."""
+"""The codes of doubts which mean that whole objects may be missing."""
 
 _JUDGED = (*NEEDED, "devicetaintrules")
 
 
 def of_report(report: JsonView) -> tuple[Doubt, ...]:
-    """The doubts that follow from a fidelity report as it is stored."""
+    """The doubts that follow from a stored fidelity report."""
     kinds = json_tree.objects(report, "kinds")
     judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
-    # A gap of no kind is one of all.
+    # A gap without a kind is a gap of all kinds.
     doubted = [*judged, *(kind for kind in kinds if not _text(kind, "resource"))]
     contradictions = _contradictions(report)
     recorded = [doubt for kind in doubted for doubt in _of_kind(kind, contradictions)]
@@ -78,10 +78,10 @@ def of_report(report: JsonView) -> tuple[Doubt, ...]:
 
 
 def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
-    """The resources of which whole objects may have been left out of a recording.
+    """The resources of which whole objects may be missing in a recording.
 
-    A doubt about all kinds is one about each that takes part in the allocation of devices. `TIMES`
-    is among them where times contradict the order: nobody knows how long anything lasted.
+    A doubt about all kinds counts for each kind that takes part in the allocation of devices.
+    `TIMES` is included where times contradict the order: no duration is known then.
     """
     recorded = tuple(recorded)
     times = {TIMES for doubt in recorded if doubt.code == Loss.TIMES_CONTRADICT}
@@ -98,7 +98,7 @@ def lines(recorded: Sequence[Doubt]) -> list[str]:
 
 
 def order_lines(recorded: Sequence[Doubt]) -> list[str]:
-    """The same for the order and the times of changes, which leave the content sure."""
+    """The same for the order and the times of changes, which do not affect the content."""
     lines = []
     for affects, heading in _UNSURE_ORDER.items():
         kinds = _by_kind(doubt for doubt in recorded if doubt.affects is affects)
@@ -118,7 +118,7 @@ def _by_kind(recorded: Iterable[Doubt]) -> list[str]:
 
 
 def _contradictions(report: JsonView) -> dict[str, str]:
-    """What sources show differently, the first of each kind."""
+    """The first contradiction between sources for each kind."""
     first: dict[str, str] = {}
     for each in json_tree.objects(report, "contradictions"):
         name = _name(_text(each, "group"), _text(each, "resource"))
