@@ -1,4 +1,4 @@
-"""Whether a fact came about: judged from the objects and events of a history that was played."""
+"""Checks whether facts hold, from the objects and events of a history that was played."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A history that was played: its objects at the end, its events, what the API refused."""
+    """A history that was played: its final objects, its events, and the API's refusals."""
 
     objects: ObjectsReader
     events: Sequence[Event]
@@ -25,7 +25,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactCheck:
-    """A fact, and whether it came about; `seen` is what was there instead."""
+    """A fact, and whether it holds; `seen` is the observed state if it does not."""
 
     fact: Fact
     holds: bool
@@ -55,7 +55,7 @@ def _judge(fact: Fact, played: Played) -> FactCheck:
 
 
 def violated(events: Iterable[Event]) -> set[str]:
-    """The rules of the invariants that do not hold."""
+    """The rules of the invariants that are violated."""
     watch = InvariantWatch()
     watch.follow(list(events))
     return {violation.rule for violation in watch.violations()}
@@ -106,7 +106,7 @@ def _was_evicted(key: ObjectKey, played: Played) -> bool:
 
 
 def _messages(fact: Fact, played: Played) -> list[str]:
-    """What conditions and Events said about the object, in order."""
+    """The messages about the object in conditions and Events, in order."""
     name = fact.pod or fact.claim or fact.rule
     texts: list[str] = []
     for event in played.events:

@@ -1,6 +1,6 @@
-"""An incident: what it is, the steps that bring it about, what is then to be seen.
+"""An incident: its description, the steps that cause it, and the facts to be observed.
 
-Each has two variants. Under `broken` the facts of `finding` come out; under `repaired`, with other
+Each has two variants. Under `broken` the facts of `finding` hold; under `repaired`, with other
 switches of the cluster or other steps, those of `instead`.
 """
 
@@ -21,7 +21,7 @@ PLACEHOLDER = "{n}"
 
 
 class Variant(StrEnum):
-    """With the defect or trap, or without."""
+    """The variant with the defect or pitfall, or the one without."""
 
     BROKEN = "broken"
     REPAIRED = "repaired"
@@ -30,9 +30,10 @@ class Variant(StrEnum):
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step: exactly one of `apply`, `delete`, `patch`, `status`, `wait`.
 
-    `apply` are manifests; with `repeat` they are applied so often, `{n}` being the number. `delete`
-    names an object as `kind/name`, at once with `now`. `patch` and `status` give a merge patch of
-    the object `of`. `wait` lets so many seconds pass. With `only` the step belongs to one variant.
+    `apply` are manifests; with `repeat` they are applied that many times, with the number in place
+    of `{n}`. `delete` names an object as `kind/name`; with `now` it is deleted immediately. `patch`
+    and `status` give a merge patch of the object `of`. `wait` is a number of seconds. With `only`
+    the step belongs to one variant.
     """
 
     apply: list[JsonObject] | None = None
@@ -46,19 +47,20 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     only: Variant | None = None
 
     def trees(self) -> Iterator[JsonObject]:
-        """The manifests, each as often as they are to be applied."""
+        """The manifests, each as many times as it is applied."""
         for number in range(1, self.repeat + 1):
             for tree in self.apply or ():
                 yield tree if self.repeat == 1 else _numbered(tree, number)
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be seen at the end: of one `pod`, `claim` or `rule`, or of the whole history.
+    """An observation at the end: about one `pod`, `claim` or `rule`, or about the whole history.
 
     `node` is where a pod is bound (empty: nowhere), `evicted` whether it was deleted for a taint,
-    `gone` whether the object is away, `devices` what its claims hold as `pool/device`, `reserved`
-    how many consumers a claim has, `says` a part of a message about the object. `refused` is a part
-    of a refusal of the API, `violated` a rule of the invariants that does not hold.
+    `gone` whether the object no longer exists, `devices` what its claims hold as `pool/device`,
+    `reserved` the number of consumers of a claim, `says` a part of a message about the object.
+    `refused` is a part of a refusal of the API, `violated` a rule of the invariants that is
+    violated.
     """
 
     pod: str = ""
@@ -75,7 +77,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def text(self) -> str:
-        """The fact as people read it."""
+        """The fact as text for people."""
         subject = (
             f"pod {self.pod}"
             if self.pod
@@ -96,7 +98,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class IncidentCluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The cluster in which the steps are made, as the settings of a history say it."""
+    """The cluster in which the steps are executed, like the settings of a history."""
 
     profile: str = "1.37"
     gates: dict[str, bool] = {}
@@ -104,7 +106,7 @@ class IncidentCluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     off: list[str] = []
 
     def settings(self) -> JsonObject:
-        """For a history."""
+        """The settings for a history."""
         return {
             "profile": self.profile,
             "gates": dict(self.gates),
@@ -114,10 +116,10 @@ class IncidentCluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A known defect (of upstream) or trap (as designed, and not as expected).
+    """A known defect (of upstream) or pitfall (works as designed, but unexpectedly).
 
-    `number` is its number in the page of behaviours, `upstream` where it is told, `fixed` in which
-    release it is gone, `repair` what a person does about it.
+    `number` is its number on the page of behaviours, `upstream` where it is documented, `fixed` the
+    release that fixed it, `repair` what a user can do about it.
     """
 
     title: str
@@ -143,7 +145,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return [step for step in self.steps if step.only in (None, variant)]
 
     def facts_of(self, variant: Variant) -> Sequence[Fact]:
-        """What is to be seen in a variant."""
+        """The facts to be observed in a variant."""
         return self.finding if variant is Variant.BROKEN else self.instead
 
 
@@ -157,7 +159,7 @@ class Exhibit:
 
 
 def parse(tree: object, place: str) -> Incident:
-    """The incident of a document. Raises InputError."""
+    """Reads the incident of a document. Raises InputError."""
     incident = _converted(tree, Incident, place)
     for number, step in enumerate(incident.steps):
         _check_step(step, f"{place}: steps[{number}]")

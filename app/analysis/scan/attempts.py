@@ -1,9 +1,9 @@
-"""Incidents that show when an attempt of the scheduler is made again, with a defect and without it.
+"""Finds incidents by making attempts of the scheduler again, with a defect and without it.
 
-A history holds what the scheduler said of a pod, not what its search booked on the way. So each
-attempt is made again as it was: only where that says what the history says, it is made once more
-with one defect repaired, or in a world that differs in one thing. What comes out otherwise then
-came of that.
+A history contains the scheduler's message about a pod, not the bookings of its search. So each
+attempt is first made again as it was. Only if that gives the recorded message, it is made once more
+with one defect repaired, or in a world with one difference. A different outcome is then caused by
+that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,15 +49,17 @@ LOOKED_FOR = (
     UNSCORED,
     *otherwise.LOOKED_FOR,
 )
-"""The incidents that are looked for here alone, by name."""
+"""The incidents that only this module searches for, by name."""
 
 RACE = 1 * SECOND
-"""What others changed so shortly before something was said, the scheduler may not have seen."""
+"""The time before a message in which changes may not have been seen by the scheduler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScheduler:
-    """The scheduler of a history: its rules, its release, how many attempts may be made again."""
+    """The scheduler of a history: its rules, its profile, and the maximum number of repeated
+    attempts.
+    """
 
     rules: SchedulerRules
     profile: Profile
@@ -66,7 +68,7 @@ class RecordedScheduler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """What a history says of an attempt for a pod; `start` is where the search began."""
+    """The record of an attempt for a pod in a history; `start` is where the search began."""
 
     key: ObjectKey
     pod: JsonObject
@@ -78,8 +80,8 @@ class _Said:
 class RemadeAttempts:
     """Follows a history, and makes attempts in it again; `left_out` counts those beyond the bound.
 
-    Where the scheduler's decisions are recorded they say where its search began. In recordings of
-    other schedulers conditions and allocations tell of attempts.
+    If the scheduler's decisions are recorded, they contain where its search began. In recordings of
+    other schedulers, conditions and allocations show the attempts.
     """
 
     def __init__(self, sightings: Sightings, scheduler: RecordedScheduler) -> None:
@@ -97,7 +99,7 @@ class RemadeAttempts:
         self._now = Instant(0)
 
     def follow(self, event: Event) -> Iterator[None]:
-        """Take the next event; gives way after each attempt that was made again."""
+        """Processes the next event; yields after each attempt that was made again."""
         yield from self._look(event)
         self._views.fold(event)
         self._scheduler.fold(event, self._views)
@@ -106,13 +108,13 @@ class RemadeAttempts:
             self._note(event)
 
     def end(self, sightings: Sightings) -> None:
-        """Add what shows only by staying as it is."""
+        """Adds the incidents that show only by lasting."""
         for said, world, certainty in self._waiting.values():
             if self._now - said.event.stamp.time >= LASTED:
                 _show(sightings, said, world.incident, world.text, world.objects, certainty)
 
     def _note(self, event: Event) -> None:
-        """Remember what there is that a defect needs, and when something changed last."""
+        """Records whether the preconditions of defects exist, and when objects last changed."""
         place = event.key[:2]
         if place == api_resources.PODS:
             self._passed(event)
@@ -129,7 +131,7 @@ class RemadeAttempts:
             self._there.update(needs.of_claim(event.object))
 
     def _passed(self, event: Event) -> None:
-        """A pod that was placed or ended: it shows what it waited for if it waited long."""
+        """Handles a pod that was placed or ended: shows the cause of its wait if it waited long."""
         is_over = event.type is EventType.OBJECT_DELETED or meta.is_deleting(event.object)
         if not is_over and not core.node_name(event.object):
             return
@@ -218,7 +220,7 @@ class RemadeAttempts:
                     self._take(said, world)
 
     def _placed(self, said: _Said, node: str, claim: JsonObject | None) -> Iterator[None]:
-        """Look at a pod that was placed: on `node`, or as an allocated claim has it."""
+        """Examines a pod that was placed: on `node`, or as in an allocated claim."""
         marks = [(mark, each) for mark, each in self._on_placements() if self._is_new(said, each)]
         if not marks or not self._may_try():
             return
@@ -284,7 +286,7 @@ class RemadeAttempts:
         return (meta.uid(said.pod), incident) not in self._shown
 
     def _take(self, said: _Said, world: World) -> None:
-        """A pod that would be placed in another world; what is usual for a moment waits."""
+        """Notes a pod that would be placed in another world; some incidents have to last first."""
         uid = meta.uid(said.pod)
         if not world.must_last:
             self._add(said, world.incident, world.text, world.objects)
@@ -299,7 +301,7 @@ class RemadeAttempts:
         _show(self._sightings, said, incident, text, objects, self._certainty(said))
 
     def _certainty(self, said: _Said) -> Certainty:
-        """Certain where the scheduler had seen what is there: by its own decision, or no race."""
+        """Certain if the scheduler had seen the state: by its own decision, or without a race."""
         if self._is_decided:
             return Certainty.CERTAIN
         since = said.event.stamp.time - RACE
@@ -324,7 +326,7 @@ _DECIDING = frozenset(
     )
 )
 _CHANGED_MAX = 1_000
-"""Changes that are remembered until the old ones are forgotten."""
+"""The number of remembered changes above which old ones are dropped."""
 
 
 def _show(
@@ -344,7 +346,7 @@ def _results(made: Attempt) -> list[list[dra.DeviceResult]]:
 
 
 def _rank(made: Attempt, pod: JsonView, views: LiveViews) -> tuple[int, ...]:
-    """Which alternatives an attempt takes, by their places; nothing where it takes no place."""
+    """The positions of the alternatives that an attempt takes; a high rank if it places nothing."""
     if made.outcome != PLACED:
         return (_LAST,)
     ranks: list[int] = []

@@ -1,4 +1,4 @@
-"""Incidents that show as rules of the invariants which do not hold."""
+"""Incidents that show as violations of invariants."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,7 +17,7 @@ LOOKED_FOR = (DEVICE_TWICE, RULES_NOT_SEEN, NOT_COPIED, COUNTERS_MIXED, LAST_ONL
 def see(
     violations: Iterable[Violation], drivers: Mapping[str, frozenset[str]], sightings: Sightings
 ) -> None:
-    """Take what the invariants found; `drivers` are those that have counters, by name of a pool."""
+    """Adds the incidents of violations; `drivers` maps pool names to the drivers with counters."""
     for violation in violations:
         if violation.kind is ViolationKind.UNSURE or violation.kind is ViolationKind.OUTSIDE:
             continue

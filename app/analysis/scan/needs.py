@@ -1,4 +1,4 @@
-"""What must be in a history for a defect of the allocator to matter; without it none is tried."""
+"""The preconditions of allocator defects in a history; a defect without them is not tried."""
 
 from collections.abc import Iterator, Mapping
 
@@ -28,11 +28,11 @@ FITS_WITHOUT: Mapping[str, tuple[str, frozenset[str]]] = {
     "q17": ("share-without-capacity", frozenset((COUNTERS, SHARED))),
     "q18": ("alternatives-leave-traces", frozenset((ALTERNATIVES,))),
 }
-"""Defects without which a refused pod would be placed: the incident, and what has to be there."""
+"""Defects without which a refused pod may be placed: the incident, and its preconditions."""
 
 
 def of_slice(tree: JsonView) -> Iterator[str]:
-    """What a slice brings."""
+    """The preconditions that a slice fulfils."""
     if dra.pool(tree).resource_slice_count > 1:
         yield PARTS
     for device in dra.devices(tree):
@@ -43,7 +43,7 @@ def of_slice(tree: JsonView) -> Iterator[str]:
 
 
 def of_claim(tree: JsonView) -> Iterator[str]:
-    """What a claim brings."""
+    """The preconditions that a claim fulfils."""
     if any(each.match_attribute for each in dra.constraints(tree)):
         yield MATCHING
     for request in dra.requests(tree):

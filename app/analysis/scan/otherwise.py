@@ -1,4 +1,4 @@
-"""Worlds that differ from a history's in one thing, in which a refused pod may be placed."""
+"""Worlds with one difference from a history's, in which a refused pod may be placed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class _OtherViews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Another world: the incident that a pod shows which is placed there, and in which words.
+    """Another world: the incident that shows if the pod is placed there, and the text for it.
 
-    With `must_last` a pod shows it that waits for long: for a moment it is usual.
+    With `must_last`, only a pod that waits for long shows it: for a moment it is usual.
     """
 
     incident: str
@@ -41,12 +41,12 @@ class World:
 
 
 def worlds(views: LiveViews, pod: JsonObject) -> list[World]:
-    """The worlds that are worth a try for a pod."""
+    """The worlds to try for a pod."""
     return [*_freed(views, pod), *_aligned(views, pod)]
 
 
 def _freed(views: LiveViews, pod: JsonObject) -> Iterator[World]:
-    """Without the claims that pods of lower priority alone hold."""
+    """The world without the claims held only by pods of lower priority."""
     own = core.priority(pod)
     if own is None:
         return
@@ -76,7 +76,7 @@ def _freed(views: LiveViews, pod: JsonObject) -> Iterator[World]:
 
 
 def _aligned(views: LiveViews, pod: JsonObject) -> Iterator[World]:
-    """With the attributes of constraints on devices that have them in another domain only."""
+    """The world where devices also have the constraints' attributes that are in another domain."""
     for name in _matched(views, pod):
         domain, _, short = name.partition("/")
         inventory: Inventory | None = None
@@ -116,7 +116,7 @@ def _matched(views: LiveViews, pod: JsonObject) -> list[str]:
 
 
 def _renamed(tree: JsonObject, domain: str, short: str, others: set[str]) -> JsonObject | None:
-    """The slice with the attribute under its domain where a device has it under another one."""
+    """The slice with the attribute added under its domain; None if no device needs it."""
     driver = dra.driver(tree)
     devices: list[Any] = []
     is_changed = False
@@ -135,7 +135,7 @@ def _renamed(tree: JsonObject, domain: str, short: str, others: set[str]) -> Jso
 
 
 def _elsewhere(attributes: JsonView, driver: str, domain: str, short: str) -> str:
-    """The name of the attribute in another domain; empty where a device has it in this one."""
+    """The name of the attribute in another domain; empty if the device has it in this one."""
     if f"{domain}/{short}" in attributes or (driver == domain and short in attributes):
         return ""
     return next((name for name in attributes if name.rpartition("/")[2] == short), "")

@@ -1,4 +1,4 @@
-"""Incidents that show in what was said: of a pod or patch, or by the API that refused a request."""
+"""Incidents that show in messages: about a pod or patch, or by the API refusing a request."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ SAYINGS = (
     ("too-many-devices", "exceeds the claim limit of"),
     ("allocation-without-a-time", "field is immutable"),
 )
-"""The incident, and the words that only it brings about."""
+"""The incidents, each with words that only it causes."""
 
 PATCH_FAILS = "patch-with-a-failing-selector"
 NEEDS_LABEL = "admin-access-needs-a-label"
@@ -26,7 +26,7 @@ NEEDED = {
     "one-error-ends-all": "running ",
     "all-mode-constraint-ends-all": "running ",
 }
-"""Further words without which the saying means something else.
+"""Further words without which the message means something else.
 
 An error that ended the whole attempt begins with the plug-in that was running.
 """
@@ -35,21 +35,21 @@ SELECTOR_FAILED = "SelectorFailed"
 """The reason of Events about patches that were not applied."""
 
 LABEL = "resource.kubernetes.io/admin-access: true"
-"""What a refusal says for want of the label."""
+"""The text of a refusal because of the missing label."""
 
 REFUSED = (403, 422)
 QUOTED_MAX = 200
 
 
 class Reports:
-    """Reads each saying about a pod or patch once."""
+    """Reads each message about a pod or patch once."""
 
     def __init__(self, sightings: Sightings) -> None:
         self._sightings = sightings
         self._known: set[tuple[ObjectKey, str]] = set()
 
     def see(self, event: Event) -> None:
-        """Take the next event."""
+        """Processes the next event."""
         if event.type is EventType.REQUEST_OBSERVED:
             self._refusal(event)
         if event.type is EventType.OBJECT_DELETED or not event.is_about_object:
@@ -65,7 +65,7 @@ class Reports:
                     self._sightings.add(incident, event.revision, text[:QUOTED_MAX], pod)
 
     def _refusal(self, event: Event) -> None:
-        """A request that an audit log holds and the API refused."""
+        """A request in an audit log that the API refused."""
         message = str(event.object.get("message"))
         if event.object.get("code") in REFUSED and LABEL in message:
             self._sightings.add(NEEDS_LABEL, event.revision, message[:QUOTED_MAX], event.key)

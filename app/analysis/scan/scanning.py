@@ -21,13 +21,13 @@ LOOKED_FOR = (
     *standing.LOOKED_FOR,
     *attempts.LOOKED_FOR,
 )
-"""The incidents that are looked for, by name; the last ones where attempts are made again."""
+"""The incidents searched for, by name; the last ones need repeated attempts."""
 
 
 class Scan:
-    """Takes the events of a history from the first on, then tells what they show.
+    """Takes the events of a history from the first on, and returns the incidents that they show.
 
-    With the scheduler of the history its attempts are made again, too.
+    With the scheduler of the history, its attempts are made again, too.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Scan:
         self._counting: dict[str, frozenset[str]] = {}
 
     def follow(self, events: Sequence[Event]) -> None:
-        """Take the next events."""
+        """Processes the next events."""
         deque(self.following(events), maxlen=0)
 
     def following(self, events: Sequence[Event]) -> Iterator[None]:
-        """Take the next events; gives way after each attempt that was made again."""
+        """Processes the next events; yields after each attempt that was made again."""
         self._invariants.follow(events)
         for event in events:
             if self._attempts is not None:
@@ -62,12 +62,12 @@ class Scan:
                 self._counting[pool] = known | {dra.driver(event.object)}
 
     def news(self) -> list[Sighting]:
-        """What shows by now whatever comes later, without what shows by staying as it is."""
+        """The sightings that later events cannot change; not those that show only by lasting."""
         broken_rules.see(self._invariants.news(), self._counting, self._by_rules)
         return [*self._sightings.found(), *self._by_rules.found()]
 
     def found(self) -> list[Sighting]:
-        """What the history shows, if it ends here."""
+        """The sightings of the history, if it ends here."""
         sightings = self._sightings.copy()
         self._traces.end(sightings)
         self._standing.end(sightings)
@@ -77,6 +77,6 @@ class Scan:
         return sightings.found()
 
     def report(self) -> ScanReport:
-        """The same, and how many attempts were not made again."""
+        """The same sightings, and the number of attempts that were not made again."""
         left_out = 0 if self._attempts is None else self._attempts.left_out
         return ScanReport(sightings=self.found(), attempts_left_out=left_out)

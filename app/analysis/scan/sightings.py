@@ -1,4 +1,4 @@
-"""A sighting: an incident that a history shows, and where."""
+"""Sightings: incidents that a history shows, and where."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,16 +9,17 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 
 LASTED = 60 * SECOND
-"""How long something that is usual for a moment must be so that it is an incident."""
+"""The time that a normally momentary state must last to be an incident."""
 
 OBJECTS_MAX = 20
-"""Objects that one sighting names; all are counted."""
+"""The number of objects that one sighting names."""
 
 
 class Certainty(StrEnum):
-    """How sure a sighting is.
+    """The certainty of a sighting.
 
-    `CERTAIN`: the history could not be so without it. `LIKELY`: something else may explain it.
+    `CERTAIN`: the history cannot exist without the incident. `LIKELY`: something else may explain
+    it.
     """
 
     CERTAIN = "certain"
@@ -27,9 +28,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """An incident by its name in the gallery, the first revision that shows it, how often.
+    """An incident by its name in the gallery, its first revision, and its number of occurrences.
 
-    `message` is that of the first time.
+    `message` is that of the first occurrence.
     """
 
     incident: str
@@ -40,7 +41,7 @@ class Sighting:
     message: str
 
     def to_json(self) -> JsonObject:
-        """For programs."""
+        """The sighting as JSON for programs."""
         return {
             "incident": self.incident,
             "certainty": self.certainty.value,
@@ -53,7 +54,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
-    """What a history shows; `attempts_left_out` were too many to be made again."""
+    """The sightings of a history; `attempts_left_out` counts attempts beyond the bound."""
 
     sightings: Sequence[Sighting]
     attempts_left_out: int = 0
@@ -70,7 +71,7 @@ class _Collected:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sightings:
-    """Collects what detectors see; one sighting for each incident."""
+    """Collects the findings of detectors; one sighting for each incident."""
 
     _by_incident: dict[str, _Collected] = field(default_factory=dict)
 
@@ -82,7 +83,7 @@ class Sightings:
         *objects: ObjectKey,
         certainty: Certainty = Certainty.CERTAIN,
     ) -> None:
-        """The incident shows at this revision. One that is certain once is certain."""
+        """Adds an occurrence at this revision. An incident that is certain once is certain."""
         collected = self._by_incident.get(incident)
         if collected is None or revision < collected.revision:
             before = collected
@@ -100,7 +101,7 @@ class Sightings:
                 collected.objects[key] = None
 
     def copy(self) -> "Sightings":
-        """The same sightings, to which others may be added."""
+        """A copy, to which others may be added."""
         return Sightings(
             _by_incident={
                 incident: replace(each, objects=dict(each.objects))

@@ -1,6 +1,6 @@
-"""Incidents that show in what stays as it is: claims, pools and pods that wait for nothing to come.
+"""Incidents that show in lasting states: claims, pools and pods that wait in vain.
 
-What is so for a moment is how clusters work. Only what lasted shows an incident.
+For a moment, such states are normal in a cluster. Only those that lasted show an incident.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Standing:
         self._now = Instant(0)
 
     def see(self, event: Event) -> None:
-        """Take the next event."""
+        """Processes the next event."""
         if not event.is_about_object:
             return
         self._now = max(self._now, event.stamp.time)
@@ -64,7 +64,7 @@ class Standing:
             self._slice(event, is_deletion=is_deletion)
 
     def end(self, sightings: Sightings) -> None:
-        """Add what shows only by staying as it is."""
+        """Adds the incidents that show only by lasting."""
         for key, event in self._created.items():
             age = self._now - event.stamp.time
             if key not in self._named and age >= LASTED:
@@ -90,7 +90,7 @@ class Standing:
             self._named.discard(event.key)
             return
         self._claims[event.key] = tree
-        # A claim of a template is made for its pod.
+        # A claim from a template is created for its pod.
         if dra.allocation(tree) is not None or meta.owners(tree) or meta.is_deleting(tree):
             self._created.pop(event.key, None)
         elif event.type is EventType.OBJECT_CREATED:
@@ -115,7 +115,7 @@ class Standing:
             self._renewed(event, before)
 
     def _repeated(self, event: Event) -> None:
-        """A pool whose newest generation is complete and has a device twice."""
+        """Finds a device name that occurs twice in a complete newest generation of a pool."""
         pool = _pool_of(event.object)
         newest = dra.pool(event.object).generation
         parts = {key: tree for key, tree in self._slices.items() if _pool_of(tree) == pool}
@@ -134,7 +134,7 @@ class Standing:
                     return
 
     def _renewed(self, event: Event, before: JsonObject) -> None:
-        """A taint that was there and has a later time now, on a device whose pod tolerates it."""
+        """Finds an existing taint with a later time, on a device whose pod tolerates it."""
         pool = _pool_of(event.object)
         old = {str(device.get("name")): device for device in dra.devices(before)}
         for device in dra.devices(event.object):
@@ -165,7 +165,7 @@ class Standing:
                     yield key
 
     def _stayed(self, key: ObjectKey, sightings: Sightings) -> None:
-        """A pod that was long on a device with an evicting taint, by an extended resource."""
+        """Finds a pod that was long on a device with an evicting taint, by an extended resource."""
         pod = self._pods.get(key, {})
         name = pods.facts(pod).extended_claim
         placed = self._placed.get(meta.uid(pod))
@@ -181,7 +181,7 @@ class Standing:
                     return
 
     def _evicting(self, device: DeviceId) -> Iterator[tuple[str, Event]]:
-        """What gives a device a taint that evicts, and since which event."""
+        """The sources of a device's evicting taints, each with the event since which it exists."""
         for key, (rule, event) in self._rules.items():
             if rule.matches(device, without_selector=False):
                 yield f"DeviceTaintRule {key.name}", event
@@ -199,7 +199,7 @@ def _identity(taint: JsonView) -> tuple[object, ...]:
 
 
 def _is_later(time: object, other: object) -> bool:
-    """Whether a time of the API is later than another; one that cannot be read is not."""
+    """Whether a time of the API is later than another; an unreadable one is not."""
     try:
         return timestamps.parse(str(time)) > timestamps.parse(str(other))
     except ValueError:

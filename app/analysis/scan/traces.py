@@ -1,4 +1,4 @@
-"""Incidents that show in what objects went through: rules, evictions, claims, slices."""
+"""Incidents that show in the changes of objects: rules, evictions, claims, slices."""
 
 from collections.abc import Iterator, Sequence
 
@@ -37,7 +37,7 @@ EVICTED_BY_TAINT = "DeletionByDeviceTaintManager"
 KUBELET = "system:node:"
 
 UNRESERVED_AFTER = 60 * SECOND
-"""How long a claim is allocated without a reservation until nobody will free it any more."""
+"""The time without a reservation after which an allocated claim counts as never freed."""
 
 
 class Traces:
@@ -55,7 +55,7 @@ class Traces:
         self._now = Instant(0)
 
     def see(self, event: Event) -> None:
-        """Take the next event."""
+        """Processes the next event."""
         if not event.is_about_object:
             return
         self._now = max(self._now, event.stamp.time)
@@ -71,7 +71,7 @@ class Traces:
             self._slice(event, is_deletion=is_deletion)
 
     def end(self, sightings: Sightings) -> None:
-        """Add what shows only by staying as it is."""
+        """Adds the incidents that show only by lasting."""
         for key, event in self._unreserved.items():
             if self._now - event.stamp.time >= UNRESERVED_AFTER:
                 message = "it is allocated and nobody has reserved it"
@@ -143,7 +143,9 @@ class Traces:
             self._evicted_for(event, claim)
 
     def _evicted_for(self, event: Event, claim: ObjectKey) -> None:
-        """What the eviction of a pod shows, by the taints and tolerations of its devices."""
+        """Adds the incidents that a pod's eviction shows, by the taints and tolerations of its
+        devices.
+        """
         for result in dra.results(self._claims[claim]):
             tolerations = [taints.toleration_of(tree) for tree in result.tolerations]
             evicting = list(self._evicting(result.id))
@@ -157,7 +159,7 @@ class Traces:
                     event.key,
                     certainty=Certainty.LIKELY if others else Certainty.CERTAIN,
                 )
-            # Another taint, or one whose tolerated time is over, would explain the eviction.
+            # Another taint, or one whose toleration has expired, would explain the eviction.
             if taints.untolerated(evicting, tolerations) is None and any(
                 _only_without_effect(taint, tolerations) for taint in evicting
             ):
@@ -212,7 +214,7 @@ def _names_nothing(rule: TaintRule) -> bool:
 
 
 def _only_without_effect(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
-    """Whether a taint is tolerated, and only by tolerations that name no effect and no time."""
+    """Whether only tolerations without an effect and without a time tolerate a taint."""
     fitting = [each for each in tolerations if taints.tolerates(each, taint)]
     return bool(fitting) and all(
         not each.effect and each.tree.get("tolerationSeconds") is None for each in fitting
