@@ -1,4 +1,4 @@
-"""Rules about counters: declared, consumed, and enough for each device that draws on them."""
+"""Rules about counters: declared, consumed, and sufficient for each device that draws on them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Rules about devices: their attributes, capacities, and what makes two of them one."""
+"""Rules about devices: their attributes and capacities, and the identity of their hardware."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -98,17 +98,17 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
 
 
 def qualified(driver: str, name: str) -> str:
-    """The name with its domain; one without belongs to the driver."""
+    """The name with its domain; a name without one belongs to the driver."""
     return name if "/" in name else f"{driver}/{name}"
 
 
 def type_of(attribute: object) -> str:
-    """The type under which the value of an attribute stands; empty when there is none."""
+    """The type of an attribute's value; empty when there is none."""
     return next(iter(attribute), "") if isinstance(attribute, dict) else ""
 
 
 def published_attributes(device: Device) -> JsonView:
-    """The attributes as the driver wrote them, without patches."""
+    """The attributes as published by the driver, without patches."""
     attributes = device.tree.get("attributes")
     return attributes if isinstance(attributes, dict) else {}
 

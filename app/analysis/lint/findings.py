@@ -1,4 +1,4 @@
-"""A rule, and a finding: a rule that is broken at a place."""
+"""Lint rules and findings; a finding is a rule that is broken at a place."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from app.domain.values.json_tree import JsonObject
 
 
 class Severity(StrEnum):
-    """How grave a finding is.
+    """The severity of a finding.
 
     `ERROR` does not work: a device or pool is never allocated, a pod never placed, or everything is
-    evicted. `WARNING` works otherwise than its author will expect. `NOTE` is worth knowing.
+    evicted. `WARNING` works differently from what its author will expect. `NOTE` is worth knowing.
     """
 
     ERROR = "error"
@@ -20,16 +20,16 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the gravest."""
+        """The rank of the severity; 0 is the gravest."""
         return tuple(Severity).index(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a rule is broken: an object and a field of it, and where the object was read.
+    """The place where a rule is broken: an object, a field of it, and the source of the object.
 
-    `field` is a path in the form of the storage version. `line` is 0 where the source has no
-    lines, `revision` 0 outside of histories.
+    `field` is a path in the form of the storage version. `line` is 0 where the source has no lines,
+    `revision` 0 outside of histories.
     """
 
     object: str
@@ -46,7 +46,7 @@ class Place:
         return f"{where}: {what}" if where else what
 
     def to_json(self) -> JsonObject:
-        """The parts that are known."""
+        """The known parts as JSON."""
         parts = {
             "object": self.object,
             "field": self.field,
@@ -59,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintFinding:
-    """A broken rule: where, why, and what to do."""
+    """A broken rule: the place, the reason, and the cure."""
 
     rule: "LintRule"
     place: Place
@@ -68,11 +68,11 @@ class LintFinding:
 
     @property
     def severity(self) -> Severity:
-        """That of its rule."""
+        """The severity of its rule."""
         return self.rule.severity
 
     def to_json(self) -> JsonObject:
-        """For programs."""
+        """The finding as JSON for programs."""
         return {
             "rule": self.rule.id,
             "severity": self.severity.value,
@@ -85,9 +85,9 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintRule:
-    """What must hold. `means` says what follows where it does not, `reference` where that is from.
+    """A requirement. `means` states the consequence of breaking it, `reference` its source.
 
-    `reads` names the kinds that the rule looks at.
+    `reads` names the kinds that the rule reads.
     """
 
     id: str
@@ -98,9 +98,9 @@ class LintRule:
     reference: str
 
     def at(self, place: Place, message: str, related: Iterable[Place] = ()) -> LintFinding:
-        """The rule is broken there."""
+        """A finding that the rule is broken at a place."""
         return LintFinding(rule=self, place=place, message=message, related=tuple(related))
 
 
 RELATED_MAX = 8
-"""Further places that one finding names; the message has the number of all."""
+"""The number of further places that one finding names; the message has the total number."""

@@ -1,4 +1,4 @@
-"""All rules, and what they say of the objects of some sources."""
+"""Runs all rules on the objects of some sources."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -45,7 +45,7 @@ RULES = {rule.id: rule for family in FAMILIES.values() for rule in family}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintReport:
-    """The findings, the gravest first, and how many objects were looked at, refused ones too."""
+    """The findings, the gravest first, and the number of objects examined, refused ones too."""
 
     findings: tuple[LintFinding, ...]
     objects: int
@@ -56,11 +56,11 @@ class LintReport:
         return {severity: counted[severity] for severity in Severity}
 
     def fails_on(self, threshold: Severity) -> bool:
-        """Whether a finding is as grave as the threshold."""
+        """Whether a finding is at least as grave as the threshold."""
         return any(finding.severity.rank <= threshold.rank for finding in self.findings)
 
     def to_json(self) -> JsonObject:
-        """For programs."""
+        """The report as JSON for programs."""
         return {
             "objects": self.objects,
             "counts": {severity.value: count for severity, count in self.counts().items()},
@@ -71,9 +71,9 @@ class LintReport:
 def admit(
     written: Iterable[Subject], rules: Rules, now: Instant
 ) -> tuple[list[Subject], list[LintFinding]]:
-    """Manifests as a server would store them, and why it would refuse them.
+    """The manifests as a server would store them, and the reasons why it would refuse them.
 
-    Slices that are refused are left out: nobody sees their devices.
+    Refused slices are left out, because their devices are not visible.
     """
     subjects: list[Subject] = []
     findings: list[LintFinding] = []
@@ -89,7 +89,7 @@ def admit(
 def lint(
     subjects: Subjects, *, before: Iterable[LintFinding] = (), ignored: Collection[str] = ()
 ) -> LintReport:
-    """What all rules say of the subjects; `before` are findings made while they were read."""
+    """Runs all rules on the subjects; `before` are findings made while they were read."""
     choices = Choices(subjects=subjects)
     findings = [
         *before,
@@ -110,7 +110,7 @@ def lint(
 
 
 def check_rules(names: Iterable[str]) -> frozenset[str]:
-    """The names as they are. Raises InputError for one that no rule has."""
+    """The names, unchanged. Raises InputError for a name that no rule has."""
     for name in names:
         if name not in RULES:
             raise InputError(f"there is no rule {name!r}", cure=f"choose from {', '.join(RULES)}")

@@ -1,4 +1,4 @@
-"""Rules about nodes: those that slices name are there."""
+"""Rules about nodes: slices name existing nodes."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Rules about single objects: what the API refuses or drops, and names that stand for two."""
+"""Rules about single objects: what the API refuses or drops, and names used for two objects."""
 
 from collections.abc import Iterator
 
@@ -70,9 +70,9 @@ _WARN = WriteOptions(field_validation=FieldValidation.WARN)
 
 
 def admit(subject: Subject, rules: Rules, now: Instant) -> tuple[Subject, list[LintFinding]]:
-    """The object as the API server would store it, and why it would not.
+    """The object as the API server would store it, and the reasons why it would refuse it.
 
-    An object that cannot be converted comes back as it is.
+    An object that cannot be converted is returned unchanged.
     """
     kind, group, version = _kind_of(subject.tree)
     if kind is None:
@@ -139,9 +139,9 @@ def _quoted(text: str) -> str:
 
 
 def check(subjects: Subjects) -> Iterator[LintFinding]:
-    """Names that stand for two objects of the sources.
+    """Finds names that are used for two objects of the sources.
 
-    What two sources have in common is told once: they are alternatives.
+    Objects that two sources have in common are reported once: the sources are alternatives.
     """
     first: dict[ObjectKey, Subject] = {}
     repeated: dict[tuple[str, str], list[tuple[Subject, Subject]]] = {}
@@ -152,7 +152,7 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
         earlier = first.setdefault(ObjectKey("", subject.kind, namespace, name), subject)
         if earlier is subject:
             continue
-        # A name that a source has twice by itself is a mistake of its own.
+        # A name that occurs twice within one source is a separate mistake.
         is_alone = earlier.source == subject.source
         pair = (earlier.source, str(number) if is_alone else subject.source)
         repeated.setdefault(pair, []).append((earlier, subject))

@@ -94,7 +94,7 @@ def _fields(patch: SlicePatch) -> set[str]:
 
 
 def _meet(first: SlicePatch, second: SlicePatch, subjects: Subjects) -> bool:
-    """Whether some device is chosen by both."""
+    """Whether both patches apply to some device."""
     classes = {
         name: patches.class_filter_of(subject.tree, subjects.compiler)
         for name, subject in subjects.classes.items()

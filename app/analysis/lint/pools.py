@@ -1,4 +1,4 @@
-"""Rules about pools: complete, of one generation, with names that are told apart."""
+"""Rules about pools: complete, of one generation, with unique names."""
 
 from collections.abc import Iterator
 
@@ -135,7 +135,7 @@ def _set_names(pool: PublishedPool) -> Iterator[LintFinding]:
 
 
 def _nodes(pool: PublishedPool) -> Iterator[LintFinding]:
-    # A slice of counters is for the nodes of all devices that draw on them.
+    # A slice with counters is for the nodes of all devices that draw on the counters.
     first, *others = [each for each in pool.slices if each.slice.devices] or pool.slices
     for published in others:
         ours, theirs = _choice(first.slice), _choice(published.slice)

@@ -1,4 +1,4 @@
-"""Rules about claims that can never be satisfied by the devices of the sources."""
+"""Rules about claims that the devices of the sources can never satisfy."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Rules about how pools change: their generations, how long they are incomplete, their types."""
+"""Rules about changes of pools: generations, times of incompleteness, attribute types."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class _PoolOverTime:
     incomplete_at: Place | None = None
 
     def note(self, now: Instant, place: Place) -> None:
-        """Whether the pool is incomplete from now on."""
+        """Records whether the pool is incomplete from now on."""
         newest = pools.newest(self.slices.values())
         is_whole = all(each.slice_count == len(newest) for each in newest)
         if not is_whole and self.incomplete_since is None:
@@ -83,7 +83,7 @@ class _PoolOverTime:
             self.close(now, is_over=True)
 
     def close(self, now: Instant, *, is_over: bool) -> None:
-        """End the present spell, if there is one."""
+        """Ends the current incomplete spell, if there is one."""
         if self.incomplete_since is None or self.incomplete_at is None:
             return
         self.spells.append(
@@ -94,7 +94,7 @@ class _PoolOverTime:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PoolsOverTime:
-    """Looks at every change of a slice, in order; `findings` has what was broken on the way."""
+    """Follows every change of a slice, in order; `findings` has the broken rules."""
 
     _pools: dict[PoolId, _PoolOverTime] = field(default_factory=dict)
     _findings: list[LintFinding] = field(default_factory=list)
@@ -102,7 +102,7 @@ class PoolsOverTime:
     _now: Instant = Instant(0)
 
     def see(self, subject: Subject, now: Instant) -> None:
-        """A slice was created or changed."""
+        """Handles a slice that was created or changed."""
         self._now = max(self._now, now)
         try:
             published = compiling.slice_of(subject.tree)
@@ -118,7 +118,7 @@ class PoolsOverTime:
             self._types(before, published, subject)
 
     def forget(self, subject: Subject, now: Instant) -> None:
-        """A slice was deleted; the subject is its last state."""
+        """Handles a slice that was deleted; the subject is its last state."""
         self._now = max(self._now, now)
         name = meta.name(subject.tree)
         for pool in self._pools.values():
@@ -126,7 +126,7 @@ class PoolsOverTime:
                 pool.note(now, subject.at())
 
     def findings(self) -> Iterator[LintFinding]:
-        """What was broken, and for each pool how long it was incomplete."""
+        """The broken rules, and for each pool how long it was incomplete."""
         yield from self._findings
         for pool in self._pools.values():
             pool.close(self._now, is_over=False)

@@ -1,4 +1,6 @@
-"""Which devices selectors choose, and rules about those that choose none, fail or cost much."""
+"""The devices that selectors choose, and rules about selectors that choose none, fail or are
+costly.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +71,7 @@ ALTERNATIVE = LintRule(
 RULES = (FAILS, CLASS_EMPTY, MATCHES_NOTHING, ALTERNATIVE, CLASS_MISSING, COSTLY)
 
 COST_SHARE = 2
-"""An expression is costly from this part of the limit on: one half."""
+"""An expression is costly from this fraction of the limit: one half."""
 
 FIRST_OF_CLASS = "spec.selectors"
 
@@ -83,7 +85,9 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What a list of selectors chooses: `emptied` is the selector that left nothing, if any did."""
+    """The devices that a list of selectors chooses; `emptied` is the selector that left none, if
+    any.
+    """
 
     devices: tuple[Device, ...]
     emptied: int | None = None
@@ -93,14 +97,14 @@ class Choice:
 
 @dataclass(kw_only=True, eq=False)
 class Choices:
-    """The devices that classes and requests choose, each asked once."""
+    """The devices that classes and requests choose, each computed once."""
 
     subjects: Subjects
     _classes: dict[str, Choice | None] = field(default_factory=dict)
     _asked: dict[tuple[str, tuple[str, ...]], Choice] = field(default_factory=dict)
 
     def of_class(self, name: str) -> Choice | None:
-        """The devices of a class; None where the class is unknown."""
+        """The devices of a class; None for an unknown class."""
         if name not in self._classes:
             subject = self.subjects.classes.get(name)
             self._classes[name] = (
@@ -111,7 +115,7 @@ class Choices:
         return self._classes[name]
 
     def of_ask(self, ask: Ask) -> Choice | None:
-        """The devices that a request may get; None where its class is unknown."""
+        """The devices that a request may get; None if its class is unknown."""
         of_class = self.of_class(ask.form.device_class_name)
         if of_class is None:
             return None
@@ -130,7 +134,7 @@ class Choices:
             except SelectorCompileError:
                 return Choice(devices=(), compiles=False)
             if selector.program.max_cost > cel.COST_LIMIT:
-                return Choice(devices=(), compiles=False)  # nobody stores it
+                return Choice(devices=(), compiles=False)  # the API server does not store it
             matching = []
             for device, verdict in zip(kept, selector.judge(kept), strict=True):
                 if verdict.match:
@@ -190,7 +194,7 @@ def _ask(ask: Ask, subjects: Subjects, choices: Choices) -> Iterator[LintFinding
 
 
 def of_ask(ask: Ask, rule: LintRule) -> LintRule:
-    """The rule, or for an alternative that it is never taken."""
+    """The rule; for an alternative, the rule that it is never taken."""
     return ALTERNATIVE if ask.is_alternative else rule
 
 

@@ -1,4 +1,4 @@
-"""Rules about sizes: what comes near a limit of the API, and what older releases refuse."""
+"""Rules about sizes: near a limit of the API, or refused by older releases."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,17 +39,17 @@ OLDER_RELEASE = LintRule(
 RULES = (NEAR_COUNT, NEAR_TEXT, OLDER_RELEASE)
 
 NEAR = 9, 10
-"""A size is near its limit when it is at least this part of it."""
+"""A size is near its limit when it is at least this fraction of it."""
 
 SMALL_LIMIT = 8
-"""Lists of at most so many entries are filled as a matter of course and never near."""
+"""Lists with a limit up to this number are often full and never count as near."""
 
 STRING_MAX = 64
 IDENTIFIER_MAX = 32
 LABEL_MAX = 63
 POOL_NAME_MAX = 253
 OLD_TAINTS_MAX = 4
-"""Taints of a device that the first releases with taints accept."""
+"""The number of taints per device that the first releases with taints accept."""
 
 REQUESTS_MAX = 32
 

@@ -30,12 +30,12 @@ TOLD = frozenset(
         "ResourceSlicePatch",
     }
 )
-"""Kinds that rules read; others are passed over."""
+"""The kinds that rules read; others are ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """An object in its storage version, and where it was read.
+    """An object in its storage version, and its source.
 
     `source` is a file or the name of a history; `line` and `revision` are 0 where there are none.
     """
@@ -48,11 +48,11 @@ class Subject:
 
     @property
     def text(self) -> str:
-        """`Kind/name`, with the namespace where there is one."""
+        """`Kind/name`, with the namespace if there is one."""
         return f"{self.kind}/{'/'.join(filter(None, meta.place(self.tree)))}"
 
     def at(self, path: str = "") -> Place:
-        """A field of the object."""
+        """The place of a field of the object."""
         return Place(
             object=self.text,
             field=path,
@@ -69,7 +69,7 @@ class Cel(Record, frozen=True):
 
 
 class SelectorForm(Record, frozen=True):
-    """A device selector as it is written."""
+    """A device selector as written."""
 
     cel: Cel = Cel()
 
@@ -81,7 +81,7 @@ class CapacityForm(Record, frozen=True):
 
 
 class AskForm(Record, frozen=True):
-    """What a request, or one of its alternatives, asks for."""
+    """The contents of a request, or of one of its alternatives."""
 
     name: str = ""
     device_class_name: str = ""
@@ -122,7 +122,7 @@ _selectors_of_class = records.of_list(SelectorForm, paths.get("spec", "selectors
 
 
 class Ask(NamedTuple):
-    """One exact request or one alternative: whose, at which path, by which names."""
+    """One exact request or one alternative: its owner, path and names."""
 
     owner: Subject
     path: str
@@ -132,30 +132,30 @@ class Ask(NamedTuple):
 
     @property
     def is_alternative(self) -> bool:
-        """Whether it is one of several of which one suffices."""
+        """Whether it is one of several alternatives."""
         return self.name != self.main
 
     @property
     def wants_all(self) -> bool:
-        """Whether all matching devices are asked for."""
+        """Whether all matching devices are requested."""
         return self.form.allocation_mode == "All"
 
     @property
     def wanted(self) -> int:
-        """How many devices are asked for; 0 for all."""
+        """The number of requested devices; 0 for all."""
         return 0 if self.wants_all else (1 if self.form.count is None else self.form.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A claim or a template of claims."""
+    """A claim or a claim template."""
 
     subject: Subject
     path: str
     form: DevicesForm
 
     def asks(self) -> Iterator[Ask]:
-        """Every request, alternatives one by one."""
+        """Every request, and each alternative separately."""
         for index, request in enumerate(self.form.requests):
             path = f"{self.path}.requests[{index}]"
             if request.exactly is not None:
@@ -170,7 +170,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublishedSlice:
-    """A slice: as an object and as the allocator sees it, rules and patches merged in."""
+    """A slice: as an object, and as the allocator sees it with rules and patches merged in."""
 
     subject: Subject
     slice: Slice
@@ -183,7 +183,7 @@ class PublishedSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublishedPool:
-    """The slices of a pool: of its newest generation, and older ones that are still there."""
+    """The slices of a pool: those of its newest generation, and existing older ones."""
 
     id: PoolId
     slices: tuple[PublishedSlice, ...]
@@ -196,7 +196,7 @@ class PublishedPool:
 
     @property
     def is_whole(self) -> bool:
-        """Whether as many slices are there as each of them announces."""
+        """Whether the number of slices equals the number that each of them announces."""
         return all(each.slice.slice_count == len(self.slices) for each in self.slices)
 
     def devices(self) -> Iterator[tuple[PublishedSlice, Device, str]]:
@@ -208,7 +208,7 @@ class PublishedPool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subjects:
-    """All objects of the sources, in their order; the last one of a name counts.
+    """All objects of the sources, in their order; of equal names the last one counts.
 
     Slices with an unreadable quantity are left out: `object-invalid` names them.
     """
@@ -237,7 +237,7 @@ class Subjects:
 
     @cached_property
     def compiler(self) -> CelCompiler:
-        """Compiles selectors, remembering them and their verdicts."""
+        """Compiles selectors, and caches them and their verdicts."""
         return CelCompiler()
 
     @cached_property
@@ -256,7 +256,7 @@ class Subjects:
 
     @cached_property
     def slices(self) -> tuple[PublishedSlice, ...]:
-        """All slices that can be read."""
+        """All readable slices."""
         known = {each.name: each for each in self.inventory.slices()}
         return tuple(
             PublishedSlice(subject=subject, slice=known[name])
@@ -266,7 +266,7 @@ class Subjects:
 
     @cached_property
     def pools(self) -> tuple[PublishedPool, ...]:
-        """The pools in the order in which their first slice was read."""
+        """The pools in the order of their first slice."""
         grouped: dict[PoolId, list[PublishedSlice]] = {}
         for published in self.slices:
             grouped.setdefault(published.slice.pool, []).append(published)
@@ -279,7 +279,7 @@ class Subjects:
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims and templates of claims."""
+        """Claims and claim templates."""
         claims = [
             Claim(subject=subject, path="spec.devices", form=_devices_of_claim(subject.tree))
             for subject in self.of_kind("ResourceClaim")
@@ -304,7 +304,7 @@ class Subjects:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes; none where the sources hold no Node."""
+        """The nodes; empty if the sources have no Node."""
         return tuple(nodes.node_of(each.tree) for each in self.of_kind("Node"))
 
 
