@@ -1,6 +1,6 @@
-"""The smallest history that still shows something, as pure functions.
+"""Minimisation: the search for the smallest history that still shows something, as pure functions.
 
-`predicates` is what must stay, `material` what a history is made of and what needs what, `trees`
-cuts fields, `reduction` says which candidate comes next. Running a candidate is the service's work.
-Does not belong here: deciding whether a candidate shows it, and anything about files.
+`predicates` describes what must stay, `material` the parts of a history and their dependencies.
+`trees` cuts fields, `reduction` chooses the next candidate. The service runs candidates. Does not
+belong here: deciding whether a candidate shows it, and anything about files.
 """

@@ -1,8 +1,8 @@
-"""Recordings that begin later: with the objects as they stand at a moment, then what came after.
+"""Recordings with a later beginning: the objects at a moment, followed by the later steps.
 
-Where devices went decides where the next ones go. What was done long before cannot be left out
-then, but it can be told in fewer words: that a claim has its devices, and not how it came to them.
-A recording that somebody began in the middle of a cluster's life looks the same.
+Earlier placements decide later ones, so early steps often cannot be left out. But they can be
+shortened: to the fact that a claim has its devices, without the steps that led there. A recording
+that was started in the middle of a cluster's life looks the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,13 @@ from app.domain.log.records import BASELINE_VERB, IMPORTER_USER
 from app.domain.values.timestamps import Instant
 
 BEFORE = (0, 64, 512)
-"""How many steps before the first one of an object a history may begin."""
+"""The numbers of steps before the first step of an object at which a history may begin."""
 
 
 def beginning_at(steps: Sequence[Input], number: int) -> Material:
-    """Recorded steps from a number on, and before them the objects as they stood there.
+    """The recorded steps from a number on, preceded by the objects as they were then.
 
-    They stand in the order of their last writes, all at the instant of the last of these.
+    These are in the order of their last writes, all at the instant of the last one.
     """
     there: dict[ObjectKey, Input] = {}
     for step in steps[:number]:
@@ -40,12 +40,12 @@ def beginning_at(steps: Sequence[Input], number: int) -> Material:
 
 
 def whole(material: Material, until: Instant) -> Candidate:
-    """The candidate that has every step."""
+    """The candidate with every step."""
     return Candidate(kept=frozenset(range(len(material.steps))), until=until)
 
 
 def before(material: Material, sighting: Sighting) -> Iterator[tuple[Material, Instant]]:
-    """Materials that begin shortly before what a sighting is about, and end when it is seen."""
+    """Materials that begin shortly before the subject of a sighting, and end when it is seen."""
     at = sighting.at
     steps = [step for step in material.steps if at is None or step.time <= at]
     if not steps:
@@ -61,7 +61,7 @@ def before(material: Material, sighting: Sighting) -> Iterator[tuple[Material, I
 
 
 def later(material: Material, candidate: Candidate) -> Iterator[tuple[Material, Instant]]:
-    """Materials of what is left of a candidate that begin later, the latest first."""
+    """Materials of the remaining steps of a candidate that begin later, the latest first."""
     steps = material.inputs(candidate)
     first = next((n for n, step in enumerate(steps) if not is_beginning(step)), len(steps))
     for number in range(len(steps) - 1, first, -1):
@@ -69,7 +69,7 @@ def later(material: Material, candidate: Candidate) -> Iterator[tuple[Material, 
 
 
 def is_beginning(step: Input) -> bool:
-    """Whether a step is an object that was there from the beginning."""
+    """Whether a step is an object that existed from the beginning."""
     return step.event.stamp.verb == BASELINE_VERB
 
 

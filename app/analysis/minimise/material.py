@@ -1,9 +1,9 @@
-"""What a history is made of, for whoever leaves parts of it out: steps, and what each needs.
+"""The parts of a history, for code that leaves some out: steps, and their dependencies.
 
-A step is one write. It needs the step that made its object, and the objects that it names: a
-claim its class, a pod its claims, its template and its node, an allocation its pool, everything
-its namespace. Leaving out an object leaves out what needs it, so that no candidate names what is
-not there.
+A step is one write. It needs the step that created its object, and the objects that it names: a
+claim its class, a pod its claims, its template and its node, an allocation its pool, everything its
+namespace. Leaving out an object also leaves out what needs it, so that no candidate names a missing
+object.
 """
 
 import hashlib
@@ -26,19 +26,19 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 END = -1
-"""The number of the end of the history, which is no step and has a time before it."""
+"""The number of the end of the history, which is not a step but follows an interval of time."""
 
 CLOSED = 1_000
-"""Microseconds that are left of a time that is closed up."""
+"""The microseconds that remain of a shortened interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Which parts of the material are there.
+    """The parts of the material that a candidate contains.
 
-    `kept` are numbers of steps, `cuts` parts of objects that are away, `values` numbers in objects
-    that are others, `closed` the steps before which hardly any time passes, `off` the controllers
-    that do not run. `until` is the instant, of the material, at which the history ends.
+    `kept` are the numbers of its steps, `cuts` the removed parts of objects, `values` the changed
+    numbers in objects, `closed` the steps whose preceding interval is shortened, `off` the
+    controllers that do not run. `until` is the instant, in the material, at which the history ends.
     """
 
     kept: frozenset[int]
@@ -50,7 +50,7 @@ class Candidate:
 
 
 Changes: TypeAlias = tuple[frozenset[Path], frozenset[tuple[Path, Number]]]
-"""What is cut of an object, and the numbers in it that are others."""
+"""The parts cut from an object, and its changed numbers."""
 
 _WHOLE: Changes = (frozenset(), frozenset())
 
@@ -59,9 +59,9 @@ _WHOLE: Changes = (frozenset(), frozenset())
 class Material:
     """The steps of a history in their order, numbered from 0 on.
 
-    `made` are recorded creations of controllers, which tell the names that they draw. With
-    `is_recorded` steps are taken over as they are and nobody decides; each state then needs
-    everything that it names, not only what its writer said.
+    `made` are recorded creations by controllers, which provide generated names. With `is_recorded`,
+    steps are taken unchanged and nothing is decided; each state then needs everything that it
+    names, not only the part that its writer set.
     """
 
     steps: Sequence[Input]
@@ -92,15 +92,15 @@ class Material:
         return {place: frozenset(keys) for place, keys in slices.items()}
 
     def keys(self, candidate: Candidate) -> list[ObjectKey]:
-        """The objects that a candidate has, in the order of their first steps."""
+        """The objects of a candidate, in the order of their first steps."""
         return list(dict.fromkeys(self.steps[n].event.key for n in sorted(candidate.kept)))
 
     def began(self, key: ObjectKey) -> Instant:
-        """When an object was first written."""
+        """The instant at which an object was first written."""
         return self.steps[self.by_key[key][0]].time
 
     def ended(self, key: ObjectKey) -> Instant | None:
-        """When an object was deleted; None when it is there at the end."""
+        """The instant at which an object was deleted; None when it exists at the end."""
         last = self.steps[self.by_key[key][-1]]
         return last.time if last.event.type is EventType.OBJECT_DELETED else None
 
@@ -109,7 +109,7 @@ class Material:
         return self._pools.get((driver, pool), frozenset())
 
     def without(self, candidate: Candidate, numbers: Iterable[int]) -> Candidate:
-        """The candidate without these steps, and without all that needs them."""
+        """The candidate without these steps, and without everything that needs them."""
         kept = candidate.kept - frozenset(numbers)
         cuts = _cuts_by_key(candidate)
         while True:
@@ -128,7 +128,7 @@ class Material:
             kept -= gone
 
     def needed_by(self, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
-        """These objects with all that they need, directly or through others."""
+        """These objects with everything that they need, directly or indirectly."""
         needed: set[ObjectKey] = set()
         waiting = list(keys)
         while waiting:
@@ -141,7 +141,7 @@ class Material:
         return frozenset(needed)
 
     def needs(self, number: int, cuts: frozenset[Path] | None = None) -> frozenset[ObjectKey]:
-        """The objects that a step names and that must be there before it."""
+        """The objects that a step names and that must exist before it."""
         place = (number, cuts or frozenset())
         if place not in self._needs:
             step = self.steps[number]
@@ -151,7 +151,7 @@ class Material:
         return self._needs[place]
 
     def inputs(self, candidate: Candidate) -> list[Input]:
-        """The steps of a candidate, cut, at their instants."""
+        """The steps of a candidate, with its cuts, at their instants."""
         changes = _changes(candidate)
         return [
             self._changed(number, at, changes.get(self.steps[number].event.key, _WHOLE))
@@ -164,7 +164,7 @@ class Material:
         return Instant(dict(self._times(candidate))[END])
 
     def digest(self, candidate: Candidate) -> str:
-        """The content of a candidate: equal ones have the same."""
+        """The digest of a candidate's content: equal candidates have equal digests."""
         changes = _changes(candidate)
         total = hashlib.sha256(canonical_json([sorted(candidate.off), self.is_recorded]))
         for number, at in self._times(candidate):
@@ -218,7 +218,7 @@ class Material:
 
     @cached_property
     def _creations(self) -> Mapping[ObjectKey, Mapping[str, Sequence[int]]]:
-        """The steps that make objects, by key and uid; none for what controllers make."""
+        """The steps that create objects, by key and uid; none for those of controllers."""
         creations: dict[ObjectKey, dict[str, list[int]]] = defaultdict(dict)
         for number, step in enumerate(self.steps):
             if self._is_creation(number):
@@ -226,7 +226,7 @@ class Material:
         return creations
 
     def _lacks_creation(self, number: int, kept: frozenset[int]) -> bool:
-        """Whether the step is about an object that is never made."""
+        """Whether the step is about an object whose creation is left out."""
         event = self.steps[number].event
         makers = self._creations.get(event.key, {}).get(event.uid, ())
         return bool(makers) and not any(each in kept for each in makers)
@@ -261,7 +261,7 @@ def is_of(key: ObjectKey, resource: tuple[str, str]) -> bool:
 
 
 def devices_of(steps: Iterable[Input]) -> int:
-    """How many devices the slices of these steps publish."""
+    """The number of devices that the slices of these steps publish."""
     devices = {
         (step.event.key.name, str(device.get("name")))
         for step in steps

@@ -1,4 +1,4 @@
-"""What must stay while a history becomes smaller.
+"""Predicates: what must stay while a history becomes smaller.
 
 A predicate is written in words:
 
@@ -10,9 +10,9 @@ A predicate is written in words:
 - `difference [CLASS]`: a decide replay differs from what was recorded
 - `command WORD…`: a command ends with 0, `{}` being a bundle of the history
 
-What a predicate leaves open is what the full history shows first: the rule, the kind of cause, the
-class. So it stays the same defect, and a pod that waits for devices does not become one that waits
-for a node.
+A predicate's open parts are filled from the first match in the full history: the rule, the kind of
+cause, the class. So the defect stays the same: a pod that waits for devices does not become one
+that waits for a node.
 """
 
 import re
@@ -56,7 +56,7 @@ _GRAVITY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """Where a history shows it: the objects, and the instant at which it is to be seen."""
+    """A match in a history: the objects, and the instant at which it shows."""
 
     objects: tuple[ObjectKey, ...] = ()
     at: Instant | None = None
@@ -64,16 +64,16 @@ class Sighting:
 
 
 class Trial(Protocol):
-    """A history that was run, for predicates to look at."""
+    """A history that was run, as predicates see it."""
 
     @property
     def events(self) -> Sequence[Event]:
-        """Its events."""
+        """The events of the run."""
         ...
 
     @property
     def switches(self) -> RuleSwitches:
-        """What of its release matters to the invariants."""
+        """The switches of its release that affect the invariants."""
         ...
 
     def under(self, switches: Switches) -> Side:
@@ -83,14 +83,14 @@ class Trial(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violated:
-    """An invariant does not hold; empty `rule` and `kind` stand for any failure."""
+    """The predicate that an invariant is violated; empty `rule` and `kind` mean any failure."""
 
     rule: str = ""
     kind: ViolationKind | None = None
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The predicate as written."""
         return f"violation {self.rule}".strip()
 
     def sightings(self, trial: Trial) -> list[Sighting]:
@@ -109,7 +109,7 @@ class Violated:
         return (trial.events,)
 
     def settled(self, trial: Trial) -> "Violated":
-        """With the rule and kind that the history shows."""
+        """The predicate with the rule and kind that the history shows."""
         first = self._violations(trial)[0]
         return replace(self, rule=first.rule, kind=first.kind)
 
@@ -128,16 +128,16 @@ class Violated:
 
 
 _Said: TypeAlias = tuple[Event, str, Event | None]
-"""A pod with a condition, what it says, and the last decision about the pod."""
+"""An event of a pod with a condition, the message, and the last decision about the pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCondition:
-    """A pod has a condition: it is Unschedulable, or evicted.
+    """The predicate that a pod is Unschedulable, or evicted.
 
-    `because` is a text in the message, or in a cause of the decision. `needed` and `known` are the
-    kinds of causes, masked, that the message must have all of, and may have; `device` is what
-    excludes most devices, as the decision says it.
+    `because` is a text in the message, or in a cause of the decision. `needed` and `known` are
+    kinds of causes, masked: the message must have all of `needed`, and only those of `known`.
+    `device` is the cause that excludes most devices, according to the decision.
     """
 
     word: str
@@ -149,12 +149,14 @@ class PodCondition:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The predicate as written."""
         reason = f" because {self.because}" if self.because else ""
         return f"{self.word} {self.pod}".strip() + reason
 
     def sightings(self, trial: Trial) -> list[Sighting]:
-        """Where pods show it first; with no cause settled, what is so to the end counts most."""
+        """The matches of each pod; before the causes are settled, pods that wait to the end come
+        first.
+        """
         chosen = self._chosen(trial.events)
         return [
             Sighting(objects=(event.key,), at=event.stamp.time, text=f"{event.key}: {message}")
@@ -166,17 +168,17 @@ class PodCondition:
         return (trial.events,)
 
     def settled(self, trial: Trial) -> "PodCondition":
-        """With the kinds of causes that the history shows."""
+        """The predicate with the kinds of causes that the history shows."""
         _, message, decision = self._chosen(trial.events)[0]
         causes = frozenset(_causes(message))
         about = {each for each in causes if any(word in each for word in _ABOUT_DEVICES)}
-        # A text that only the decision has is the cause to keep, be it the main one or not.
+        # A text that only the decision has is the cause to keep, even if it is not the main one.
         is_told = self.because in message
         device = _main_cause(decision) if is_told else ""
         return replace(self, needed=frozenset(about or causes), known=causes, device=device)
 
     def _chosen(self, events: Sequence[Event]) -> list[_Said]:
-        """One of each pod that has the condition, the one that counts most first."""
+        """One event of each pod that has the condition, the most relevant first."""
         said: list[_Said] = []
         passed: set[str] = set()
         decisions: dict[tuple[str, str], Event] = {}
@@ -194,7 +196,7 @@ class PodCondition:
         if not said or self.known is not None or self.word == "evicted":
             chosen = said
         else:
-            # The last that is said of a pod that is so to the end.
+            # The last message about a pod that stays in the condition to the end.
             chosen = [each for each in said if each[0].uid not in passed] or said
             chosen = chosen[::-1]
         return list({each[0].uid: each for each in chosen[::-1]}.values())[::-1]
@@ -232,7 +234,7 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """Two control planes decide differently over the same inputs."""
+    """The predicate that two control planes decide differently over the same inputs."""
 
     words: str
     a: Switches
@@ -241,11 +243,11 @@ class Differing:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The predicate as written."""
         return f"differs {self.words}" + ("" if self.kind is None else f" {self.kind.value}")
 
     def sightings(self, trial: Trial) -> list[Sighting]:
-        """The pods that fare differently, the first first."""
+        """The pods with different outcomes, the earliest first."""
         return [
             Sighting(
                 objects=tuple(
@@ -258,11 +260,11 @@ class Differing:
         ]
 
     def seen_in(self, trial: Trial) -> Sequence[Sequence[Event]]:
-        """The events of both."""
+        """The events of both runs."""
         return (trial.under(self.a).events, trial.under(self.b).events)
 
     def settled(self, trial: Trial) -> "Differing":
-        """With the class that the history shows first."""
+        """The predicate with the class that the history shows first."""
         _, _, kinds = self._pairs(trial)[0]
         return replace(self, kind=self.kind or kinds[0])
 
@@ -274,7 +276,7 @@ class Differing:
             if kinds and (self.kind is None or self.kind in kinds):
                 differing.append((classes.parted(pair, SECOND).time, pair, kinds))
         if self.kind is None:
-            # What was only said, or came at another time, matters where nothing else differs.
+            # Differences in messages or times matter only if nothing else differs.
             order = list(Class)
             return sorted(differing, key=lambda each: (order.index(each[2][0]) > _WEIGHTY, each[0]))
         return sorted(differing, key=lambda each: each[0])
@@ -286,14 +288,14 @@ _WEIGHTY = list(Class).index(Class.MOVED)
 _NO_JUDGEMENT = (Reason.NOT_COMPARABLE, Reason.NOT_EMULATED, Reason.AFTER_END)
 
 _SWITCHES = ("switch ", "quirk ", "gate ", "profile ")
-"""How the classes of differences begin that a switch is the reason of."""
+"""The prefixes of the classes of differences that a switch causes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlike:
-    """A decide replay of the history differs from it, in a class and an aspect; empty: in any.
+    """The predicate that a decide replay differs, in a class and an aspect; empty: in any.
 
-    What no run can tell is meant only where it is named.
+    Differences that no run can decide match only if their class is named.
     """
 
     kind: str = ""
@@ -301,11 +303,11 @@ class Unlike:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The predicate as written."""
         return f"difference {self.kind}".strip()
 
     def meant(self, differences: Iterable[DecideDifference]) -> list[DecideDifference]:
-        """Those of a report that are meant, gravest first."""
+        """The matching differences of a report, gravest first."""
         order = [str(reason) for reason in Reason]
         meant = [
             each
@@ -321,24 +323,24 @@ class Unlike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command ends with 0 on a bundle of the history."""
+    """The predicate that a command ends with 0 on a bundle of the history."""
 
     words: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The predicate as written."""
         return f"command {shlex.join(self.words)}"
 
 
 Seen: TypeAlias = Violated | PodCondition | Differing
-"""Predicates that look at events alone."""
+"""Predicates that depend only on events."""
 
 Predicate: TypeAlias = Seen | Unlike | Command
 
 
 def parse(text: str, place: str = "--keep") -> Predicate:
-    """The predicate of a text. Raises InputError, about `place`, for one that is not understood."""
+    """Reads a predicate. Raises InputError, about `place`, for an invalid text."""
     try:
         return _parsed(text)
     except InputError as problem:
@@ -419,7 +421,7 @@ def _differing(switch: str, kind: str) -> Differing:
 
 
 def _main_cause(decision: Event | None) -> str:
-    """What excludes most devices, of those that are not suitable; empty where nothing tells."""
+    """The cause that excludes most devices, among unsuitable ones; empty if unknown."""
     devices: Counter[str] = Counter()
     for cause in _causes_of(decision):
         devices[cause.cause] += cause.devices
@@ -427,7 +429,7 @@ def _main_cause(decision: Event | None) -> str:
 
 
 def _causes_of(decision: Event | None) -> list[Cause]:
-    """The causes of devices that are not suitable, as a decision counts them."""
+    """The causes of unsuitable devices, as counted by a decision."""
     if decision is None:
         return []
     causes = decision_body.summary_of(decision.object).causes
@@ -435,13 +437,14 @@ def _causes_of(decision: Event | None) -> list[Cause]:
 
 
 def _is_of_scheduler(decision: Event) -> bool:
-    """Other controllers decide about what may have the name of a pod, too."""
+    """Whether the scheduler made the decision, about a pod; others decide about equal names."""
     body = decision_body.read(decision.object)
     return body.controller == "scheduling" and body.resource == "pods"
 
 
 def _causes(message: str) -> Iterator[str]:
-    """The kinds of causes in a message: without numbers, names in quotes and what preemption says.
+    """The kinds of causes in a message, without numbers, quoted names and the part about
+    preemption.
 
     Example: `0/3 nodes are available: 2 cannot allocate all claims, 1 node(s) were unschedulable`
     has `cannot allocate all claims` and `node(s) were unschedulable`.

@@ -1,9 +1,9 @@
-"""Which candidate is tried next: from large parts to small ones, until no single part can go.
+"""Chooses the next candidate: from large parts to small ones, until no single part can go.
 
-`Reduction.steps` is a generator. It yields candidates, hears of each whether it still shows what
-must stay, and goes on from the first that does. How many are yielded together changes nothing but
-the time: those behind the first success are forgotten. The scheme is delta debugging (ddmin) over a
-partial order, so that every candidate is well formed.
+`Reduction.steps` is a generator. It yields candidates, is sent whether each still shows what must
+stay, and continues from the first that does. The number yielded together only affects the time:
+those after the first success are dropped. The algorithm is delta debugging (ddmin) over a partial
+order, so that every candidate is well formed.
 
 Example, with parts a to d of which only c is needed, two candidates at a time:
 
@@ -39,7 +39,7 @@ INFRASTRUCTURE = (
     api_resources.DEVICE_CLASSES,
     api_resources.DEVICE_TAINT_RULES,
 )
-"""What any pod may depend on without naming it."""
+"""The resources that any pod may depend on without naming them."""
 
 _WORKLOADS = (
     api_resources.PODS,
@@ -48,24 +48,24 @@ _WORKLOADS = (
 )
 
 DEPTH_MAX = 32
-"""How deep in an object parts are looked for."""
+"""The maximum depth of parts in an object."""
 
 SIGHTINGS_MAX = (12, 6, 3, 2, 2)
-"""How many sightings are tried with the least around them, with more, and so on."""
+"""The number of sightings tried per scope, from the smallest scope to the largest."""
 
 NEAR, FAR = (0, 1), (2, 3, 4)
-"""Scopes with little around a sighting, and those with all that was there, or came before."""
+"""Scopes with few objects around a sighting, and those with all existing or earlier objects."""
 
 HALVES = 32
-"""An end is found to such a part of the steps; single steps are tried later anyway."""
+"""The search for an end stops at this fraction of the steps; later passes try single steps."""
 
 ROUNDS_MAX = 100
-"""How often all passes are made; each round but the last makes the candidate smaller."""
+"""The maximum number of rounds; each round but the last makes the candidate smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A pass that begins: what kind of parts it tries to leave out."""
+    """The beginning of a pass: the kind and the number of the parts that it tries to leave out."""
 
     name: str
     parts: int
@@ -74,8 +74,8 @@ class Pass:
 class Reduction:
     """The search for the smallest candidate; `best` is the smallest that showed it so far.
 
-    `width` candidates are tried together, beside those of which `is_out` says at once that they do
-    not show it. `tell` hears of each pass and of each success.
+    `width` candidates are tried together, not counting those for which `is_out` tells at once that
+    they do not show it. `tell` is called with each pass and each success.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Reduction:
         self._tell = tell
 
     def steps(self, sightings: Sequence[Sighting]) -> Tries:
-        """All that is tried. `sightings` are where the start shows it, the gravest first."""
+        """The whole search. `sightings` are the matches in the start, the gravest first."""
         start = self.best
         yield from self.jump(sightings)
         if self.best == start:
@@ -105,7 +105,7 @@ class Reduction:
         yield from self.passes()
 
     def passes(self) -> Tries:
-        """All passes, again and again until none of them leaves out anything more."""
+        """All passes, repeated until none of them leaves out anything more."""
         for _ in range(ROUNDS_MAX):
             before = self.best
             yield from self._objects()
@@ -121,9 +121,9 @@ class Reduction:
     def jump(
         self, sightings: Sequence[Sighting], scopes: Sequence[int] = range(len(SIGHTINGS_MAX))
     ) -> Tries:
-        """Without the future of a sighting, with what it is about and little else, then more.
+        """Cuts off the time after a sighting, keeps few objects around it, and then more.
 
-        Any of the sightings will do: the less is kept, the more of them are tried.
+        Any sighting is sufficient: in smaller scopes more of them are tried.
         """
         start = self.best
         guesses = [self._guesses(each) for each in sightings]
@@ -135,10 +135,10 @@ class Reduction:
                 return
 
     def _guesses(self, sighting: Sighting) -> list[Candidate]:
-        """What a sighting may need, from little to all before its end.
+        """Candidates for a sighting, from few objects to all before its end.
 
-        Its objects with what they need; with all that is of the cluster; with the workloads that
-        were there while its objects were; with all of their namespaces.
+        The scopes are its objects with what they need; also the infrastructure of the cluster; also
+        the workloads that existed at the same time; also all of their namespaces; and everything.
         """
         material, best = self._material, self._before(sighting.at)
         keys = material.keys(best)
@@ -165,14 +165,14 @@ class Reduction:
         ]
 
     def _before(self, end: Instant | None) -> Candidate:
-        """The best without what comes after an instant."""
+        """The best candidate without the steps after an instant."""
         if end is None or end >= self.best.until:
             return self.best
         over = [n for n in self.best.kept if self._material.steps[n].time > end]
         return replace(self._material.without(self.best, over), until=end)
 
     def shorten(self) -> Tries:
-        """Where nothing tells when it was to be seen: an early end that shows it, by halves."""
+        """Bisects for an early end that shows it, where the instant is unknown."""
         numbers = sorted(self.best.kept)
         low, high = 0, len(numbers)
         while high - low > 1:
@@ -188,7 +188,7 @@ class Reduction:
                 return
 
     def _first(self, candidates: Sequence[Candidate]) -> Tries:
-        """Go on from the first of these that shows it."""
+        """Continues from the first of these candidates that shows it."""
         rest = iter(candidates)
         while batch := self._batch(rest):
             verdicts = yield batch
@@ -202,7 +202,7 @@ class Reduction:
         yield from self._thin("objects", keys, self._without_objects)
 
     def _single_steps(self) -> Tries:
-        # What came last is what least depends on.
+        # Fewest steps depend on the last ones.
         numbers = sorted(self.best.kept, reverse=True)
         yield from self._thin("events", numbers, self._material.without)
 
@@ -219,7 +219,7 @@ class Reduction:
         )
 
     def _fields(self) -> Tries:
-        """Level by level: whole parts of objects first, then what is in those that must stay."""
+        """Level by level: whole parts of objects first, then the contents of parts that stay."""
         for depth in range(1, DEPTH_MAX):
             there = self._paths(depth)
             if not there and not self._paths(depth, kept=True):
@@ -227,7 +227,7 @@ class Reduction:
             yield from self._thin("fields and items", there, _cut)
 
     def _numbers(self) -> Tries:
-        """Numbers and quantities down, each as far as it goes."""
+        """Reduces numbers and quantities, each as far as possible."""
         now = {(key, path): value for key, path, value in self.best.values}
         numbers: dict[tuple[ObjectKey, trees.Path], trees.Number] = {}
         for number in sorted(self.best.kept):
@@ -241,9 +241,9 @@ class Reduction:
             yield from self._first([each for each in tries if each != self.best])
 
     def _paths(self, depth: int, *, kept: bool = False) -> list[tuple[ObjectKey, trees.Path]]:
-        """The parts of this depth that are there; with `kept` also those that must stay.
+        """The existing parts at this depth; with `kept`, also those that must stay.
 
-        They are named as in the whole objects: what tells the items of a list apart may be cut.
+        They are named as in the whole objects, because fields that identify list items may be cut.
         """
         parts: dict[tuple[ObjectKey, trees.Path], None] = {}
         for number in sorted(self.best.kept):
@@ -264,9 +264,10 @@ class Reduction:
         parts: Sequence[_Part],
         remove: Callable[[Candidate, Collection[_Part]], Candidate],
     ) -> Tries:
-        """Leave out as many parts as can be, all together, then halves, and so on to single ones.
+        """Leaves out as many parts as possible: first all together, then halves, down to single
+        parts.
 
-        A part that needs another goes with it, and is no part any more.
+        A part that needs another is left out with it, and does not count as a part any more.
         """
         rest = list(parts)
         self._tell(Pass(name=name, parts=len(rest)))
@@ -281,7 +282,7 @@ class Reduction:
             for (length, at), candidate in zip(cuts, batch, strict=True):
                 size, place = length, at + length
                 if candidate == self.best or next(shows):
-                    # Nothing to lose: the part is gone already, or is not needed.
+                    # The part is already gone, or is not needed.
                     if candidate != self.best:
                         self._take(candidate)
                     del rest[at : at + length]
@@ -289,9 +290,9 @@ class Reduction:
                     break
 
     def _batch(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """The next candidates, until so many are open as are tried together.
+        """The next candidates, until the number of open ones reaches the width.
 
-        Where one has lost nothing the search goes on from there, so that none is tried behind it.
+        A candidate that equals the best ends the batch, because the search continues from there.
         """
         batch: list[Candidate] = []
         open_ones = 0
@@ -313,7 +314,7 @@ class Reduction:
 
 
 def _cuts(count: int, size: int, place: int) -> Iterator[tuple[int, int]]:
-    """What is cut out of so many parts as long as nothing can go, from a place on: length, start.
+    """The cuts out of `count` parts while none succeeds, from a place on: length, start.
 
     Example: of 4 parts, from 2 at 0 on, `(2, 0), (2, 2), (1, 0), (1, 1), (1, 2), (1, 3)`.
     """
@@ -335,7 +336,7 @@ def _with_number(
 
 
 def _noise_first(key: ObjectKey) -> tuple[int, str, str, str, str]:
-    """What decisions of devices depend on least comes first; what is of one namespace together."""
+    """The sort key: objects that affect device decisions least first, grouped by namespace."""
     if key[:2] in _WORKLOADS:
         rank = 1
     elif key[:2] in INFRASTRUCTURE or key.group == api_groups.RESOURCE:

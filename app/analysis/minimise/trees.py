@@ -1,7 +1,7 @@
-"""Parts of objects: where they are, and objects without them.
+"""Parts of objects: their paths, and objects without them.
 
-A path is a tuple of steps: the name of a field, or an item of a list by what tells it apart, as in
-`("spec", "devices", "[name=gpu-0]", "attributes")`. Items keep their path when others are cut.
+A path is a tuple of steps: the name of a field, or an identified item of a list, as in `("spec",
+"devices", "[name=gpu-0]", "attributes")`. Items keep their path when others are cut.
 """
 
 import re
@@ -17,7 +17,7 @@ from app.domain.values.timestamps import Instant, TimestampError
 Path: TypeAlias = tuple[str, ...]
 
 _NAMED_BY = ("name", "type", "key", "uid", "request", "driver", "device")
-"""Fields by which the items of a list are told apart, tried in this order."""
+"""The fields that identify items of a list, tried in this order."""
 
 _KEPT = frozenset(
     (
@@ -32,7 +32,7 @@ _KEPT = frozenset(
         ("metadata", "ownerReferences"),
     )
 )
-"""What makes an object an object: identity, and when it came."""
+"""The parts that every object keeps: its identity, and its creation time."""
 
 Number: TypeAlias = int | str
 """A number, or a quantity as text."""
@@ -52,19 +52,19 @@ def paths(tree: Any, depth: int) -> Iterator[Path]:
 
 
 def every_path(tree: Any, depth: int) -> Iterator[Path]:
-    """The paths of `depth` steps, also of parts that must stay."""
+    """The paths of `depth` steps, including parts that must stay."""
     return _paths(tree, depth, ())
 
 
 def numbers(tree: Any) -> Iterator[tuple[Path, Number]]:
-    """The numbers and quantities above 1, with their paths, but for those of the bookkeeping."""
+    """The numbers and quantities above 1, with their paths, except those in the metadata."""
     for path, value in _leaves(tree, ()):
         if path[0] != "metadata" and smaller(value):
             yield path, value
 
 
 def smaller(value: Any) -> list[Number]:
-    """Smaller numbers of the same form, the smallest first: of `8Gi` these are 1Gi, 4Gi, 7Gi."""
+    """Smaller numbers of the same form, the smallest first: for `8Gi` these are 1Gi, 4Gi, 7Gi."""
     if isinstance(value, bool):
         return []
     if isinstance(value, int):
@@ -78,9 +78,9 @@ def smaller(value: Any) -> list[Number]:
 def without(
     tree: JsonObject, cuts: Collection[Path], values: Mapping[Path, Number] = NO_VALUES
 ) -> JsonObject:
-    """The tree without the parts at these paths, and with other numbers at others.
+    """The tree without the parts at these paths, and with replaced numbers at others.
 
-    Parts that are not there are no matter.
+    Paths that do not exist are ignored.
     """
     if not cuts and not values:
         return tree
@@ -89,7 +89,7 @@ def without(
 
 
 def shifted(tree: Any, by: int) -> Any:
-    """The tree with every instant in it so many microseconds earlier (`by` is what is taken)."""
+    """The tree with every instant in it moved earlier by `by` microseconds."""
     if not by:
         return tree
     if isinstance(tree, dict):
@@ -158,7 +158,7 @@ def _without(tree: Any, cuts: Collection[Path], values: Mapping[Path, Number]) -
 
 
 def _labels(items: list[Any]) -> list[str]:
-    """What tells the items apart: a field of each, or what they are."""
+    """The labels that identify the items: a field of each, or their full content."""
     for field in _NAMED_BY:
         values = [item.get(field) if isinstance(item, dict) else None for item in items]
         if all(isinstance(value, str) for value in values) and len(set(values)) == len(values):

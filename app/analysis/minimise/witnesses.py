@@ -1,4 +1,4 @@
-"""What a sighting is about: its objects, and those that they had to do with until then."""
+"""The objects of a sighting, and the objects related to them until then."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
 ROUNDS = 3
-"""How far is gone: from a claim to its pod, from that to its node and to its other claims."""
+"""The number of relations followed: from a claim to its pod, then to its node and other claims."""
 
 
 def around(
@@ -18,7 +18,7 @@ def around(
 ) -> tuple[ObjectKey, ...]:
     """The objects of a sighting, their owners and consumers, pods' nodes, allocations' pools.
 
-    Each of the histories tells of them as they are at the instant of the sighting.
+    Each of the histories contributes the relations at the instant of the sighting.
     """
     wanted = dict.fromkeys(sighting.objects)
     for events in histories:

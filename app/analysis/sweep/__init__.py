@@ -1,4 +1,4 @@
-"""Matrices of runs: the plan of one, what a run comes to in numbers, and how runs compare.
+"""Sweeps: plans of matrices of runs, the measures of a run, and the comparison of runs.
 
 Pure. Does not belong here: where cells run, and files.
 """

@@ -1,4 +1,4 @@
-"""What a run comes to, in numbers: pods placed, waiting and evicted, times, what still fits."""
+"""The measures of a run: pods placed, waiting and evicted, times, and remaining capacity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
@@ -16,7 +16,7 @@ NANO = 1_000_000_000
 
 
 def measured(side: Side) -> JsonObject:
-    """The row of a run, without what it is compared with; `fates` are the pods by name."""
+    """The row of a run, without the comparison with its base; `fates` are the pods by name."""
     courses = Courses(side).all()
     placed = [each for each in courses if each.placed is not None]
     waits = sorted(_seconds_to_bound(each) for each in placed)
@@ -40,7 +40,7 @@ def measured(side: Side) -> JsonObject:
 
 
 def differing(fates: Mapping[str, str], base: Mapping[str, str]) -> int:
-    """How many pods fare otherwise than in the base, in node, devices or outcome."""
+    """The number of pods whose node, devices or outcome differ from the base."""
     return sum(fates.get(name) != base.get(name) for name in {**fates, **base})
 
 
@@ -63,9 +63,9 @@ def _fate(course: Course) -> str:
 def _stranded(
     sums: Mapping[tuple[str, str], CounterSum],
 ) -> Iterator[tuple[str, JsonObject]]:
-    """What is stranded of each counter, in its own unit and as a share of all of it.
+    """The stranded amount of each counter, in its own unit and as a share of the total.
 
-    Counters go by driver and name: what another one counts cannot be added to it.
+    Counters are grouped by driver and name, because amounts of different counters cannot be added.
     """
     for (driver, counter), one in sorted(sums.items()):
         yield (

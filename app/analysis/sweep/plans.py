@@ -1,4 +1,4 @@
-"""A plan: what is varied, and the cells that this makes."""
+"""A plan: the dimensions that vary, and the resulting cells."""
 
 import difflib
 import hashlib
@@ -33,7 +33,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is different from the beginning: objects that never come, and merge patches of others.
+    """A change to the initial inputs: objects that never appear, and merge patches of others.
 
     Objects are named KIND/NAME or KIND/NAMESPACE/NAME, the kind by its plural or as in manifests.
     """
@@ -44,10 +44,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Histories or fleets, and what is varied over each. The first of each list is the base.
+    """Histories or fleets, and the variations of each. The first of each list is the base.
 
-    With a seed other than 0 each pod comes up to `jitter` seconds earlier or later, so that pods
-    also come in another order.
+    With a seed other than 0, each pod arrives up to `jitter` seconds earlier or later, so that the
+    order of arrival changes, too.
     """
 
     histories: list[str] = []
@@ -62,8 +62,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One run. `base` is the number of the cell that it is compared with: the same history and
-    seed, and the first of everything else."""
+    """One run. `base` is the number of the cell for comparison: the same history and seed, and the
+    first of everything else.
+    """
 
     number: int
     base: int
@@ -76,7 +77,7 @@ class Cell:
     jitter: float
 
     def to_json(self) -> JsonObject:
-        """What the run depends on, besides the history."""
+        """The parameters of the run, besides the content of the history."""
         return {
             "history": self.history,
             "profile": self.profile,
@@ -88,13 +89,13 @@ class Cell:
         }
 
     def digest(self, program: str, history: str) -> str:
-        """By which its result is kept; `history` is the digest of the bundle."""
+        """The key under which its result is stored; `history` is the digest of the bundle."""
         parts = [program, history, {**self.to_json(), "history": ""}]
         return hashlib.sha256(canonical_json(parts)).hexdigest()
 
 
 def parse(tree: Any, place: str) -> Plan:
-    """The plan of a document.
+    """Reads the plan of a document.
 
     Raises InputError for unknown keys, empty lists, and profiles, gates and quirks that no release
     knows.
@@ -136,7 +137,7 @@ _NOUNS = {
 
 
 def _refusal(problem: msgspec.ValidationError, place: str) -> InputError:
-    """What is said of a document that is no plan, in the words of plans."""
+    """The error for a document that is not a plan, in the terms of plans."""
     whole = _REFUSAL.fullmatch(str(problem))
     assert whole is not None, "anything matches"
     text, path = whole[1], (whole[2] or "").removeprefix(".").replace("[...]", "")
@@ -165,7 +166,7 @@ def _fields(path: str) -> tuple[str, ...]:
 
 
 def _check(place: str, choices: Sequence[JsonObject]) -> None:
-    """Raises InputError where no choice can be made; what one release lacks fails in its runs."""
+    """Raises InputError if all choices are invalid; what one release lacks fails in its runs."""
     problems: list[InputError] = []
     for settings in choices:
         try:
@@ -178,7 +179,7 @@ def _check(place: str, choices: Sequence[JsonObject]) -> None:
 
 
 def seeds_of(plan: Plan) -> Sequence[int]:
-    """The seeds: those that are listed, or so many from 0 on."""
+    """The seeds: the listed ones, or the given number of seeds from 0 on."""
     return range(plan.seeds) if isinstance(plan.seeds, int) else plan.seeds
 
 

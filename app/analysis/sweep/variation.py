@@ -1,4 +1,4 @@
-"""The inputs of a history, varied: objects that never come, patched objects, another arrival."""
+"""Variations of a history's inputs: objects left out, objects patched, other arrival times."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def _changed(material: Material, change: Change) -> list[Input]:
 
 
 def _keys(material: Material, name: str, change: Change) -> list[ObjectKey]:
-    """The objects of a name, KIND/NAME or KIND/NAMESPACE/NAME."""
+    """The objects with a name of the form KIND/NAME or KIND/NAMESPACE/NAME."""
     kind, _, place = name.partition("/")
     namespace, _, short = place.rpartition("/")
     wanted = kind.lower()
@@ -81,7 +81,7 @@ def _patched(step: Input, patch: JsonObject) -> Input:
 
 
 def _merged(tree: Any, patch: Any) -> Any:
-    """RFC 7396."""
+    """Applies a merge patch (RFC 7396)."""
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(tree) if isinstance(tree, Mapping) else {}
@@ -94,9 +94,9 @@ def _merged(tree: Any, patch: Any) -> Any:
 
 
 def _arriving(material: Material, seed: int, jitter: float) -> list[Input]:
-    """Each pod up to `jitter` seconds earlier or later, with all that is written about it.
+    """Moves each pod up to `jitter` seconds earlier or later, with all writes about it.
 
-    A pod does not come before what it names.
+    A pod does not arrive before the objects that it names.
     """
     made: dict[ObjectKey, Instant] = {}
     for step in material.steps:
@@ -120,11 +120,11 @@ def _arriving(material: Material, seed: int, jitter: float) -> list[Input]:
 
 
 def _share(seed: int, key: ObjectKey) -> float:
-    """A number from 0 to 1 that the seed and the pod determine."""
+    """A number from 0 to 1, determined by the seed and the pod."""
     digest = hashlib.sha256(f"arrival {seed} {key}".encode()).digest()
     return int.from_bytes(digest[:8]) / 2**64
 
 
 def latest(steps: Sequence[Input]) -> Instant:
-    """When the last of them comes."""
+    """The instant of the last step."""
     return Instant(max((step.time for step in steps), default=0))
