@@ -1,4 +1,4 @@
-"""One allocation of a history as a case in the shape of upstream's tables of the allocator."""
+"""One allocation of a history as a case in the format of upstream's allocator tables."""
 
 from collections.abc import Iterable, Sequence
 

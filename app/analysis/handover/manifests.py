@@ -1,4 +1,4 @@
-"""Steps as numbered manifests, with a script that gives them to kubectl in their order."""
+"""Steps as numbered manifests, with a script that passes them to kubectl in order."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -67,7 +67,7 @@ def files(inputs: Sequence[Input], title: str) -> Iterator[File]:
 
 
 def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
-    """What kubectl is told, and the file it is given."""
+    """The arguments of kubectl, and the content of the file that it gets, if any."""
     event = step.event
     tree = event.object
     if event.type is EventType.OBJECT_DELETED or (
@@ -113,7 +113,7 @@ def _without_servers_own(tree: JsonObject) -> JsonObject:
 
 
 def _merge_patch(before: Any, after: Any) -> Any:
-    """What a merge patch must say; RFC 7396."""
+    """The merge patch from one tree to another (RFC 7396)."""
     patch: JsonObject = {name: None for name in before if name not in after}
     for name, value in after.items():
         if name not in before:

@@ -1,4 +1,4 @@
-"""What became of claims, rules and patches, and what pods are told, as a test compares it."""
+"""The outcomes of claims, rules and patches, and messages about pods, for comparison by a test."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _TOLD = (api_resources.DEVICE_TAINT_RULES, api_resources.RESOURCE_SLICE_PATCHES)
 
 
 def claims(events: Iterable[Event]) -> dict[str, str]:
-    """Each claim that there was, in the order of creation, with its last state."""
+    """Each claim that existed, in the order of creation, with its last state."""
     last: dict[str, Event] = {}
     for event in events:
         if event.key[:2] == api_resources.RESOURCE_CLAIMS and event.is_about_object:
@@ -28,7 +28,7 @@ def claims(events: Iterable[Event]) -> dict[str, str]:
 
 
 def messages(events: Iterable[Event]) -> dict[str, str]:
-    """What each pod that waits at the end is told by the scheduler."""
+    """The scheduler's message about each pod that waits at the end."""
     said: dict[str, str] = {}
     for event in events:
         if event.key[:2] != api_resources.PODS or not event.is_about_object:
@@ -43,7 +43,7 @@ def messages(events: Iterable[Event]) -> dict[str, str]:
 
 
 def conditions(events: Iterable[Event]) -> dict[str, str]:
-    """The conditions of each rule and patch, as they are at the end."""
+    """The conditions of each rule and patch at the end."""
     last = {
         event.key: event
         for event in events

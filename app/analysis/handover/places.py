@@ -1,6 +1,6 @@
-"""Where a redacted history may have text, and which: kinds, fields, and words of Kubernetes.
+"""The fields of a redacted history that may contain text: kinds, fields, and words of Kubernetes.
 
-Text of any other field is replaced, so a field that nobody thought of tells nothing.
+Text of any other field is replaced, so that unknown fields reveal nothing.
 """
 
 import re
@@ -33,7 +33,7 @@ READ = frozenset(
         "services",
     )
 )
-"""Groups and resources whose objects decisions may rest on; nothing else is handed on."""
+"""The groups and resources whose objects decisions may use; nothing else is exported."""
 
 NAMES = frozenset(
     (
@@ -66,13 +66,13 @@ NAMES = frozenset(
         "requests",
     )
 )
-"""Fields whose text, or whose items, are names, also where they look like numbers."""
+"""Fields whose text, or whose items, are names, even if they look like numbers."""
 
 VALUES = frozenset(("string", "strings", "values"))
-"""Fields whose text, or whose items, are replaced but for whole numbers, which may be compared."""
+"""Fields whose text, or whose items, are replaced except for integers, which may be compared."""
 
 LABELS = frozenset(("labels", "matchLabels", "nodeSelector", "selector"))
-"""Fields of objects whose texts are values of labels."""
+"""Fields with objects whose texts are values of labels."""
 
 TAINTS = frozenset(("taint", "taints", "tolerations"))
 """Fields whose `value` is a text; elsewhere it is an amount."""
@@ -130,11 +130,11 @@ LEFT_OUT = frozenset(
         "networkData",
     )
 )
-"""Fields that are not there in what is handed on."""
+"""Fields that are left out of the export."""
 
 STAYING = frozenset(
     (
-        # What things are.
+        # Types and identity.
         "apiGroup",
         "apiVersion",
         "kind",
@@ -187,7 +187,7 @@ STAYING = frozenset(
         "whenUnsatisfiable",
     )
 )
-"""Fields whose text stays."""
+"""Fields whose text is kept."""
 
 _WORDS = frozenset(
     (
@@ -240,7 +240,7 @@ _WORDS = frozenset(
         "RollingUpdate",
     )
 )
-"""Texts that stay wherever they stand, but as names of objects."""
+"""Texts that are kept in any field, except as names of objects."""
 
 _AMOUNT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i|%)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -249,7 +249,7 @@ _OF_KUBERNETES = re.compile(r"([a-z0-9-]+\.)?kubernetes\.io/[a-z0-9-]+")
 
 
 def stays(field: str, text: str) -> bool:
-    """Whether a text that is no name tells nothing: an amount, a time, a word of Kubernetes."""
+    """Whether a text other than a name reveals nothing: an amount, a time, a word of Kubernetes."""
     return (
         field in STAYING
         or text in _WORDS
@@ -260,12 +260,12 @@ def stays(field: str, text: str) -> bool:
 
 
 def is_told(group: str, resource: str) -> bool:
-    """Whether objects of a resource are handed on."""
+    """Whether objects of a resource are exported."""
     return (group, resource) in READ
 
 
 def told(tree: JsonObject) -> JsonObject:
-    """An object as far as it is told: of a Service which pods it is about, and no more."""
+    """The exported part of an object: for a Service, only the pods that it selects."""
     if tree.get("kind") != "Service" or tree.get("apiVersion") != "v1":
         return tree
     spec: JsonObject = {"clusterIP": "None"}  # so that the API asks for neither addresses nor ports

@@ -1,14 +1,14 @@
-"""Names are replaced, and decisions stay: what is sorted or compared keeps its order.
+"""Redaction: replaces names without changing decisions, because sort order and equality are kept.
 
-Names of objects, namespaces, pools, devices and requests, values of labels and texts in attributes
-become `a0001`, `a0002`, … in the order in which they sort, wherever they stand, and so do values of
-taints and the string literals of selectors, but for those that are a driver, the key of an
-attribute, a version or a quantity there. Names that every cluster has (`default`, `kube-system`)
-stay, and what a new name begins with says between which of them it sorts. Objects of kinds that no
-decision reads are left out, and of the others whatever else may tell of a cluster: annotations,
-environment, arguments, messages, addresses, data of drivers. Kept are kinds, keys of labels and
-taints, types of conditions, names of drivers and attributes, words of Kubernetes, numbers that are
-values, versions and quantities: a decision rests on them. Text of any other field is replaced.
+Names of objects, namespaces, pools, devices and requests, values of labels, and texts in attributes
+become `a0001`, `a0002`, … in their sort order, in every place. So do values of taints and string
+literals of selectors, unless a literal is a driver, the key of an attribute, a version or a
+quantity. Names that every cluster has (`default`, `kube-system`) are kept, and the prefix of a new
+name places it between them in the sort order. Objects of kinds that no decision reads are left out.
+From other objects, everything that may identify a cluster is left out: annotations, environment,
+arguments, messages, addresses, data of drivers. Kept are kinds, keys of labels and taints, types of
+conditions, names of drivers and attributes, words of Kubernetes, numbers that are values, versions
+and quantities, because decisions use them. Text of any other field is replaced.
 """
 
 import re
@@ -26,7 +26,7 @@ from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
 
 Decided: TypeAlias = tuple[ObjectKey, str, tuple[str, tuple[tuple[str, ...], ...]]]
-"""The object, the outcome of a decision, and node and devices."""
+"""The object, the outcome of a decision, and its node and devices."""
 
 _STAYING = (
     "default",
@@ -39,7 +39,7 @@ _STAYING = (
     "true",
 )
 _BEGINNINGS = ("a", "e", "g", "kube-o", "kube-q", "l", "system-d", "t", "u")
-"""What names before, between and after those that stay begin with, so that they sort there."""
+"""The prefixes of names before, between and after the kept names, so that they sort there."""
 
 _KEPT = re.compile(rf"(|{'|'.join(_STAYING)})", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+")
@@ -59,10 +59,10 @@ _OWN_SCHEDULER = "default-scheduler"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """What each name is replaced by; `given` are the new names of objects written from outside.
+    """The replacement of each name; `given` are the new names of objects written from outside.
 
-    `drivers` are names of drivers. A selector means the driver by them, also where a class has the
-    same name.
+    `drivers` are names of drivers. In a selector such a name means the driver, even if a class has
+    the same name.
     """
 
     names: Mapping[str, str]
@@ -70,7 +70,7 @@ class Redaction:
     drivers: frozenset[str] = frozenset()
 
     def input(self, step: Input) -> Input:
-        """A step without its names."""
+        """A step with its names replaced."""
         event = step.event
         tree = self.tree(event.object)
         key = self.key(event.key)
@@ -85,13 +85,13 @@ class Redaction:
         return replace(step, event=fresh, before=before, author=author)
 
     def event(self, event: Event) -> Event:
-        """An event without its names."""
+        """An event with its names replaced."""
         tree = self.tree(event.object)
         key = self.key(event.key)
         return msgspec.structs.replace(event, key=key, body=canonical_json(tree), tree=tree)
 
     def decision(self, event: Event) -> Decided:
-        """What an event decides, under the new names."""
+        """The decision of an event, with the new names."""
         node, devices = placed(event)
         return (
             self._known(self.key(event.key)),
@@ -100,25 +100,25 @@ class Redaction:
         )
 
     def decided(self, event: Event) -> Decided:
-        """What an event of the history without names decides."""
+        """The decision of an event of the redacted history."""
         return self._known(event.key), event.object.get("outcome", ""), placed(event)
 
     def _known(self, key: ObjectKey) -> ObjectKey:
-        """A new key, without a name that a controller has drawn."""
+        """A new key, without a name that a controller generated."""
         return key if key.name in self.given else key._replace(name="")
 
     def tree(self, tree: JsonObject) -> JsonObject:
-        """An object without its names."""
+        """An object with its names replaced."""
         texts = _Texts(name=self._name, value=self._name, expression=self._literals)
         redacted: JsonObject = _mapped(places.told(tree), "", texts)
         return redacted
 
     def key(self, key: ObjectKey) -> ObjectKey:
-        """A key without its names."""
+        """A key with its names replaced."""
         return key._replace(namespace=self._name(key.namespace), name=self._name(key.name))
 
     def actor(self, actor: Actor) -> Actor:
-        """Who wrote, without programs and without groups but those of Kubernetes itself."""
+        """The actor, without its program and without groups that are not Kubernetes' own."""
         return Actor(
             user=self.user(actor.user),
             groups=tuple(
@@ -129,7 +129,7 @@ class Redaction:
         )
 
     def user(self, user: str) -> str:
-        """Who wrote: programs of the cluster keep their names, nodes have theirs replaced."""
+        """The user: programs of the cluster keep their names, names of nodes are replaced."""
         if user.startswith(_NODE_USER):
             return _NODE_USER + self._name(user.removeprefix(_NODE_USER))
         if account := _account(user):
@@ -137,7 +137,7 @@ class Redaction:
         return user if user.startswith("system:") else "user"
 
     def _name(self, text: str) -> str:
-        """A name, or the parts of a subrequest's."""
+        """The replacement of a name, or of the parts of a subrequest's name."""
         if text in self.names:
             return self.names[text]
         return "/".join(self.names.get(part, part) for part in text.split("/"))
@@ -154,14 +154,14 @@ class Redaction:
 
 
 def placed(event: Event) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """The node that a pod has, the devices that a claim has."""
+    """The node of a pod, or the devices of a claim."""
     return core.node_name(event.object), tuple(
         (each.pool, each.device) for each in dra.results(event.object)
     )
 
 
 def redaction_of(inputs: Iterable[Input]) -> Redaction:
-    """New names for all names, in their order."""
+    """New names for all names, in the same order."""
     known: set[str] = set()
 
     def note(text: str) -> str:
@@ -200,7 +200,7 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
 
 
 def _drivers(tree: Any) -> Iterator[str]:
-    """The names of drivers in a tree, wherever they stand, and the domains of attributes."""
+    """The names of drivers in a tree, in any place, and the domains of attributes."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             if key == "driver" and isinstance(value, str):
@@ -214,12 +214,12 @@ def _drivers(tree: Any) -> Iterator[str]:
 
 
 def _beginning(name: str) -> str:
-    """What a new name begins with: it sorts among the names that stay as the old one did."""
+    """The prefix of a new name: it sorts among the kept names like the old name."""
     return _BEGINNINGS[sum(name > kept for kept in _STAYING)]
 
 
 def _account(user: str) -> tuple[str, ...]:
-    """The namespace and name of a service account, but for those of the control plane."""
+    """The namespace and name of a service account; empty for one of the control plane."""
     namespace, _, name = user.removeprefix(_ACCOUNT_USER).partition(":")
     is_account = user.startswith(_ACCOUNT_USER) and namespace != _SYSTEM_NAMESPACE
     return (namespace, name) if is_account else ()
@@ -230,8 +230,9 @@ def _text_of(literal: re.Match[str]) -> str:
 
 
 def _is_name(expression: str, literal: re.Match[str]) -> bool:
-    """Whether a string literal of a selector is compared with texts: keys, versions and quantities
-    are not."""
+    """Whether a string literal of a selector is compared with texts; keys, versions and quantities
+    are not.
+    """
     before, after = expression[: literal.start()], expression[literal.end() :]
     is_key = bool(_INDEXED.search(before)) and not _LISTED.search(before)
     return not (is_key or _LOOKED_UP.match(after) or _READ.search(before))
@@ -239,7 +240,7 @@ def _is_name(expression: str, literal: re.Match[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texts:
-    """What is done with names, with values that may be numbers, and with selectors."""
+    """The functions for names, for values that may be numbers, and for selectors."""
 
     name: Callable[[str], str]
     value: Callable[[str], str]
@@ -269,7 +270,7 @@ def _fields(tree: JsonObject, field: str, texts: _Texts) -> Iterator[tuple[str, 
         if key in places.LEFT_OUT:
             continue
         if key == "parameters":
-            yield key, {}  # of drivers: they must be there, whatever is in them
+            yield key, {}  # of drivers: the field is required, with any content
             continue
         is_value = field in places.LABELS or (key == "value" and field in places.TAINTS)
         is_value = is_value and isinstance(value, str)

@@ -1,4 +1,4 @@
-"""What came from outside of a history as plain data, and back: the form that a test carries."""
+"""Stories: the outside inputs of a history as plain data, the format that a test contains."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FORMAT = "redra/story-1"
 class Line(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One write from outside. `before` is the object before it, where it changes one."""
+    """One write from outside. `before` is the object before it, if it changes one."""
 
     at: str
     type: EventType
@@ -38,7 +38,7 @@ class Line(
 class Story(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The settings of a history, what came from outside, and when it ends."""
+    """The settings of a history, its outside inputs, and its end."""
 
     format: str
     settings: JsonObject
@@ -49,7 +49,7 @@ class Story(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadStory:
-    """A story as it is run."""
+    """A story, ready to run."""
 
     material: Material
     settings: JsonObject
@@ -69,7 +69,7 @@ def tell(inputs: Sequence[Input], settings: Mapping[str, object], seed: int, end
 
 
 def read(tree: object) -> ReadStory:
-    """A story that is to be run. Raises InputError."""
+    """Reads a story to run. Raises InputError."""
     try:
         story = msgspec.convert(tree, Story)
         inputs = [_input(line, number) for number, line in enumerate(story.lines)]
@@ -101,7 +101,7 @@ def _line(step: Input) -> Line:
 
 
 def _plain(tree: JsonObject) -> JsonObject:
-    """Without what the API keeps for itself."""
+    """The object without bookkeeping of the API."""
     metadata = {
         name: value
         for name, value in tree.get("metadata", {}).items()
