@@ -1,7 +1,7 @@
-"""An upgrade rehearsed: what another release makes of the inputs of a history.
+"""Rehearsal of an upgrade: how another release treats the inputs of a history.
 
-Two runs of the same recorded inputs are compared, one as the cluster was and one as it would be;
-`admission` says what the other API makes of a write, `versions` which API versions are used,
-`contents` what is written otherwise, `defects` which known ones come and go. What is not the
-release's doing has no place here.
+Two runs of the same recorded inputs are compared, one under the cluster's release and one under the
+other. `admission` applies the other API to a write, `versions` finds the API versions in use,
+`contents` compares what is written, `defects` finds known defects that appear or disappear. Does
+not belong here: differences that the release does not cause.
 """

@@ -1,8 +1,8 @@
-"""What another release's API makes of recorded writes: refused, without some fields, or as it was.
+"""Applies another release's API to recorded writes: refused, without some fields, or unchanged.
 
-The rules of both releases judge each write from outside. What only the other one has against it is
-the release's; what both have against it says that the recording, or what is known of the
-recorded release, is imperfect, and changes nothing.
+The rules of both releases judge each write from outside. An objection of the other release alone is
+attributed to it. An objection of both shows that the recording, or the knowledge of the recorded
+release, is imperfect, and has no effect.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,9 +30,9 @@ from app.domain.values.json_tree import JsonObject
 class RefusedWrite:
     """A write that the other release refuses, with the text of its API.
 
-    `version` is the API version of the write where that is what is not served, else empty. With
-    `is_over_limit` a list of the object is too long there, or what is in one slice must be in
-    several: `must_be_split`.
+    `version` is the API version of the write if that version is not served, else empty. With
+    `is_over_limit`, a list of the object is too long there. With `must_be_split`, the content of
+    one slice must be divided into several.
     """
 
     key: ObjectKey
@@ -46,13 +46,13 @@ class RefusedWrite:
 
     @property
     def finding(self) -> Finding:
-        """What is refused and why, by which trials know it."""
+        """The object and the refusal, as the key of the finding in trials."""
         return ("refused", str(self.key), self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldsKept:
-    """Fields of an object that are kept by one of the two releases only, as the warnings have it.
+    """Fields of an object that only one of the two releases keeps, in the words of its warnings.
 
     `author` is empty where the recording does not name it.
     """
@@ -64,7 +64,7 @@ class FieldsKept:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Each field of the object, by which trials know it."""
+        """The fields of the object, as the keys of findings in trials."""
         return tuple(("dropped", str(self.key), text) for text in self.texts)
 
 
@@ -80,12 +80,12 @@ class Admission:
 
     @property
     def concerned(self) -> frozenset[ObjectKey]:
-        """The objects that are refused, or taken without some fields."""
+        """The objects that are refused, or accepted without some fields."""
         refused = {each.key for each in self.refused}
         return frozenset(refused | {each.key for each in self.dropped})
 
     def admit(self, given: Input, command: Command, objects: ObjectsReader) -> Command:
-        """The write as the other release takes it. Raises Rejected."""
+        """The write as the other release accepts it. Raises Rejected."""
         event = given.event
         kind = registry.find(event.key.group, event.key.resource)
         if kind is None:
@@ -113,7 +113,7 @@ class Admission:
             raise
 
     def _check_served(self, given: Input, kind: Kind) -> None:
-        """Raise NotFound for a version that the other release alone does not serve."""
+        """Raises NotFound for a version that only the other release does not serve."""
         version = versions.version_of(given)
         if not version:
             return
@@ -124,7 +124,7 @@ class Admission:
             raise rejections.unknown_resource()
 
     def _deletion(self, command: Command, kind: Kind) -> Command:
-        """A deletion in a version that is served, where the recorded one never was."""
+        """A deletion in a served version, if the recorded version never was served."""
         if not isinstance(command, DeleteObject):
             return command
         group = command.key.group
@@ -155,7 +155,7 @@ class Admission:
     def _kept(
         self, given: Input, command: ImportObject, kind: Kind, old: JsonObject | None
     ) -> JsonObject:
-        """The tree without what the other release alone drops."""
+        """The tree without the fields that only the other release drops."""
         dropped: list[str] = []
         tree = command.tree
         if self.source.schemas is not self.target.schemas:
@@ -182,14 +182,14 @@ class Admission:
 
 
 _WHOLE = frozenset(("spec", "spec.devices", "spec.sharedCounters"))
-"""Where what is too much for one slice can be put into several."""
+"""The fields whose excess content can be divided into several slices."""
 
 _LIMITS = frozenset((slices.APART_TEXT, *slices.TOTALS))
-"""Limits that the API tells as invalid values."""
+"""Limits that the API reports as invalid values."""
 
 
 def _is_over_limit(cause: Cause) -> bool:
-    """Whether a value is refused for its size or its number."""
+    """Whether a value is refused because of its size or number."""
     kinds = (FieldErrorType.TOO_MANY.value[1], FieldErrorType.TOO_LONG.value[1])
     return cause.reason in kinds or cause.message.rpartition(": ")[2] in _LIMITS
 
@@ -197,17 +197,19 @@ def _is_over_limit(cause: Cause) -> bool:
 def dropped_by(
     rules: Rules, kind: Kind, tree: JsonObject, old: JsonObject | None
 ) -> tuple[tuple[str, ...], JsonObject]:
-    """What a release drops of a tree because gates are off, in words, and a copy without it."""
+    """The fields that a release drops from a tree because of disabled gates, and a copy without
+    them.
+    """
     copied: JsonObject = msgspec.json.decode(msgspec.json.encode(tree))
     return gates.drop_disabled(kind, copied, old, rules.profile), copied
 
 
 def _pruned(rules: Rules, kind: Kind, tree: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The tree without fields that the release does not know, and these in words."""
+    """The tree without fields that the release does not know, and these as text."""
     try:
         return prune.clean(structural.storage_node(rules.schemas, kind), tree)
     except prune.WrongType:
-        # What is recorded as another type is left to validation.
+        # A value of a wrong type is left to validation.
         return tree, []
 
 

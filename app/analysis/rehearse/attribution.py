@@ -1,9 +1,10 @@
-"""Which of several settings a change of a release comes from, found by switching them back.
+"""Attributes changes of a release to settings, found by switching settings back.
 
 Two worlds differ in a set of settings, and in findings. A trial is the second world with some of
-the settings as in the first; a finding that such a world does not show comes from these. For each
-finding the set is cut down until no setting can be left out (delta debugging), and trials count for
-all findings. Nothing here runs a world: the search asks for trials and is told what they show.
+the settings as in the first; findings that such a world does not show are caused by these settings.
+For each finding, the set is reduced until no setting can be left out (delta debugging); each trial
+counts for all findings. Nothing here runs a world: the search requests trials and is sent their
+findings.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -13,22 +14,22 @@ from typing import TypeAlias
 from app.domain.objects.profile import RELEASE_RULES
 
 Finding: TypeAlias = tuple[str, ...]
-"""What a world has and the first one has not: its kind (`pod`, `text`, …) and what it is about."""
+"""A difference of a world from the first one: its kind (`pod`, `text`, …) and its subject."""
 
 Setting: TypeAlias = str
-"""A release, gate, quirk or rule of a release, as comparisons name it: `quirk r5`."""
+"""A release, gate, quirk or rule of a release, named as in comparisons: `quirk r5`."""
 
 RELEASE = "profile"
-"""The release itself: what its API serves, knows and refuses, and has no setting of its own."""
+"""The release itself: the behaviour of its API that has no setting of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """The settings that a finding comes from.
+    """The settings that cause a finding.
 
-    With all of them as they were it does not show. `is_minimal`: with any of them left out it does,
-    and where there are several, none of all settings does it alone as far as `is_smallest` says.
-    No settings: what it comes from is unknown, as it shows with all of them as they were, too.
+    With all of them as in the first world it does not show. `is_minimal`: with any of them left
+    out, it does. `is_smallest`: where there are several, no single setting is sufficient. Without
+    settings, the cause is unknown: it shows even with all settings as in the first world.
     """
 
     settings: tuple[Setting, ...]
@@ -37,15 +38,15 @@ class Attribution:
 
 
 UNKNOWN = Attribution(settings=(), is_minimal=False, is_smallest=False)
-"""That no settings are behind a finding, as far as trials can tell."""
+"""The attribution of a finding that no settings cause, as far as trials show."""
 
 
 @dataclass(slots=True)
 class SettingsSearch:
     """The search over the settings that differ. `runs_max` bounds its trials.
 
-    The first trial has all settings as they were. It is no matter of course that it shows nothing:
-    the first world may be made in another way, or differ in what is no setting.
+    The first trial has all settings as in the first world. It may still show findings: the first
+    world may be made in another way, or differ in something that is not a setting.
     """
 
     settings: Sequence[Setting]
@@ -56,9 +57,9 @@ class SettingsSearch:
     _shown: dict[frozenset[Setting], frozenset[Finding]] = field(default_factory=dict)
 
     def steps(self) -> Generator[frozenset[Setting], frozenset[Finding], None]:
-        """Yields the settings to switch back, and is sent what shows in that world.
+        """Yields the settings to switch back, and is sent the findings of that world.
 
-        Afterwards `attributions` has every finding, or none where no trial may be made.
+        Afterwards `attributions` has every finding; it is empty if no trial may be made.
         """
         whole = tuple(self.settings)
         self._shown[frozenset()] = frozenset(self.findings)
@@ -102,7 +103,7 @@ class SettingsSearch:
         return Attribution(settings=current)
 
     def _known(self, finding: Finding) -> Attribution | None:
-        """One setting that a trial for another finding has shown to be enough."""
+        """A single setting that a trial for another finding has shown to be sufficient."""
         for settings, shown in self._shown.items():
             if len(settings) == 1 and finding not in shown:
                 return Attribution(settings=tuple(settings))
@@ -111,7 +112,7 @@ class SettingsSearch:
     def _smaller(
         self, finding: Finding, current: tuple[Setting, ...], parts: int
     ) -> Generator[frozenset[Setting], frozenset[Finding], tuple[Setting, ...] | None]:
-        """A part without which the finding shows, or what is left without a part; None: neither."""
+        """A sufficient part of the settings, or the rest without a part; None for neither."""
         size = -(-len(current) // parts)
         chunks = [current[at : at + size] for at in range(0, len(current), size)]
         for chunk in chunks:
@@ -126,7 +127,7 @@ class SettingsSearch:
     def _is_gone(
         self, finding: Finding, settings: tuple[Setting, ...]
     ) -> Generator[frozenset[Setting], frozenset[Finding], bool]:
-        """Whether a finding does not show with these settings as they were."""
+        """Whether a finding disappears with these settings as in the first world."""
         back = frozenset(settings)
         if back not in self._shown:
             if self.runs >= self.runs_max:
@@ -137,14 +138,14 @@ class SettingsSearch:
 
 
 class _TooManyRunsError(Exception):
-    """The bound of trials is reached."""
+    """The maximum number of trials is reached."""
 
 
 def differing(before: Mapping[Setting, str], after: Mapping[Setting, str]) -> tuple[Setting, ...]:
-    """The settings that differ and can be switched one by one: quirks, rules, gates, the release.
+    """The differing settings that can be switched individually: quirks, rules, gates, the release.
 
-    The release counts where another one is imitated, not where only a patch level differs: all of
-    that are quirks.
+    The release counts only if the minor release differs. Differences between patch releases are all
+    quirks.
     """
     names = [name for name in after if before.get(name) != after[name]]
     if minor(before[RELEASE]) == minor(after[RELEASE]):
@@ -156,20 +157,20 @@ def differing(before: Mapping[Setting, str], after: Mapping[Setting, str]) -> tu
 def mixed(
     before: Mapping[Setting, str], after: Mapping[Setting, str], back: Iterable[Setting]
 ) -> dict[Setting, str]:
-    """The second settings with some as in the first."""
+    """The second world's settings, with some as in the first."""
     wanted = frozenset(back)
     return {name: before[name] if name in wanted else after[name] for name in after}
 
 
 def minor(release: str) -> str:
-    """`1.36` of 1.36.2."""
+    """The minor release: `1.36` for 1.36.2."""
     return ".".join(release.split(".")[:2])
 
 
 def words(
     settings: Iterable[Setting], before: Mapping[Setting, str], after: Mapping[Setting, str]
 ) -> tuple[str, ...]:
-    """The settings with what they were and would be; rules of a release with what they say."""
+    """The settings with their values before and after; rules of a release with their text."""
     return tuple(_in_words(name, before, after) for name in settings)
 
 

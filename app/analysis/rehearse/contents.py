@@ -1,8 +1,8 @@
-"""What controllers write otherwise in another release: texts, and fields of objects.
+"""Differences in what controllers write under another release: texts, and fields of objects.
 
-What belongs to a pod that is decided otherwise, and what counts pods, follows from the decisions
-and is counted, not listed. What both say in another order, or more often, is no other text. Texts
-that change by the same words are one entry.
+Differences that belong to a pod with a different outcome, or to counts of pods, follow from the
+decisions and are counted, not listed. The same texts in another order, or repeated, do not count as
+different. Texts that change by the same words are one entry.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _SAID_ELSEWHERE = ("status.conditions",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """Changed texts and changed fields. `following` counts those of pods that fare otherwise."""
+    """Changed texts and changed fields. `following` counts those that follow from decisions."""
 
     texts: tuple[Rewritten, ...]
     fields: tuple[Rewritten, ...]
@@ -36,9 +36,9 @@ class Contents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """What changes for another reason: pods that fare otherwise, by uid, and objects.
+    """Subjects that change for another reason: pods with different outcomes, by uid, and objects.
 
-    The objects are those that the other release refuses or takes without some fields.
+    The objects are those that the other release refuses or accepts without some fields.
     """
 
     pods: frozenset[str]
@@ -48,7 +48,7 @@ class Following:
 def changed(
     before: Trace, after: Trace, following: Following, schemas: Schemas, unlike: frozenset[str]
 ) -> Contents:
-    """What is written otherwise. `unlike` are uids of which nothing can be said."""
+    """The differences in contents. `unlike` are uids about which nothing can be concluded."""
     compared = differences.compare(before, after, schemas)
     texts: dict[tuple[str, ...], Rewritten] = {}
     fields: dict[tuple[str, ...], Rewritten] = {}
@@ -74,7 +74,7 @@ def changed(
 
 
 def counted(compared: Compared) -> tuple[dict[str, int], dict[str, int]]:
-    """How many decisions are the same, and how many there are, by aspect."""
+    """The number of equal decisions and the number of all decisions, by aspect."""
     different = Counter(sides.aspect for sides in compared.different.values())
     aspects = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.CONDITIONS, Aspect.SAID)
     same = {aspect.value: compared.same[aspect] for aspect in aspects}
@@ -84,7 +84,7 @@ def counted(compared: Compared) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _concerns(uid: str, pods: frozenset[str], before: Trace, after: Trace) -> bool:
-    """Whether an object is one of these pods, or a claim of one."""
+    """Whether an object is one of these pods, or a claim of one of them."""
     if uid in pods:
         return True
     owners = {before.owner_of.get(uid), after.owner_of.get(uid)}
@@ -99,8 +99,8 @@ def _counts_pods(key: ObjectKey) -> bool:
 
 
 def _texts(sides: Sides) -> Iterator[tuple[str, str, str]]:
-    """Pairs of texts that stand for each other, in their order."""
-    # The scheduler says the same in a condition and in an Event.
+    """Pairs of corresponding texts, in their order."""
+    # The scheduler writes the same text into a condition and an Event.
     what = "a rule's condition" if sides.aspect is Aspect.RULES else "conditions and Events"
     left = [step.text for step in sides.only_recorded]
     right = [step.text for step in sides.only_again]
@@ -127,7 +127,7 @@ def _fields(sides: Sides, key: ObjectKey) -> Iterator[tuple[str, str, str]]:
         yield kind, side, "" if side else "exists"
         return
     for path, was, now in facts.changes(sides.recorded[0], sides.again[0]):
-        # An allocation is compared where it was made.
+        # Allocations are compared as decisions, not as parts of final objects.
         if path.startswith((*_SAID_ELSEWHERE, "status.allocation")):
             continue
         yield f"{kind} {path}", _shown(was), _shown(now)

@@ -1,4 +1,4 @@
-"""Known defects that come or go with a release, and what of them the two worlds show."""
+"""Known defects that appear or disappear with a release, and those that the two worlds show."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from app.analysis.scan.sightings import Sighting
 
 
 class Shows(StrEnum):
-    """Where an incident shows: as it was, as it would be, or in both."""
+    """The worlds in which an incident shows: only the first, only the second, or both."""
 
     GONE = "gone"
     NEW = "new"
@@ -17,10 +17,10 @@ class Shows(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incidence:
-    """An incident that one of the worlds shows.
+    """An incident that at least one of the worlds shows.
 
-    `number` is that of the page of behaviours, empty for a trap; `before` and `after` are how it
-    shows as it was and as it would be.
+    `number` is that on the page of behaviours, empty for a pitfall. `before` and `after` are its
+    sightings in the first and the second world.
     """
 
     incident: str
@@ -33,7 +33,7 @@ class Incidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defects:
-    """Numbers of defects that the other release repairs and brings, and incidents that show."""
+    """Numbers of defects that the other release repairs and introduces, and incidents seen."""
 
     repaired: tuple[str, ...]
     introduced: tuple[str, ...]
@@ -41,7 +41,7 @@ class Defects:
 
     @property
     def changing(self) -> tuple[Incidence, ...]:
-        """The incidents that show in one of the worlds only."""
+        """The incidents that show in only one of the worlds."""
         return tuple(each for each in self.incidents if each.shows is not Shows.STAYS)
 
 
@@ -51,7 +51,7 @@ def compared(
     sightings: tuple[Sequence[Sighting], Sequence[Sighting]],
     exhibits: Mapping[str, tuple[str, str]],
 ) -> Defects:
-    """Both worlds compared: their switches, as comparisons name them, and what they show.
+    """Compares both worlds: their switches, named as in comparisons, and their sightings.
 
     `exhibits` has number and title of each incident.
     """

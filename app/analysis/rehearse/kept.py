@@ -1,7 +1,8 @@
-"""Fields that begin to be kept: what was applied and dropped, and would not be dropped there.
+"""Fields that would begin to be kept: they were applied and dropped, and the other release keeps
+them.
 
-A recorded object lacks what its release dropped. Who wrote it with `kubectl apply` left the whole
-configuration in an annotation, which tells what was meant.
+A recorded object lacks what its release dropped. But `kubectl apply` leaves the whole configuration
+in an annotation, which shows what was intended.
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from app.domain.values.json_tree import JsonObject
 
 
 def begins(inputs: Iterable[Input], source: Rules, target: Rules) -> list[FieldsKept]:
-    """The fields that the other release alone keeps, once for each object."""
+    """The fields that only the other release keeps, once for each object."""
     seen: set[tuple[ObjectKey, tuple[str, ...]]] = set()
     kept = []
     for given in inputs:
@@ -58,7 +59,7 @@ def _texts(given: Input, source: Rules, target: Rules) -> tuple[str, ...]:
 
 
 def _applied(text: str) -> JsonObject:
-    """The configuration in an annotation, which anybody may have written; empty when unreadable."""
+    """The configuration in an annotation, which anyone may have written; empty if unreadable."""
     try:
         tree = msgspec.json.decode(text)
     except msgspec.DecodeError:

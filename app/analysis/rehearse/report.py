@@ -1,4 +1,4 @@
-"""What a rehearsal found, as values and as JSON."""
+"""The report of a rehearsal, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,22 +18,23 @@ from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject
 
 LISTED_MAX = 1_000
-"""Entries of one list in the JSON; all are counted."""
+"""The number of entries of one list in the JSON; all are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
     """A history under another release.
 
-    In `diff` A is the world as it was, and B as it would be; it holds what is decided otherwise
-    because of the release. `aside` are differences that follow from pods which are decided
-    otherwise than recorded without any change, `unlike` those pods and claims: whatever they do
-    says nothing. `compared` counts what is the same in the recording and in A, by aspect, of
-    as many as `decided` says.
+    In `diff`, A is the world as it was, and B as it would be; it has the decisions that differ
+    because of the release. `aside` are differences that follow from pods whose decisions differ
+    from the recording even without a change; `unlike` are those pods and claims, whose behaviour
+    shows nothing. `compared` counts, by aspect, the decisions that are the same in the recording
+    and in A, out of the number in `decided`.
+
     `recorded_with` are switches that the recorded control plane was found to have had, which the
-    cluster keeps. `unapplied` are inputs that do not apply in B and did in A, but for those that
-    are `refused`. `doubtful` are objects that both APIs refuse here though they were recorded.
-    `proofs` has the settings that runs have shown changes to come from, `trials` counts these runs.
+    cluster keeps. `unapplied` are inputs that apply in A but not in B, except those in `refused`.
+    `doubtful` are objects that both APIs refuse here although they were recorded. `proofs` has the
+    settings that runs have shown to cause changes; `trials` counts these runs.
     """
 
     history: str
@@ -60,15 +61,16 @@ class Rehearsal:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing changes with the release, as far as can be told."""
+        """Whether nothing changes with the release, as far as known."""
         return self.changes_texts_only and not self.contents.texts
 
     @property
     def changes_texts_only(self) -> bool:
-        """Whether at most texts change: every pod fares the same, every write is taken as it was.
+        """Whether at most texts change: every pod has the same outcome, every write is accepted
+        unchanged.
 
-        An input that does not apply in B alone is a change, and so is a pod that fares otherwise
-        there, though that is unsure.
+        An input that does not apply only in B is a change. So is a pod with a different outcome
+        there, even if that is unsure.
         """
         return self.diff.is_same and not (
             self.refused
@@ -85,7 +87,7 @@ class Rehearsal:
     def is_blind(self) -> bool:
         """Whether nothing was compared that could have changed.
 
-        Nothing has happened yet, or no recorded decision comes out here as it was, as of a
+        Nothing has happened yet, or no recorded decision has the same result here, as for a
         recording that begins in the middle.
         """
         if any(self.compared.values()):
@@ -94,7 +96,7 @@ class Rehearsal:
 
     @property
     def outcome(self) -> str:
-        """What changes, in a few words."""
+        """The result in a few words."""
         if self.is_quiet and self.is_blind:
             return "nothing could be compared"
         if self.is_quiet:
@@ -104,16 +106,16 @@ class Rehearsal:
         return "something changes"
 
     def proof(self, finding: Finding) -> Proof | None:
-        """The settings that a change was shown to come from, if it was."""
+        """The settings that were shown to cause a change, if any."""
         return self.proofs.get(finding)
 
     @property
     def over_limit(self) -> list[RefusedWrite]:
-        """The objects of which a list is too long there: slices that must be split, and others."""
+        """The objects with a list that is too long there: slices that must be split, and others."""
         return [each for each in self.refused if each.is_over_limit]
 
     def to_json(self) -> JsonObject:
-        """For programs. In the differences, A is as it was and B as it would be."""
+        """The report as JSON for programs. A is the world as it was, B as it would be."""
         return {
             "history": self.history,
             "revision": self.revision,

@@ -1,4 +1,4 @@
-"""A rehearsal as a page: what the other API refuses first, then decisions by their roots, texts."""
+"""A rehearsal as a page: refusals of the other API first, then decisions by their roots, texts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from app.analysis.rehearse.defects import Incidence, Shows
 from app.analysis.rehearse.report import Rehearsal
 
 LINES_MAX = 120
-"""Lines of a page; the JSON has everything."""
+"""The number of lines of a page; the JSON has everything."""
 
 _IN_WORDS = {
     "nodes": "placements",
@@ -41,12 +41,12 @@ def page(report: Rehearsal, width: int) -> list[str]:
 
 
 def head_of(report: Rehearsal) -> str:
-    """What is rehearsed, and whether anything changes."""
+    """The subject of the rehearsal, and whether anything changes."""
     return f"{subject_of(report)}: {report.outcome}"
 
 
 def subject_of(report: Rehearsal) -> str:
-    """Which history, under which release."""
+    """The history and the release under which it is rehearsed."""
     return (
         f"{report.history}, of {report.source}, under {report.target} up to revision "
         f"{report.revision}"
@@ -54,7 +54,7 @@ def subject_of(report: Rehearsal) -> str:
 
 
 def notes_of(report: Rehearsal) -> list[str]:
-    """What was compared, with which settings, and how sure it is."""
+    """What was compared, with which settings, and how certain it is."""
     counts = [
         f"{report.compared[name]} of {count} {_IN_WORDS.get(name, name)}"
         for name, count in report.decided.items()
@@ -88,7 +88,7 @@ def notes_of(report: Rehearsal) -> list[str]:
 
 
 def reasons_of(report: Rehearsal) -> list[Reason]:
-    """What changes, the gravest first, and below each what it is about."""
+    """The changes, the gravest first, each with the objects concerned."""
     branches = (
         _branch("the API refuses", _refusals(report)),
         _branch("API versions", _versions(report)),
@@ -116,7 +116,7 @@ def _branch(title: str, children: Iterable[Reason]) -> list[Reason]:
 
 
 def _by(report: Rehearsal, finding: Finding) -> tuple[Reason, ...]:
-    """The settings that a change comes from, in a line of their own: nothing may cut them off."""
+    """The settings that cause a change, on a line of their own that is never cut off."""
     proof = report.proof(finding)
     if proof is None:
         return ()
@@ -130,10 +130,10 @@ def _rewritten(report: Rehearsal, kind: str, entries: Sequence[Rewritten]) -> It
 
 
 def _refusals(report: Rehearsal) -> Iterator[Reason]:
-    """Refused writes, those with one text together; lists that are too long first."""
+    """Refused writes, grouped by text; lists that are too long first."""
     grouped: dict[tuple[str, str, str, tuple[Reason, ...]], dict[str, None]] = {}
     for each in sorted(report.refused, key=lambda each: not each.is_over_limit):
-        # Texts name their object; without its name equal ones are told apart.
+        # Texts name their object; without the name, equal texts can be grouped.
         text = each.text.replace(f'"{each.key.name}" ', "") if each.key.name else each.text
         cure = ""
         if each.is_over_limit:
@@ -178,7 +178,7 @@ def _named(name: str) -> str:
 
 
 def _decisions(report: Rehearsal) -> list[Reason]:
-    """The roots with what follows from each; what was only refused or dropped stands above."""
+    """The roots with their consequences; refused and dropped writes are shown above them."""
     has_settings = any(root.kind is RootKind.SETTINGS for root, _ in report.diff.roots())
     shown = replace(report.diff, changes=(), switches=report.diff.switches if has_settings else ())
     return diff_text.reasons_of(shown) if report.diff.differences else []

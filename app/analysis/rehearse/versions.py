@@ -1,4 +1,4 @@
-"""The API versions in which a history is written, and what becomes of them in another release."""
+"""The API versions in which a history is written, and their status in another release."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ from app.domain.objects.profile import Profile
 from app.domain.values.fields import meta
 
 AUTHORS_MAX = 5
-"""Authors that are named of one version; all writes are counted."""
+"""The number of authors named for one version; all writes are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionUse:
-    """An API version of a kind that outsiders write in, and that the other release treats worse.
+    """An API version of a kind that outsiders use, and that the other release supports less.
 
     `text` is the warning or the refusal of its API. Without `is_gone` the version is newly
     deprecated.
@@ -33,14 +33,14 @@ class VersionUse:
 
 
 def author_of(given: Input) -> str:
-    """Who wrote it, as reports have it; empty where the recording does not say."""
+    """The author, as named in reports; empty where the recording does not name one."""
     return "" if given.author == UNNAMED else short_name(given.author)
 
 
 def version_of(given: Input) -> str:
-    """The API version of a write; empty where the recording does not tell.
+    """The API version of a write; empty if unknown.
 
-    A log of requests has the version of each; else the manager who wrote last says it.
+    A log of requests has the version of each; otherwise it is that of the manager who wrote last.
     """
     event = given.event
     origin = event.stamp.origin
