@@ -1,4 +1,4 @@
-"""What still fits, as values: the shape of every answer about capacity.
+"""The data types of answers about capacity.
 
 Amounts of counters are Kubernetes quantities as texts, instants RFC 3339 texts with microseconds.
 """
@@ -10,17 +10,17 @@ from app.domain.log.doubts import Doubt
 
 
 class NodeCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many copies a node gets."""
+    """The number of copies on a node."""
 
     node: str
     count: int
 
 
 class DeviceCause(msgspec.Struct, frozen=True, kw_only=True):
-    """The first thing that is against devices of refusing nodes, for one request.
+    """The first cause that excludes devices on refusing nodes, for one request.
 
     `cause` is a kind of cause such as `allocated`, `counters` or `taint`, or `suitable` for devices
-    that nothing is against alone; `about` is what it is about, such as the taint.
+    that no cause excludes by itself. `about` is the subject of the cause, such as the taint.
     """
 
     request: str
@@ -31,13 +31,13 @@ class DeviceCause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is no further copy.
+    """The reason why there is no further copy.
 
-    `kind` is `unschedulable` (no node takes it), `refused` (the API refuses it, as for a quota),
-    `left` (the scheduler leaves it alone: it is gated, or for another one), `error`, or `bound` (no
-    more were tried). `text` is upstream's message. `nodes` counts nodes by what they
-    say, `causes` the devices of those that refuse it for devices. `victims` are pods that the
-    scheduler would evict for it.
+    `kind` is `unschedulable` (no node takes it), `refused` (the API refuses it, for example for a
+    quota), `left` (the scheduler ignores it: it is gated, or for another one), `error`, or `bound`
+    (no more were tried). `text` is upstream's message. `nodes` counts nodes by their message,
+    `causes` the devices of nodes that refuse it for devices. `victims` are pods that the scheduler
+    would evict for it.
     """
 
     kind: str
@@ -48,12 +48,12 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """How many more copies of one pod with its claims are placed, one after another.
+    """The number of further copies of one pod with its claims that are placed one after another.
 
-    The number is what the scheduler does, attempt by attempt, as every copy takes what its attempt
-    chose; another order or other choices could place more. `at_most` is a bound for any choice:
-    what free devices that match would give if where they are did not matter; None where devices
-    are shared, or chosen among alternatives.
+    The number is what the scheduler does, attempt by attempt, where every copy takes what its
+    attempt chose; another order or other choices could place more. `at_most` is an upper bound for
+    any choice: the copies that all matching free devices could serve regardless of their place;
+    None where devices are shared, or chosen among alternatives.
     """
 
     subject: str
@@ -64,9 +64,9 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What fits as of a revision; `omitted` subjects were not tried.
+    """The remaining capacity as of a revision; `omitted` subjects were not tried.
 
-    `waiting` pods that wait at that moment are not placed first.
+    The `waiting` pods at that moment are not placed first.
     """
 
     history: str
@@ -80,12 +80,13 @@ class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassCapacity(msgspec.Struct, frozen=True, kw_only=True):
-    """A device class: its devices in usable pools, those without a taint, those that are free.
+    """A device class: its devices in usable pools, those without a taint, and the free ones.
 
-    Free ones are without a taint, held by nobody, of a node that is there, and their counters
-    suffice for each alone.
-    `largest` is how many devices the largest claim of the class can have that still fits, on
-    `node`; with `is_least` the search was given up, and there may be a larger one.
+    Free devices have no taint and no holder, are on an existing node, and their counters suffice
+    for each alone.
+
+    `largest` is the number of devices in the largest claim of the class that still fits, on `node`.
+    With `is_least` the search was given up, and a larger one may exist.
     """
 
     name: str
@@ -98,9 +99,9 @@ class ClassCapacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CounterCapacity(msgspec.Struct, frozen=True, kw_only=True):
-    """A counter of all pools of a driver: all of it, what is left, and what of that is stranded.
+    """A counter over all pools of a driver: the total, the rest, and the stranded part of the rest.
 
-    Stranded is what is left in a counter set from which no free device of its pool can be drawn.
+    The rest of a counter set is stranded if no free device of its pool can draw on it.
     """
 
     driver: str
@@ -111,7 +112,7 @@ class CounterCapacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CapacityMoment(msgspec.Struct, frozen=True, kw_only=True):
-    """What fitted at one moment."""
+    """The capacity at one moment."""
 
     revision: Revision
     time: str
@@ -120,10 +121,10 @@ class CapacityMoment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CapacityCourse(msgspec.Struct, frozen=True, kw_only=True):
-    """What fits as of a revision, and at sampled moments up to there, oldest first.
+    """The capacity as of a revision, and at sampled earlier moments, oldest first.
 
-    `missing` moments are not worked out yet: asking again goes on. The last moment is the
-    revision's own.
+    `missing` moments are not computed yet: the next request continues. The last moment is that of
+    the revision itself.
     """
 
     history: str
@@ -136,5 +137,5 @@ class CapacityCourse(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def present(self) -> CapacityMoment:
-        """What fits at the revision of the answer."""
+        """The capacity at the revision of the answer."""
         return self.moments[-1]

@@ -1,7 +1,7 @@
-"""An upper bound of how many copies of a pod any choice of devices could serve.
+"""An upper bound for the copies of a pod that any choice of devices could serve.
 
-Where devices are does not matter to it, nor which belong together: what is beyond the number that
-the scheduler reaches is lost to places, constraints, other resources, or earlier choices.
+It ignores where devices are and which belong together. The part beyond the scheduler's number is
+lost to places, constraints, other resources, or earlier choices.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ EXACT = "ExactCount"
 
 
 def of(world: World, pod: JsonView) -> int | None:
-    """How many copies free devices that match would serve, each request looked at alone.
+    """The number of copies that matching free devices would serve, each request considered alone.
 
-    None where no number of devices bounds it: shared devices, alternatives, admin access, mode All,
-    claims that copies share, or no claim at all.
+    None where no number of devices is a bound: shared devices, alternatives, admin access, mode
+    All, claims that copies share, or no claim at all.
     """
     entries = core.resource_claims(pod)
     least: int | None = None
@@ -45,8 +45,8 @@ def of(world: World, pod: JsonView) -> int | None:
 
 
 def claimable(inventory: Inventory, allocated: AllocatedState) -> Iterator[Device]:
-    """Devices of usable pools that no claim holds, unless they are shared, and whose counters
-    suffice for each alone.
+    """Devices of usable pools that no claim holds, or that are shared, and whose counters suffice
+    for each alone.
     """
     for pool_id in inventory.pool_ids():
         pool = inventory.pool(pool_id)

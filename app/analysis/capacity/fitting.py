@@ -1,10 +1,9 @@
-"""How many more copies of a pod with its claims are placed, one after another.
+"""Finds how many more copies of a pod with its claims are placed, one after another.
 
 Each copy is created on the hypothetical cluster by the rules of every write, so that admission and
-quotas refuse what they would refuse; its claims are made as the claim controller makes them; then
-it gets one attempt of the scheduler, on what the copies before it have left. What differs from a
-live cluster: copies come by themselves, no pod is evicted for them, and pods that wait already get
-nothing.
+quotas refuse what they would refuse. Its claims are created like those of the claim controller.
+Then it gets one attempt of the scheduler, on what earlier copies have left. Differences from a live
+cluster: only the copies arrive, no pod is evicted for them, and pods that already wait get nothing.
 """
 
 from collections import Counter
@@ -52,10 +51,11 @@ _OPTIONS = WriteOptions(field_manager=MANAGER, field_validation=FieldValidation.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitBounds:
-    """`copies_max` copies of a subject are tried, `subjects_max` subjects in one answer, and
-    `attempts_max` copies of all of them together. `puts_max` objects may stand beside them.
+    """The bounds of one answer.
 
-    The causes of a refusal are counted within `summary`.
+    `copies_max` copies of a subject are tried, `subjects_max` subjects, and `attempts_max` copies
+    of all subjects together. `puts_max` objects may accompany them. The causes of a refusal are
+    counted within `summary`.
     """
 
     copies_max: int = 1_000
@@ -66,7 +66,7 @@ class FitBounds:
 
 
 GoesOn = Callable[[], bool]
-"""Whether somebody waits for the answer still. It is asked before each copy and each put."""
+"""Whether the caller still waits for the answer. It is called before each copy and each put."""
 
 
 def _always() -> bool:
@@ -79,10 +79,11 @@ def fit_all(
     bounds: FitBounds = FitBounds(),
     goes_on: GoesOn = _always,
 ) -> tuple[Fit, ...]:
-    """How many copies fit of each of the subjects, of fewer when the bounds are met before.
+    """Finds how many copies of each subject fit; of fewer subjects when the bounds are reached
+    before.
 
-    One that is refused does not keep the others from being tried. Raises InputError when what
-    stands beside them is refused, where no scheduler runs, and when nobody waits any more.
+    A refused subject does not keep the others from being tried. Raises InputError when an
+    accompanying object is refused, where no scheduler runs, and when the caller no longer waits.
     """
     question = _Question(frozen, bounds, goes_on)
     fits: list[Fit] = []
@@ -106,17 +107,17 @@ def fit(
     bounds: FitBounds = FitBounds(),
     goes_on: GoesOn = _always,
 ) -> Fit:
-    """How many copies fit on the state, and what limits them.
+    """Finds how many copies fit on the state, and what limits them.
 
-    Raises InputError or Rejected for a subject that the API refuses whatever fits, and where no
-    scheduler runs.
+    Raises InputError or Rejected for a subject that the API always refuses, and where no scheduler
+    runs.
     """
     question = _Question(frozen, bounds, goes_on)
     return question.fit(question.state_for(subject), subject)
 
 
 class _Question:
-    """What all subjects of one question share: the objects beside them, and what may be tried."""
+    """The shared parts of one question: the accompanying objects, and the bounds."""
 
     def __init__(self, frozen: Frozen, bounds: FitBounds, goes_on: GoesOn) -> None:
         if frozen.scheduling is None:
@@ -136,7 +137,7 @@ class _Question:
         return self._attempts >= self._bounds.attempts_max
 
     def state_for(self, subject: Subject) -> Frozen:
-        """The state with what stands beside the subject, which is put there once for all."""
+        """The state with the subject's accompanying objects, which are put there once."""
         beside, most = subject.beside, self._bounds.puts_max
         if beside is self._beside or not beside:
             return self._state if beside else self._frozen
@@ -154,7 +155,7 @@ class _Question:
         return self._state
 
     def fit(self, state: Frozen, subject: Subject) -> Fit:
-        """How many copies fit on the state. Raises InputError, Rejected."""
+        """Finds how many copies fit on the state. Raises InputError, Rejected."""
         if subject.problem is not None:
             raise subject.problem
         world, bounds = World(state), self._bounds
@@ -181,7 +182,7 @@ class _Question:
         )
 
     def _bound(self, copies: int) -> Limit | None:
-        """The bound that is met after so many copies of a subject, if one is."""
+        """The bound reached after this number of copies of a subject, if any."""
         most, of_all = self._bounds.copies_max, self._bounds.attempts_max
         if copies >= most:
             text = f"no more than {most} copies were tried; raise REDRA_FIT_COPIES_MAX for more"
@@ -205,7 +206,7 @@ def _sentence(problem: InputError) -> str:
 
 
 def _free_names(world: World, subject: Subject) -> Iterator[str]:
-    """Names for copies that no pod has: those of a StatefulSet that runs are like them."""
+    """Names for copies that no pod has; pods of a running StatefulSet have similar names."""
     base = subject.pod["metadata"]["name"]
     for number in numbers():
         name = f"{base}-{number}"
@@ -214,7 +215,7 @@ def _free_names(world: World, subject: Subject) -> Iterator[str]:
 
 
 def _make_namespace(world: World, name: str) -> None:
-    """Show a namespace that every cluster has, or any where a recording has none."""
+    """Creates a namespace that every cluster has, or any if the recording has no namespaces."""
     key = ObjectKey(*api_resources.NAMESPACES, "", name)
     if not name:
         return
@@ -228,9 +229,9 @@ def _make_namespace(world: World, name: str) -> None:
 
 
 def _put(world: World, put: Apply, words: Words = ()) -> None:
-    """Show an object; what refuses one that was read at a place names that place.
+    """Puts an object; the error for one that was read at a place names that place.
 
-    `words` are those of the object that is put, each with that of the object which a person wrote.
+    `words` maps words of the object that is put to those of the object that the user wrote.
     """
     try:
         (command,) = edits.commands_of((put,), world.objects, world.profile, manager=MANAGER)
@@ -258,7 +259,9 @@ def _copy(pod: JsonObject, name: str) -> JsonObject:
 
 
 class _Placing:
-    """Copies placed so far, which later ones see. A context: it leaves the state as it was."""
+    """The copies placed so far, which later ones see. A context manager: it leaves the state
+    unchanged.
+    """
 
     def __init__(self, world: World, rules: SchedulerRules) -> None:
         self._world = world
@@ -270,7 +273,7 @@ class _Placing:
         self._stack = ExitStack()
 
     def __enter__(self) -> "_Placing":
-        # What is in force stays so: each attempt adds to what those before it have put in.
+        # Assumptions stay in force: each attempt adds to those of earlier attempts.
         self._stack.enter_context(self._assumed.staying())
         return self
 
@@ -278,7 +281,7 @@ class _Placing:
         self._stack.close()
 
     def place(self, pod: JsonObject, nodes: Counter[str], bounds: FitBounds) -> Limit | None:
-        """Create a copy and place it; None when it has a node, else what limits it."""
+        """Creates a copy and places it; None when it gets a node, else its limit."""
         world = self._world
         try:
             tree = self._create(pod)
@@ -321,7 +324,7 @@ class _Placing:
         return None
 
     def _create(self, pod: JsonObject) -> JsonObject:
-        """The pod as stored, with claims made from its templates. Raises Rejected, InputError."""
+        """The pod as stored, with claims created from templates. Raises Rejected, InputError."""
         world = self._world
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         key = pod_key(namespace, name)
@@ -333,7 +336,7 @@ class _Placing:
         return tree
 
     def _claims(self, key: ObjectKey) -> Iterator[None]:
-        """Do for a pod what the claim controller does, write by write."""
+        """Does the claim controller's work for a pod, write by write."""
         world, gates, quirks = self._world, self._rules.gates, self._rules.quirks
         while True:
             tree = world.objects.get(key)

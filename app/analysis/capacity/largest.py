@@ -1,4 +1,4 @@
-"""The largest claim of each class that still fits, and counters that nothing can use any more."""
+"""The largest claim of each class that still fits, and counters that no device can use any more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,18 +16,18 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 COUNT_MAX = 4_096
-"""The largest claim that is tried, in devices."""
+"""The number of devices in the largest claim that is tried."""
 
 STEPS_MAX = 5_000
-"""Steps of the search for one claim; of overlapping partitions, proving that so many do not fit may
-take more than anybody waits for."""
+"""The maximum number of steps of the search for one claim; for overlapping partitions, proving that
+a number does not fit may take too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Largest:
-    """How many devices the largest claim of a class can have, and the first node that gives them.
+    """The number of devices in the largest claim of a class, and the first node that serves it.
 
-    With `is_least` the search for a larger one was given up somewhere: there may be one.
+    With `is_least`, a search for a larger one was given up: a larger one may exist.
     """
 
     count: int = 0
@@ -37,7 +37,7 @@ class Largest:
 
 @dataclass(slots=True, kw_only=True)
 class CounterSum:
-    """A counter over all pools of a driver, in nanos; `stranded` is a part of what is `left`."""
+    """A counter over all pools of a driver, in nanos; `stranded` is part of `left`."""
 
     total: int = 0
     left: int = 0
@@ -46,7 +46,7 @@ class CounterSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """What there is to give at one moment. Classes are by name, nodes in their order."""
+    """The devices at one moment. Classes are by name, nodes in their order."""
 
     classes: Mapping[str, JsonObject]
     nodes: Sequence[JsonObject]
@@ -56,7 +56,7 @@ class Devices:
 
 
 def devices_of(views: LiveViews) -> Devices:
-    """What the views show now; it stays so while they go on."""
+    """The devices of the views; the result does not change with the views."""
     objects = views.objects
     classes = {
         key.name: tree
@@ -77,7 +77,7 @@ def by_class(
 ) -> Mapping[str, Largest]:
     """The largest claim of each class that one more pod could have, on its best node.
 
-    Nodes that take no pods at present give none. The search for one claim has `steps_max` steps.
+    Nodes that currently take no pods do not count. The search for one claim has `steps_max` steps.
     """
     allocator = Allocator(
         devices.inventory,
@@ -131,7 +131,7 @@ def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: st
     best, is_least = Largest(), False
     for node in nodes:
         tries = _Tries(allocator, node, device_class)
-        # Most nodes give no more than the best so far, which one try shows.
+        # One try shows that a node gives no more than the best so far, as most do.
         if best.count < COUNT_MAX and tries.fits(best.count + 1):
             best = Largest(count=_count(tries, best.count + 1), node=meta.name(node))
         is_least = is_least or tries.gave_up
@@ -139,7 +139,7 @@ def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: st
 
 
 def _count(tries: "_Tries", fits: int) -> int:
-    """The largest count that fits on a node: doubled while it fits, then halved in between."""
+    """The largest count that fits on a node, found by doubling and then bisection."""
     fails = fits * 2
     while fails <= COUNT_MAX and tries.fits(fails):
         fits, fails = fails, fails * 2
@@ -162,7 +162,7 @@ class _Tries:
     gave_up: bool = False
 
     def fits(self, count: int) -> bool:
-        """Whether a claim for so many is allocated; a search that is given up says no."""
+        """Whether a claim for this number is allocated; False if the search is given up."""
         exactly = {
             "deviceClassName": self.device_class, "allocationMode": "ExactCount", "count": count
         }  # fmt: skip

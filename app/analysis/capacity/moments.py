@@ -1,7 +1,7 @@
-"""What fits at one moment, and at which moments of a history that is worked out.
+"""The capacity at one moment, and the sampled moments of a history.
 
-Moments are taken at equal distances of the log, so that busy times get more of them. The distance
-is a power of two: as a history grows, most moments stay, and what was worked out can be kept.
+Moments are at equal distances in the log, so that busy times get more of them. The distance is a
+power of two: as a history grows, most moments stay the same, and results can be kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,9 +24,10 @@ _BINARY = 2**20 * 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityBounds:
-    """`moments_max` moments of a history are looked at, `at_once_max` new ones for one question.
+    """The bounds of answers about capacity over time.
 
-    Those of `kept_max` moments, of all histories, are kept. The search for one claim has at most
+    `moments_max` moments of a history are examined, `at_once_max` new ones for one question.
+    Results of `kept_max` moments, of all histories, are kept. The search for one claim has at most
     `steps_max` steps.
     """
 
@@ -37,7 +38,7 @@ class CapacityBounds:
 
 
 def sampled(until: Revision, moments_max: int) -> list[Revision]:
-    """At most so many revisions up to `until`, the last one always among them."""
+    """At most `moments_max` revisions up to `until`, always including the last one."""
     distance = 1
     while until // distance >= max(1, moments_max):
         distance *= 2
@@ -53,7 +54,7 @@ def of(
     quirks: Quirks,
     steps_max: int = largest.STEPS_MAX,
 ) -> CapacityMoment:
-    """What fits on the devices of one moment."""
+    """The capacity of the devices at one moment."""
     most = largest.by_class(present, compiler, quirks, steps_max)
     return CapacityMoment(
         revision=revision,
@@ -68,7 +69,7 @@ def _classes(
 ) -> Iterator[ClassCapacity]:
     published = devices.usable(present.inventory)
     claimable = tuple(ceilings.claimable(present.inventory, present.allocated))
-    # A recording may lack its nodes: then no device is known to have none.
+    # A recording may lack its nodes: then any device may be on a node.
     near = reach.reachable(present.inventory, present.nodes) if present.nodes else None
     for name, tree in present.classes.items():
         chosen = patches.class_filter_of(tree, compiler)

@@ -1,7 +1,7 @@
-"""What is asked to fit: a pod with its claims, read from documents, a class or a template.
+"""The subjects that are to fit: pods with claims read from documents, classes, or templates.
 
-Claims and templates get a pod of their own that asks for nothing else. What a document holds beside
-the subject, such as a template that its pod names, is put upon the hypothetical cluster first.
+Claims and templates get a pod of their own that requests nothing else. Other objects of a document,
+such as a template that its pod names, are put on the hypothetical cluster first.
 """
 
 from collections.abc import Iterable
@@ -19,12 +19,12 @@ from app.domain.values.fields import core, meta, paths
 from app.domain.values.json_tree import JsonObject
 
 NAME = "redra-fit"
-"""Names the pods that claims and templates get, and the templates that classes and claims get."""
+"""The name of the pods for claims and templates, and of the templates for classes and claims."""
 
 _DRA = "resource.k8s.io/v1"
 _CLAIM, _TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
 Words: TypeAlias = tuple[tuple[str, str], ...]
-"""Words of our own, each with that of a person to be said in its place."""
+"""Words of generated objects, each with the user's word to be shown in its place."""
 
 _DEFAULT = "default"
 _NAMES_MAX = 10
@@ -33,7 +33,7 @@ _OF_CLAIMS: Words = (
     ("resourceclaimtemplate", "resourceclaim"),
     ("spec.spec", "spec"),
 )
-"""What is said of a claim, which is put in a template."""
+"""The replacements in messages about a claim, which is put as a template."""
 
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec", "status"))
 _BESIDE = {
@@ -43,7 +43,7 @@ _BESIDE = {
     (api_groups.RESOURCE, "ResourceSlice"),
     (api_groups.SCHEDULING, "PriorityClass"),
 }
-"""What may be put upon the cluster: no kind that acts on other objects, or tells of them."""
+"""The kinds that may be put on the cluster: none that acts on or reports about other objects."""
 
 _OF_ONE_POD = ("metadata", "status")
 _GIVEN = ("name", "namespace", "labels", "annotations")
@@ -57,10 +57,11 @@ _job_template = paths.get("spec", "jobTemplate", "spec", "template")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Something to be copied: `text` names it, each copy is made as `pod`.
+    """A subject to copy: `text` names it, each copy is created as `pod`.
 
     `beside` and then `puts` come first; `beside` is shared by the subjects of one question. `words`
-    say how what is put is called where the person wrote it. With a `problem` it cannot be copied.
+    map names in generated objects to those that the user wrote. With a `problem` it cannot be
+    copied.
     """
 
     text: str
@@ -72,12 +73,12 @@ class Subject:
 
     @property
     def namespace(self) -> str:
-        """Where the copies are made."""
+        """The namespace of the copies."""
         return meta.namespace(self.pod)
 
 
 def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> list[Subject]:
-    """A subject for each pod in the documents, or, where there is none, for each claim or template.
+    """A subject for each pod in the documents, or, without pods, for each claim or template.
 
     Workloads stand for their pods. Raises InputError when there is nothing to copy.
     """
@@ -101,7 +102,7 @@ def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> lis
 
 
 def of_class(name: str, namespace: str = _DEFAULT, count: int = 1) -> Subject:
-    """Claims for so many devices of a class each."""
+    """A subject of claims for `count` devices of a class each."""
     exactly: JsonObject = {"deviceClassName": name, "count": count}
     spec: JsonObject = {"devices": {"requests": [{"name": "devices", "exactly": exactly}]}}
     text = f"DeviceClass {name}" + (f", {count} devices each" if count > 1 else "")
@@ -111,7 +112,7 @@ def of_class(name: str, namespace: str = _DEFAULT, count: int = 1) -> Subject:
 
 
 def check_class(objects: ObjectsReader, name: str) -> None:
-    """Raise InputError, which names the classes that are there, unless there is this one."""
+    """Raises InputError, which names the existing classes, if the class does not exist."""
     if objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) is not None:
         return
     names = sorted(key.name for key in objects.keys(*api_resources.DEVICE_CLASSES))
@@ -122,20 +123,20 @@ def check_class(objects: ObjectsReader, name: str) -> None:
 
 
 def of_template(key: ObjectKey) -> Subject:
-    """Claims of a template that is there."""
+    """A subject of claims from an existing template."""
     pod = _pod_with(key.name, key.namespace)
     return Subject(text=f"{_TEMPLATE} {key.namespace}/{key.name}", pod=pod)
 
 
 def of_cluster(objects: ObjectsReader, namespace: str = "") -> list[Subject]:
-    """Every class and every template that there is, of one namespace or (empty) of all."""
+    """Every existing class and template, of one namespace or (empty) of all."""
     classes = [of_class(key.name) for key in objects.keys(*api_resources.DEVICE_CLASSES)]
     place = api_resources.RESOURCE_CLAIM_TEMPLATES
     return classes + [of_template(key) for key in objects.keys(*place, namespace or None)]
 
 
 def _placed(one: Apply, namespace: str) -> Apply:
-    """The object in the namespace that was asked for, unless it names another."""
+    """The object in the requested namespace, unless it names another."""
     if not namespace or meta.namespace(one.tree) or not isinstance(one.tree.get("metadata"), dict):
         return one
     return Apply(
@@ -158,7 +159,7 @@ def _check_beside(one: Apply) -> None:
 
 
 def _pod_of(one: Apply) -> JsonObject | None:
-    """The pod itself, or the template of what makes pods."""
+    """The pod itself, or the pod template of a workload."""
     if _kind(one.tree) == "Pod":
         return one.tree
     if _kind(one.tree) in (_CLAIM, _TEMPLATE):

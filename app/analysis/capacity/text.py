@@ -1,4 +1,4 @@
-"""What fits as lines, and the words that pages use too."""
+"""Answers about capacity as lines, and the words that pages also use."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,7 +21,7 @@ ORDER = (
     "Copies are placed one after another as the scheduler would: another order or other choices "
     "could place more. Pods that wait already are not placed first, and nobody is evicted."
 )
-"""What the number of copies stands for."""
+"""The meaning of the number of copies."""
 
 _CAUSES: Mapping[str, str] = {
     "allocated": "allocated to others",
@@ -37,10 +37,10 @@ _CAUSES: Mapping[str, str] = {
     "constraint": "against a constraint",
     "suitable": "suitable alone, but not enough of them together",
 }
-"""Kinds of causes as words for devices."""
+"""The kinds of causes, as words about devices."""
 
 _FAR = ("selector", "other-node")
-"""Causes of devices that were never meant: they are shown last."""
+"""The causes of devices that were never candidates, which are shown last."""
 
 
 def fit_lines(answer: FitAnswer) -> Iterator[str]:
@@ -63,7 +63,7 @@ def fit_lines(answer: FitAnswer) -> Iterator[str]:
 
 
 def head(one: Fit) -> str:
-    """The number in a sentence."""
+    """The number of copies as a sentence."""
     count = "at least " if one.limit.kind == "bound" else ""
     text = f"{one.subject}: {count}{one.count} more {'fits' if one.count == 1 else 'fit'}"
     if one.at_most is not None and one.at_most > one.count and one.limit.kind != "bound":
@@ -72,7 +72,7 @@ def head(one: Fit) -> str:
 
 
 def nodes(one: Fit) -> str:
-    """The nodes that get copies, those with most first."""
+    """The nodes that get copies, those with the most first."""
     most = sorted(one.nodes, key=lambda item: (-item.count, item.node))
     shown = [f"{item.node} ({item.count})" for item in most[:NODES_SHOWN_MAX]]
     more = len(most) - len(shown)
@@ -80,7 +80,7 @@ def nodes(one: Fit) -> str:
 
 
 def limit_lines(one: Fit) -> Iterator[str]:
-    """What limits it first."""
+    """The lines about the limit."""
     limit = one.limit
     match limit.kind:
         case "bound":
@@ -100,7 +100,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
 
 
 def cause_text(cause: DeviceCause) -> str:
-    """How many devices have what against them, for which request."""
+    """The number of devices with a cause, and the request."""
     what = _CAUSES.get(cause.cause, cause.cause)
     about = f" ({cause.about})" if cause.about else ""
     devices, places = counts.of(cause.devices, "device"), counts.of(cause.nodes, "node")
@@ -109,7 +109,7 @@ def cause_text(cause: DeviceCause) -> str:
 
 
 def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
-    """The present in full, then the course of what the largest claims were."""
+    """The present capacity in full, then the largest claims over time."""
     now = answer.present
     yield f"as of revision {answer.revision}, {answer.time}"
     yield from uncertainty.lines(answer.doubts)
@@ -127,7 +127,7 @@ def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
 
 
 def class_text(one: ClassCapacity) -> str:
-    """A class in a sentence."""
+    """A class as a sentence."""
     largest = (
         f"the largest claim that fits has {_least(one)}{_devices(one.largest)}, on {one.node}"
         if one.largest
@@ -141,7 +141,7 @@ def class_text(one: ClassCapacity) -> str:
 
 
 def counter_text(one: CounterCapacity) -> str:
-    """A counter in a sentence."""
+    """A counter as a sentence."""
     return (
         f"counter {one.counter} of {one.driver}: {one.left} of {one.total} left, "
         f"{one.stranded} of that stranded"

@@ -1,1 +1,1 @@
-"""Fleets as data: nodes with devices made from a profile and a seed, and their incidents."""
+"""Fleets as data: nodes with devices generated from a profile and a seed, and their incidents."""

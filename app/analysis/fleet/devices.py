@@ -1,8 +1,9 @@
 """The devices of a pool: units with their partitions, and grids of hosts with their slices.
 
-Texts of a profile may hold names in braces, which are filled in: `{unit}` the number of the unit,
-`{half}` 0 for the first half of the units and 1 for the others, `{uuid}` and `{mac}` drawn from the
-seed, and the fields of a variant (`{profile}`, `{id}`, `{start}`, …).
+Texts of a profile may contain names in braces, which are filled in: `{unit}` is the number of the
+unit, `{half}` is 0 for the first half of the units and 1 for the others, `{uuid}` and `{mac}` are
+derived from the seed; the fields of a variant (`{profile}`, `{id}`, `{start}`, …) are available,
+too.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 UNITS_MAX = 64
 HOSTS_MAX = 32
-"""Each host of a grid is a counter, and a set holds so many."""
+"""Each host of a grid is a counter; this is the maximum number of counters in a set."""
 
 _HOLE = re.compile(r"\{([a-zA-Z]+)\}")
 _SHAPE = re.compile(r"(\d+)x(\d+)")
@@ -47,7 +48,7 @@ _grid = records.of_tree(_Grid)
 
 
 def group_size(row: JsonView) -> int:
-    """How many nodes share a pool of this kind."""
+    """The number of nodes that share a pool of this kind."""
     if "grid" not in row:
         return 1
     hosts = _hosts(row)
@@ -55,7 +56,7 @@ def group_size(row: JsonView) -> int:
 
 
 def selection(nodes: tuple[str, ...]) -> JsonObject:
-    """The node selection of a slice or device that is for these nodes."""
+    """The node selection of a slice or device for these nodes."""
     if len(nodes) == 1:
         return {"nodeName": nodes[0]}
     expression = {"key": well_known.HOSTNAME, "operator": "In", "values": list(nodes)}
@@ -63,7 +64,7 @@ def selection(nodes: tuple[str, ...]) -> JsonObject:
 
 
 def units(row: JsonView, seed: str) -> list[Unit]:
-    """The units of one node's pool. Raises InputError for what cannot be read."""
+    """The units of one node's pool. Raises InputError for unreadable values."""
     count = json_tree.integer(row, "units") or 1
     if not 1 <= count <= UNITS_MAX:
         raise InputError(f"a pool cannot have {count} units", place="profile")
@@ -118,7 +119,7 @@ def grid(row: JsonView, nodes: tuple[str, ...]) -> list[Unit]:
 
 
 def filled(text: str, names: Mapping[str, str]) -> str:
-    """The text with its holes filled. Raises InputError for a name that is not known."""
+    """The text with its names filled in. Raises InputError for an unknown name."""
 
     def value(hole: re.Match[str]) -> str:
         if hole[1] not in names:

@@ -1,9 +1,9 @@
-"""Hardware as data: a profile, a number of nodes and a seed make Nodes, classes and ResourceSlices.
+"""Generates Nodes, classes and ResourceSlices from a profile, a number of nodes and a seed.
 
-A profile describes one server: its pools, the units in each (GPUs, cards), the devices made of a
-unit with the counters they consume, or a grid of hosts whose slices are devices. The same profile,
-number and seed give the same objects. Publishing again keeps pools that have not changed and
-raises the generation of those that have, as a driver must.
+A profile describes one server: its pools, the units in each (GPUs, cards), the devices of a unit
+with the counters they consume, or a grid of hosts whose slices are devices. The same profile,
+number and seed give the same objects. Publishing again keeps pools that have not changed and raises
+the generation of those that have, as a driver must.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ NODES_MAX = 100_000
 
 DEVICES_MAX = 128
 DEVICES_COUNTING_MAX = 64
-"""Devices in a slice; fewer when they consume counters."""
+"""The number of devices in a slice; lower when they consume counters."""
 
 COUNTER_SETS_MAX = 8
 
@@ -51,7 +51,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """What a profile means for so many nodes."""
+    """The objects of a profile for a number of nodes."""
 
     profile: str
     nodes: tuple[JsonObject, ...]
@@ -64,7 +64,7 @@ class Fleet:
 
 
 def build(profile: JsonView, count: int, seed: int) -> Fleet:
-    """The fleet of a profile. Raises InputError for a profile that cannot be read."""
+    """Builds the fleet of a profile. Raises InputError for an unreadable profile."""
     name = json_tree.text(profile, "name")
     if not name:
         raise InputError("the profile has no name", place="profile")
@@ -90,13 +90,13 @@ def build(profile: JsonView, count: int, seed: int) -> Fleet:
 
 
 def node_command(node: JsonObject) -> CreateObject:
-    """The command that makes a node."""
+    """The command that creates a node."""
     key = ObjectKey(*api_resources.NODES, "", node["metadata"]["name"])
     return CreateObject(key=key, version="v1", tree=node)
 
 
 def class_command(tree: JsonObject) -> CreateObject:
-    """The command that makes a device class."""
+    """The command that creates a device class."""
     key = ObjectKey(*api_resources.DEVICE_CLASSES, "", tree["metadata"]["name"])
     return CreateObject(key=key, version="v1", tree=tree)
 
@@ -104,10 +104,10 @@ def class_command(tree: JsonObject) -> CreateObject:
 def publish(
     pool: Pool, present: Iterable[JsonObject], uid_of: Callable[[str], str]
 ) -> list[Command]:
-    """The writes that bring the published slices of a pool to what the fleet says.
+    """The writes that bring the published slices of a pool to the state of the fleet.
 
-    `present` are the slices that exist of this pool, `uid_of` knows the uids of nodes. A pool that
-    is as it should be is left alone; otherwise all its slices go to the next generation.
+    `present` are the existing slices of this pool, `uid_of` returns the uids of nodes. A pool in
+    the desired state is left unchanged; otherwise all its slices get the next generation.
     """
     by_name = {meta.name(tree): tree for tree in present}
     wanted = {_slice_name(pool, index): spec for index, spec in enumerate(pool.specs)}
@@ -131,7 +131,7 @@ def publish(
 
 
 def manifests(fleet: Fleet) -> list[JsonObject]:
-    """Everything as objects to be applied by hand: without owner references, generation 1."""
+    """All objects for manual apply: without owner references, generation 1."""
     slices = [
         command.tree
         for pool in fleet.pools
@@ -256,6 +256,6 @@ def _slice(
 
 
 def _content(spec: JsonView) -> bytes:
-    """What a slice says, without the generation and what the API server fills in."""
+    """The content of a slice without its generation and what the API server fills in."""
     kept = {name: value for name, value in spec.items() if name != "pool"}
     return msgspec.json.encode(kept, order="sorted")

@@ -1,6 +1,6 @@
-"""Things that go wrong in a fleet, by a plan and a seed: taints, lost drivers, lost nodes.
+"""Incidents in a fleet, by a plan and a seed: taints, lost drivers, lost nodes.
 
-A plan gives, for each kind, how many begin per hour and how many minutes each lasts:
+A plan gives, for each kind, the number that begin per hour and the minutes that each lasts:
 
     hours: 24
     deviceTaints: {perHour: 2, minutes: 30, effect: NoExecute, key: example.com/unhealthy}
@@ -36,7 +36,7 @@ _NUMBERS = 2**64
 
 
 class IncidentKind(StrEnum):
-    """What happens."""
+    """The kinds of incidents."""
 
     TAINT = "device tainted"
     UNTAINT = "device healthy again"
@@ -61,7 +61,7 @@ _ROWS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetIncident:
-    """One thing at one time, in seconds after the start. `name` ties its begin to its end."""
+    """One incident at one time, in seconds after the start. `name` links its begin to its end."""
 
     at_seconds: float
     kind: IncidentKind
@@ -75,7 +75,7 @@ class FleetIncident:
 
     @property
     def text(self) -> str:
-        """What to tell people."""
+        """The incident as text for people."""
         if self.device:
             return f"{self.kind}: {self.driver}/{self.pool}/{self.device}"
         return (
@@ -93,7 +93,7 @@ class Present:
     slices: tuple[JsonObject, ...]
 
     def uid_of(self, node: str) -> str:
-        """The uid of a node, empty when it is gone."""
+        """The uid of a node, empty when it does not exist."""
         return meta.uid(self.nodes.get(node, {}))
 
     def slices_of(self, pool: Pool) -> list[JsonObject]:
@@ -125,7 +125,7 @@ def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[FleetIncident, ...]:
 
 
 def commands(incident: FleetIncident, whole: Fleet, present: Present) -> list[Command]:
-    """What an incident writes, given what exists."""
+    """The writes of an incident, given the existing objects."""
     node = ObjectKey(*api_resources.NODES, "", incident.node)
     match incident.kind:
         case IncidentKind.TAINT:
@@ -152,7 +152,7 @@ def commands(incident: FleetIncident, whole: Fleet, present: Present) -> list[Co
 
 
 def follow_up(incident: FleetIncident, whole: Fleet, present: Present) -> list[Command]:
-    """What must be written after the first writes have been seen: slices of a returned node."""
+    """The writes after the first writes have been seen: slices of a returned node."""
     if incident.kind is IncidentKind.RETURN_NODE and incident.node in present.nodes:
         return _published(incident.node, whole, present)
     return []
@@ -199,7 +199,7 @@ def _of_kind(
 
 
 def _draws(seed: str) -> Iterator[float]:
-    """Numbers from 0 up to 1, the same for the same seed."""
+    """Random numbers from 0 to below 1, determined by the seed."""
     counter = 0
     while True:
         digest = hashlib.sha256(f"{seed}/{counter}".encode()).digest()
