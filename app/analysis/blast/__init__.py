@@ -1,1 +1,1 @@
-"""What a proposed change would do: counts and lists of pods, claims, devices, pools and classes."""
+"""The effect of a proposed change: counts and lists of pods, claims, devices, pools and classes."""

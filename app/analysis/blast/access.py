@@ -1,6 +1,6 @@
-"""How many devices new pods can get no more, or again, though the devices themselves stay as is.
+"""The devices that new pods can no longer get, or can get again, though the devices do not change.
 
-Their nodes are cordoned, deleted or let in again, or no class selects them any longer.
+Their nodes are cordoned, deleted or uncordoned, or no class selects the devices any longer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,9 +15,9 @@ from app.domain.values.fields.dra import DeviceId
 def totals(
     before: Side, after: Side, classes: Iterable[str], allocated: AllocatedState
 ) -> dict[str, int]:
-    """Devices kept out and let in by nodes, lost and won by all classes, and by some alone.
+    """Counts of devices that become unavailable or available through nodes, and through classes.
 
-    `devices_kept_out_free` are those of the kept out that nobody held.
+    `devices_kept_out_free` counts the devices kept out by nodes that no claim held.
     """
     old, new = _allocatable(before), _allocatable(after)
     both = {name: old[name] for name in old.keys() & new.keys()}
@@ -51,8 +51,8 @@ def _moved(
 def _selected(
     before: Side, after: Side, touched: frozenset[str], both: Mapping[DeviceId, Device]
 ) -> tuple[int, int, int]:
-    """Devices that no class selects any more, that one selects at last, and that a touched class
-    lost to others.
+    """The numbers of devices that no class selects any more, that a class now selects, and that a
+    changed class lost while another class selects them.
     """
     if not touched:
         return 0, 0, 0

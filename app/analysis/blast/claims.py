@@ -1,7 +1,7 @@
-"""What becomes of allocated claims: devices that are tainted, gone, or match no longer.
+"""The effect of a change on allocated claims: devices that are tainted, gone, or no longer match.
 
-Nothing evicts a pod because its device has gone or matches no longer; but the claim would not be
-allocated so again, which is what an operator wants to hear before the change.
+No pod is evicted because its device is gone or no longer matches. But the claim would not be
+allocated like this again, which an operator needs to know before the change.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _Known = dict[PoolId, tuple[PoolSide, PoolSide]]
 
 
 def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> list[ClaimFate]:
-    """The allocated claims that get into trouble by the change, by namespace and name."""
+    """The allocated claims for which the change causes trouble, by namespace and name."""
     fates = []
     known = dict(sides)
     for place in sorted(world.taints.claims):
@@ -114,7 +114,7 @@ def _device_troubles(
 def _mismatch(
     old: Device, new: Device, before: ClassFilter | None, after: ClassFilter | None
 ) -> str:
-    """Why a device that matched does not match any more; empty when it does, or never did."""
+    """Why a device that matched no longer matches; empty when it does, or never did."""
     if before is None or not devices.matches(before, old)[0]:
         return ""
     if after is None:
@@ -126,7 +126,7 @@ def _mismatch(
 
 
 def _request(claim: JsonView, name: str) -> JsonObject:
-    """What was asked for under the name of an allocation result: `request` or `request/option`."""
+    """The request with the name of an allocation result: `request` or `request/option`."""
     first, _, second = name.partition("/")
     for request in dra.request_trees(claim):
         if json_tree.text(request, "name") != first:

@@ -1,8 +1,8 @@
-"""What would this change do? Pods, claims, devices, pools and classes, without writing anything.
+"""The effect of a change on pods, claims, devices, pools and classes, without writing anything.
 
 A proposal is a list of objects to put (created, or replaced as `kubectl replace` does) and of
-objects to delete; an existing rule is asked about by comparing the state with the state without it.
-`blast` and `blast_of_rule` are pure and heavy: run them in a thread on what `freeze` has taken.
+objects to delete. For an existing rule, the state is compared with the state without the rule.
+`blast` and `blast_of_rule` are pure and CPU-intensive: run them in a thread, on what `freeze` took.
 """
 
 from collections import Counter
@@ -56,18 +56,18 @@ KINDS = (
     "DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch", "Node",
     "ResourceQuota",
 )  # fmt: skip
-"""What can be proposed; other kinds change no devices."""
+"""The kinds that can be proposed; other kinds change no devices."""
 
 DELETED_KINDS = (*KINDS, "Pod", "ResourceClaim")
-"""What can be deleted in a proposal."""
+"""The kinds that can be deleted in a proposal."""
 
 _STRICT = WriteOptions(field_manager="redra-blast", field_validation=FieldValidation.STRICT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlastBounds:
-    """`changes_max` changes in one proposal, `listed_max` entries in each list of an answer,
-    `waiting_max` waiting pods tried with and without the change.
+    """The bounds: `changes_max` changes in one proposal, `listed_max` entries in each list of an
+    answer, `waiting_max` waiting pods tried with and without the change.
     """
 
     changes_max: int = 1_000
@@ -77,7 +77,7 @@ class BlastBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """An object to create or replace; `place` is where it was read, for messages."""
+    """An object to create or replace; `place` is its source, for messages."""
 
     tree: JsonObject
     place: str = ""
@@ -85,7 +85,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedDeletion:
-    """An object to delete, as a person names it."""
+    """An object to delete, as named by the user."""
 
     kind: str
     name: str
@@ -114,7 +114,7 @@ Change = Put | ProposedDeletion | ProposedCordon | ProposedDrain
 def blast(
     frozen: Frozen, changes: Sequence[Change], bounds: BlastBounds = BlastBounds()
 ) -> BlastRadius:
-    """What the changes would do together. Raises InputError or Rejected for one that is refused.
+    """The effect of all changes together. Raises InputError or Rejected if one is refused.
 
     A refusal of a change that has a place is an InputError naming it.
     """
@@ -148,7 +148,7 @@ def blast(
 
 
 def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()) -> BlastRadius:
-    """What an existing DeviceTaintRule does: the state with it against that without. NotFound."""
+    """The effect of an existing DeviceTaintRule, against the state without it. Raises NotFound."""
     world = World(frozen)
     key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", name)
     if world.objects.get(key) is None:
@@ -181,8 +181,8 @@ def read_changes(
     cordons: Iterable[str] = (),
     drains: Iterable[str] = (),
 ) -> list[Change]:
-    """The changes in documents (with their places), in `KIND/NAME` texts (pods and claims may
-    be named `pod/NAMESPACE/NAME`), and nodes to cordon or drain. Raises InputError.
+    """The changes in documents (with their places), in `KIND/NAME` texts (pods and claims may be
+    named `pod/NAMESPACE/NAME`), and nodes to cordon or drain. Raises InputError.
     """
     changes: list[Change] = []
     for place, tree in trees:
@@ -296,7 +296,7 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
 
 
 def _meant(world: World, key: ObjectKey) -> str:
-    """Where one of that name is, else names that look like it."""
+    """Where an object of that name exists, else similar names."""
     known = [*world.objects.keys(key.group, key.resource)]
     places = sorted(other.namespace for other in known if other.name == key.name)
     if places:
@@ -329,8 +329,8 @@ def _no_blast(kind: str, place: str, kinds: Sequence[str]) -> InputError:
 
 
 def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
-    """An object that is put again replaces the present one, whatever its version is; a rule without
-    `timeAdded` keeps the stored one, as with kubectl apply.
+    """Makes an object that is put again replace the present one, whatever its version is; a rule
+    without `timeAdded` keeps the stored one, as with kubectl apply.
     """
     metadata = tree["metadata"]
     if not metadata.get("resourceVersion"):
@@ -342,7 +342,7 @@ def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
 
 
 def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
-    """The effect with remarks and what a rule's status would say. Parity: controllers.md 1.6."""
+    """The effect with remarks and the future status of a rule. Parity: controllers.md 1.6."""
     warnings = (*effect.warnings, *remarks.on(world, key))
     effect = msgspec.structs.replace(effect, warnings=warnings)
     rule = (
@@ -359,7 +359,7 @@ def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
 
 
 def _pretend(world: World, rules: Iterable[ObjectKey]) -> bool:
-    """Look at rules with effect None as if they evicted; whether there was one."""
+    """Treats rules with effect None as if they evicted; returns whether there was one."""
     previewed = False
     for key in rules:
         rule = world.taints.rules.get(key.name)
@@ -439,7 +439,7 @@ def _compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tries:
-    """What waiting pods would get before, after, and once the evicted pods have ended."""
+    """The placements of waiting pods before, after, and once the evicted pods have ended."""
 
     before: Waiting
     after: Waiting
@@ -449,7 +449,7 @@ class _Tries:
 def _ended(
     world: World, before: Side, after: Side, waiting: Waiting, bounds: BlastBounds
 ) -> Waiting:
-    """Try the waiting pods without those that the change evicts; the world is used up."""
+    """Tries the waiting pods without those that the change evicts; consumes the world."""
     ending = sorted({*_evicted(before, after, waiting), *world.touched.pods})
     if not ending:
         return waiting
@@ -458,7 +458,7 @@ def _ended(
 
 
 def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
-    """The pods that only the change evicts; none when every waiting pod has a place."""
+    """The pods that only the change evicts; empty when every waiting pod has a place."""
     if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
         return []
     return sorted(set(after.pods) - set(before.pods))
@@ -467,7 +467,7 @@ def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
 def _with_waiting(
     world: World, found: BlastRadius, tries: _Tries, bounds: BlastBounds
 ) -> BlastRadius:
-    """The answer with what becomes of pods that wait."""
+    """The answer with the fates of waiting pods."""
     after = tries.after
     fates = blasting_waiting.waiting_fates(world, tries.before, after, tries.ended)
     counts = Counter(fate.prospect for fate in fates)

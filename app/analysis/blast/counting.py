@@ -1,4 +1,4 @@
-"""Sums over what becomes of pods, claims and devices."""
+"""Sums over the fates of pods, claims and devices."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from app.analysis.blast.radius import (
 def totals(
     pods: Sequence[PodFate], devices: Sequence[DeviceFate], sides: PoolSides
 ) -> dict[str, int]:
-    """Pods by fate and devices by what changes."""
+    """Counts of pods by fate and of devices by change."""
     fates = Counter(pod.fate for pod in pods)
     changes = Counter(device.change for device in devices)
     return {
@@ -43,7 +43,7 @@ def totals(
 
 
 def namespaces(lost: Iterable[PodFate], claims: Iterable[ClaimFate]) -> list[NamespaceFate]:
-    """How many pods and claims of each namespace are concerned."""
+    """The numbers of pods and claims concerned in each namespace."""
     pods = Counter(pod.namespace for pod in lost)
     concerned = Counter(claim.namespace for claim in claims)
     return [
@@ -53,7 +53,7 @@ def namespaces(lost: Iterable[PodFate], claims: Iterable[ClaimFate]) -> list[Nam
 
 
 def owners(lost: Iterable[PodFate]) -> list[OwnerFate]:
-    """How many pods each owner loses."""
+    """The number of pods that each owner loses."""
     pods = Counter((pod.namespace, pod.owner) for pod in lost if pod.owner)
     return [
         OwnerFate(namespace=namespace, owner=owner, pods=count)

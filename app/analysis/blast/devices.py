@@ -1,8 +1,8 @@
-"""What a change does to devices, pools and classes: counts, capacity and counters before and after.
+"""The effect of a change on devices, pools and classes: counts, capacity and counters.
 
-Only pools that the change touches are compared device by device; classes are counted over the whole
-cluster, because "2 of 40" says what "2" does not. What is usable is judged by the inventory and
-what blocks by the allocator's own taint rule.
+Only pools that the change touches are compared device by device. Classes are counted over the whole
+cluster, because "2 of 40" is more informative than "2". The inventory decides which devices are
+usable, and the allocator's own taint rule which ones are blocked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from app.domain.values.quantity import Quantity
 ABSENT = "absent"
 
 Reach: TypeAlias = frozenset[DeviceId] | None
-"""Devices that new pods can get to; None for all of them."""
+"""The devices that new pods can reach; None for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +37,17 @@ class PoolSide:
 
     @property
     def state(self) -> str:
-        """As `PoolFate` names it."""
+        """The state, as named in `PoolFate`."""
         return ABSENT if self.pool is None else self.pool.state.value
 
     @property
     def problem(self) -> str:
-        """Why it is not usable."""
+        """Why the pool is not usable."""
         return "" if self.pool is None else self.pool.problem
 
 
 def pool_side(inventory: Inventory, pool: PoolId) -> PoolSide:
-    """The pool as the inventory shows it; devices of the newest generation."""
+    """The pool in the inventory, with the devices of the newest generation."""
     pool_state = inventory.pool(pool)
     if pool_state is None:
         return PoolSide(pool=None, devices={}, published=frozenset())
@@ -62,7 +62,7 @@ def pool_side(inventory: Inventory, pool: PoolId) -> PoolSide:
 
 
 def is_allocatable(device: Device) -> bool:
-    """Whether a request without tolerations could get the device, were it free."""
+    """Whether a request without tolerations could get the device if it were free."""
     return taints.untolerated(device.taints, ()) is None
 
 
@@ -93,7 +93,7 @@ def pool_fates(
     sides: Mapping[PoolId, tuple[PoolSide, PoolSide]],
     allocated: AllocatedState,
 ) -> list[PoolFate]:
-    """The pools of which anything is different afterwards."""
+    """The pools that differ afterwards."""
     reach = (before.reach, after.reach)
     fates = [pool_fate(pool, *pair, allocated, reach) for pool, pair in sides.items()]
     return [fate for fate in fates if is_changed(fate)]
@@ -106,7 +106,7 @@ def pool_fate(
     allocated: AllocatedState,
     reach: tuple[Reach, Reach] = (None, None),
 ) -> PoolFate:
-    """The pool's numbers on both sides; `reach` are the devices that new pods get to on each."""
+    """The pool's numbers on both sides; `reach` are the devices that new pods can reach on each."""
     return PoolFate(
         driver=pool[0],
         pool=pool[1],
@@ -121,7 +121,7 @@ def pool_fate(
 
 
 def is_changed(fate: PoolFate) -> bool:
-    """Whether anything is different afterwards."""
+    """Whether the pool differs afterwards."""
     return (
         fate.state_before != fate.state_after
         or fate.before != fate.after
@@ -178,7 +178,7 @@ def class_counts(
     allocated: AllocatedState,
     reach: Reach = None,
 ) -> tuple[Counts, str]:
-    """How many devices a class selects, and the first error of a selector."""
+    """The number of devices that a class selects, and the first error of a selector."""
     if chosen is None:
         return Counts(), ""
     left, problem = selected(chosen, devices)
@@ -203,7 +203,7 @@ def selected(chosen: ClassFilter, devices: Sequence[Device]) -> tuple[list[Devic
 
 
 def _taint_text(taint: Taint) -> str:
-    """The taint, and the rule it comes from."""
+    """The taint, and the rule that sets it."""
     rule = f" (rule {taint.rule})" if taint.rule else ""
     return f"{taint.text}{rule}"
 
@@ -240,7 +240,7 @@ def _counts(devices: Iterable[Device], allocated: AllocatedState, reach: Reach =
 
 
 def is_free(device: Device, allocated: AllocatedState) -> bool:
-    """Whether nobody holds the device; of a shared one something of each capacity is left."""
+    """Whether no claim holds the device; a shared one needs some of each capacity left."""
     if not device.allow_multiple:
         return not allocated.is_allocated(device.id)
     if allocated.is_dedicated(device.id):
@@ -280,7 +280,7 @@ def _counters(side: PoolSide) -> dict[str, Quantity]:
 
 
 def _of_nanos(nanos: int) -> Quantity:
-    """Counters are kept as numbers only; large ones that are whole in 2**20 read best in binary."""
+    """The quantity of a counter: binary form for large multiples of 2**20, else decimal form."""
     is_binary = nanos and nanos % (2**20 * 10**9) == 0
     form = quantity.Format.BINARY_SI if is_binary else quantity.Format.DECIMAL_SI
     return quantity.from_nanos(nanos, form)

@@ -1,8 +1,8 @@
-"""What draining a node does to its pods: evicted, or kept by a disruption budget.
+"""The effect of draining a node on its pods: evicted, or protected by a disruption budget.
 
-Each pod is asked about once, one after the other, by the rule of the eviction subresource, as
-`kubectl drain --ignore-daemonsets --force --delete-emptydir-data` does first; kubectl asks again
-for those that are refused. Pods of DaemonSets and mirror pods stay.
+Each pod is tried once, one after the other, by the rule of the eviction subresource, like the first
+round of `kubectl drain --ignore-daemonsets --force --delete-emptydir-data`; kubectl retries the
+refused ones. Pods of DaemonSets and mirror pods stay.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,16 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 MIRROR = "kubernetes.io/config.mirror"
-"""The annotation of a pod that a kubelet made from a file of its own."""
+"""The annotation of a pod that a kubelet created from a local file."""
 
 NAMES_MAX = 3
-"""Pods that one warning names."""
+"""The number of pods that one warning names."""
 
 
 def drain(world: World, node: str) -> tuple[str, ...]:
-    """Evict the pods of a node on the hypothetical cluster; warnings about what kubectl asks."""
+    """Evicts the pods of a node on the hypothetical cluster; returns warnings about kubectl's
+    options.
+    """
     drained: list[tuple[str, JsonView]] = []
     daemons: list[str] = []
     for key in sorted(world.objects.keys(*api_resources.PODS)):
@@ -43,7 +45,7 @@ def drain(world: World, node: str) -> tuple[str, ...]:
 
 
 def _evict(world: World, key: ObjectKey) -> None:
-    """Take the pod's disruption from its budget; the pod stands until the others are judged."""
+    """Charges the pod's disruption to its budget; the pod stays until the others are judged."""
     place = (key.namespace, key.name)
     try:
         permission = eviction.judge(world.objects, key, world.now)

@@ -1,4 +1,4 @@
-"""What becomes of pods: the eviction controller's own answer before and after the change."""
+"""The fates of pods: the eviction controller's own result before and after the change."""
 
 from app.analysis.blast.radius import Fate, PodFate
 from app.analysis.blast.world import Side, World
@@ -12,7 +12,7 @@ from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
 
 OWNERS_MAX = 8
-"""How far owners are followed; Kubernetes' own chains have at most three links."""
+"""The number of owners followed; Kubernetes' own chains have at most three links."""
 
 
 def pod_fates(world: World, before: Side, after: Side) -> list[PodFate]:

@@ -1,7 +1,7 @@
-"""Which waiting pods would be placed if they were tried now, one after the other.
+"""The waiting pods that would be placed if they were tried now, one after the other.
 
-The same attempts as the scheduler's, on any views: later pods see the room and devices of those
-before them as taken. Nothing is written and no pod is evicted for another.
+The scheduler's own attempts are used, on any views: later pods see the room and devices of earlier
+ones as taken. Nothing is written and no pod is evicted for another.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,9 +29,9 @@ PodPlace: TypeAlias = tuple[str, str]
 
 
 def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
-    """The pods that wait for a node and ask for devices, in the order of the active queue.
+    """The pods that wait for a node and request devices, in the order of the active queue.
 
-    Pods of other schedulers, with scheduling gates, or whose claims cannot be used are left out.
+    Pods of other schedulers, with scheduling gates, or with unusable claims are left out.
     """
     waiting: list[tuple[int, int, PodSpec]] = []
     for event in _events(objects, api_resources.PODS):
@@ -60,10 +60,10 @@ def placed(
     now: Instant,
     check_goes_on: Callable[[], None] = _nothing,
 ) -> Mapping[PodPlace, str]:
-    """The node that each of these pods would get; those that find none are absent.
+    """The node that each of these pods would get; pods without a node are absent.
 
-    A pod whose claim one before it would allocate goes to the same node. `check_goes_on` is called
-    before each attempt, and raises when nobody waits any more.
+    A pod whose claim would be allocated for an earlier one gets the same node. `check_goes_on` is
+    called before each attempt, and raises when the caller no longer waits.
     """
     nodes, devices = survey(views.objects)
     verdicts = Verdicts()
@@ -88,7 +88,7 @@ def placed(
 
 
 def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceMap]:
-    """Nodes with the pods bound to them, and the slices that they see."""
+    """The nodes with their bound pods, and the slices visible to them."""
     nodes = NodeIndex()
     devices = DeviceMap(nodes)
     for event in sorted(_events(objects, api_resources.NODES), key=lambda event: event.revision):

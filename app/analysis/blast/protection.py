@@ -1,9 +1,9 @@
-"""Claims that a change deletes: what holds them, whom they block, and what comes in their place.
+"""Claims that a change deletes: what keeps them, which pods they block, and their replacements.
 
-A claim that is reserved stays terminating with its devices, because delete-protection is a
-finalizer. Otherwise the claim controller takes the devices and the finalizer from it, and makes
-another for a pod that has it from a template. Pods that are not placed cannot use a claim that is
-terminating or gone. Parity: controllers.md 2.1 and 2.3.
+A reserved claim stays terminating with its devices, because delete-protection is a finalizer.
+Otherwise the claim controller removes the devices and the finalizer, and creates another claim for
+a pod that uses a template. Pods that are not placed cannot use a claim that is terminating or gone.
+Parity: controllers.md 2.1 and 2.3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from app.domain.values.json_tree import JsonView
 
 
 def settle(world: World, listed_max: int) -> list[ClaimDeletion]:
-    """Let the claim controller look at the deleted claims, and tell what has become of them."""
+    """Runs the claim controller on the deleted claims, and returns the result."""
     deleted = world.touched.claims
     for key in sorted(deleted):
         _release(world, key, deleted[key])
@@ -46,7 +46,7 @@ def settle(world: World, listed_max: int) -> list[ClaimDeletion]:
 def with_deletions(
     answer: BlastRadius, deletions: Sequence[ClaimDeletion], listed_max: int
 ) -> BlastRadius:
-    """The answer with what becomes of claims that are deleted."""
+    """The answer with the fates of deleted claims."""
     if not deletions:
         return answer
     cut = ListCut(listed_max)
@@ -56,7 +56,7 @@ def with_deletions(
 
 
 def _release(world: World, key: ObjectKey, old: JsonView) -> None:
-    """What the claim controller does about a claim that is terminating."""
+    """Does the claim controller's work for a terminating claim."""
     result = claim_sync.release(world.objects, key.namespace, key.name)
     for command in () if result is None else result.commands:
         world.apply(command, "update")
@@ -66,7 +66,7 @@ def _release(world: World, key: ObjectKey, old: JsonView) -> None:
 
 
 def _users(world: World) -> dict[ObjectKey, list[PodFacts]]:
-    """The living pods that name deleted claims."""
+    """The running or waiting pods that name deleted claims."""
     users: dict[ObjectKey, list[PodFacts]] = {}
     namespaces = {key.namespace for key in world.touched.claims}
     for pod_key in list(world.objects.keys(*api_resources.PODS)) if namespaces else ():
@@ -85,14 +85,14 @@ def _users(world: World) -> dict[ObjectKey, list[PodFacts]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeClaims:
-    """What came of making the claims of a pod: whether it can be placed now, and the refusal."""
+    """The result of creating a pod's claims: whether it can be placed now, and the refusal."""
 
     is_complete: bool
     refusal: str = ""
 
 
 def make_claims(world: World, pod: PodFacts) -> MadeClaims:
-    """Make the claims of a pod from its templates as the claim controller does."""
+    """Creates the claims of a pod from its templates like the claim controller."""
     scheduling = world.scheduling
     quirks = ControllerQuirks() if scheduling is None else scheduling.quirks
     is_made = False
@@ -136,6 +136,6 @@ def _deletion(
 
 
 def _devices(claim: JsonView) -> Iterator[str]:
-    """The devices of an allocated claim, each once."""
+    """The devices of an allocated claim, without duplicates."""
     results = dra.results(claim)
     yield from dict.fromkeys("/".join((one.driver, one.pool, one.device)) for one in results)

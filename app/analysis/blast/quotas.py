@@ -1,8 +1,8 @@
-"""What a ResourceQuota refuses: claims from templates, pods of owners, claims of waiting pods.
+"""Refusals of a ResourceQuota: claims from templates, pods of owners, claims of waiting pods.
 
-A quota takes nothing away. It is asked about whatever comes next: one more claim of each template
-of the namespace, one more pod of each owner, and the claims that waiting pods lack, which the claim
-controller makes one after the other. Parity: objects.md 15.3, controllers.md 2.2.
+A quota removes nothing. It is checked for possible next writes: one more claim of each template of
+the namespace, one more pod of each owner, and the missing claims of waiting pods, which the claim
+controller creates one after the other. Parity: objects.md 15.3, controllers.md 2.2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
 COUNTED = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
-"""What is counted here; how many secrets there are is nobody's business."""
+"""The resources counted here; the number of secrets, for example, is not disclosed."""
 
 _FORBIDDEN = " is forbidden: "
 
 _Write = tuple[str, str, str]
-"""Namespace, kind of what would be written, and for what."""
+"""The namespace and kind of the write, and its source."""
 
 
 def with_quotas(
@@ -40,9 +40,9 @@ def with_quotas(
     quotas: Sequence[ObjectKey],
     listed_max: int,
 ) -> BlastRadius:
-    """The answer with what quotas refuse that a change puts, changes or deletes.
+    """The answer with the refusals of quotas that a change puts, changes or deletes.
 
-    The claims that waiting pods lack are made in both worlds as far as quotas have room.
+    The missing claims of waiting pods are created in both worlds as far as quotas have room.
     """
     namespaces = sorted({key.namespace for key in quotas})
     fates = [fate for key in quotas for fate in _fates(before, after, key)]
@@ -63,7 +63,7 @@ def with_quotas(
 
 
 def _fates(before: World, after: World, key: ObjectKey) -> Iterator[QuotaFate]:
-    """What a quota limits, before and after, and how much of it is in use."""
+    """The limits of a quota before and after, and the amounts in use."""
     old, new = before.objects.get(key), after.objects.get(key)
     was, now = _hard(old), _hard(new)
     names = sorted({*was, *now})
@@ -86,7 +86,7 @@ def _hard(quota: JsonView | None) -> Mapping[str, Quantity]:
 
 
 def _writes(before: Mapping[_Write, str], after: Mapping[_Write, str]) -> Iterator[WriteFate]:
-    """The writes that the change lets pass or not, in order."""
+    """The writes that the change newly allows or refuses, in order."""
     for write in sorted(before.keys() | after.keys()):
         old, new = before.get(write, ""), after.get(write, "")
         if bool(old) != bool(new):
@@ -101,7 +101,7 @@ def _writes(before: Mapping[_Write, str], after: Mapping[_Write, str]) -> Iterat
 
 
 def _refusals(world: World, namespaces: Sequence[str]) -> dict[_Write, str]:
-    """What is said to each write that may come next; empty where it passes."""
+    """The refusal of each possible next write; empty if it passes."""
     refusals: dict[_Write, str] = {}
     for namespace in namespaces:
         for key in list(world.objects.keys(*api_resources.RESOURCE_CLAIM_TEMPLATES, namespace)):
@@ -133,12 +133,12 @@ def _refusal(world: World, place: tuple[str, str], namespace: str, tree: JsonObj
 
 
 def _words(refusal: str) -> str:
-    """A refusal without the name of what was to be written, which is another each time."""
+    """A refusal without the name of the refused object, which differs each time."""
     return refusal.partition(_FORBIDDEN)[2] or refusal
 
 
 def _of_owners(world: World, namespace: str) -> dict[str, JsonObject]:
-    """A living pod of each owner, as it would be made again."""
+    """An unfinished pod of each owner, as it would be created again."""
     made: dict[str, JsonObject] = {}
     for key in list(world.objects.keys(*api_resources.PODS, namespace)):
         tree = world.objects.get(key)
@@ -151,7 +151,7 @@ def _of_owners(world: World, namespace: str) -> dict[str, JsonObject]:
 
 
 def _lacking(world: World, namespace: str) -> list[tuple[ObjectKey, JsonView]]:
-    """The living pods whose claims are still to be made, in the order of their last changes."""
+    """The unplaced pods whose claims have yet to be created, in the order of their last changes."""
     lacking = []
     for key in list(world.objects.keys(*api_resources.PODS, namespace)):
         event = world.objects.event(key)

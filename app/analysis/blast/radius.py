@@ -1,7 +1,7 @@
-"""What a proposed change would do, as values: the shape of every blast answer.
+"""The data types of blast answers.
 
-All counts are exact; lists are cut at a bound and `left_out` says how many entries each one lacks.
-Instants are RFC 3339 texts with microseconds.
+All counts are exact; lists are cut at a bound, and `left_out` has the number of missing entries of
+each. Instants are RFC 3339 texts with microseconds.
 """
 
 from enum import StrEnum
@@ -12,12 +12,13 @@ from app.domain.log.doubts import Doubt
 
 
 class Fate(StrEnum):
-    """What becomes of a pod.
+    """The fate of a pod.
 
-    `already` would be evicted at the same instant without the change; `tolerated` uses a device
-    that is tainted by it and is never evicted; `spared` would be evicted without the change only.
-    `deleted` is deleted by the change itself; `orphaned` loses its node, so that garbage collection
-    removes it. `drained` is evicted by a drain, `protected` kept from that by a disruption budget.
+    `already` would be evicted at the same instant without the change. `tolerated` uses a device
+    that the change taints and is never evicted. `spared` would be evicted only without the change.
+    `deleted` is deleted by the change itself. `orphaned` loses its node, so that garbage collection
+    removes it. `drained` is evicted by a drain, `protected` is kept from that by a disruption
+    budget.
     """
 
     NOW = "now"
@@ -33,14 +34,14 @@ class Fate(StrEnum):
 
 
 LOST = (Fate.NOW, Fate.LATER, Fate.DRAINED)
-"""Fates of pods that the change evicts."""
+"""The fates of pods that the change evicts."""
 
 
 class Prospect(StrEnum):
-    """What a change means to a pod that waits for a node.
+    """The effect of a change on a pod that waits for a node.
 
-    `fits`: it would be placed from then on; `freed`: it would be placed once the pods that the
-    change evicts have ended; `kept`: it would be placed without the change only.
+    `fits`: it would be placed after the change; `freed`: it would be placed once the pods that the
+    change evicts have ended; `kept`: it would be placed only without the change.
     """
 
     FITS = "fits"
@@ -49,9 +50,9 @@ class Prospect(StrEnum):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """One change as the object rules take it: created, replaced, deleted or unchanged.
+    """One change according to the object rules: created, replaced, deleted or unchanged.
 
-    `grace_seconds` is what a terminating pod has left when nothing but that keeps it.
+    `grace_seconds` is the remaining time of a terminating pod if nothing else keeps it.
     """
 
     action: str
@@ -63,9 +64,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodFate(msgspec.Struct, frozen=True, kw_only=True):
-    """One pod. `due` is the instant of its eviction, `after_seconds` how far away that is.
+    """One pod. `due` is the instant of its eviction, `after_seconds` the time until then.
 
-    `owner` is the outermost controller (`Deployment/web`), empty for a pod of its own.
+    `owner` is the outermost controller (`Deployment/web`), empty for a pod without one.
     """
 
     namespace: str
@@ -91,10 +92,10 @@ class WaitingFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with one device of an allocated claim from then on.
+    """The problem with one device of an allocated claim after the change.
 
-    `kind` is `tainted`, `gone` (not in its pool any more), `pool` (the pool is not usable),
-    `class` (the class is gone or its selectors do not match) or `request` (those of the request).
+    `kind` is `tainted`, `gone` (not in its pool any more), `pool` (the pool is not usable), `class`
+    (the class is gone or its selectors do not match) or `request` (those of the request).
     """
 
     kind: str
@@ -103,7 +104,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimFate(msgspec.Struct, frozen=True, kw_only=True):
-    """An allocated claim that the change concerns, with the pods that it is reserved for."""
+    """An allocated claim that the change affects, with the pods that it is reserved for."""
 
     namespace: str
     name: str
@@ -113,11 +114,12 @@ class ClaimFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimDeletion(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that the change deletes, once the claim controller has looked at it.
+    """A claim that the change deletes, after the claim controller has handled it.
 
-    While `is_held` it stays terminating with its `devices`: `finalizers` keep it, one of them for
-    the pods `reserved_for`. `blocked` are pods that name it and cannot start, `blocked_count` all
-    of them; for the pods in `remade` the controller makes another claim from their template.
+    While `is_held`, it stays terminating with its `devices`: `finalizers` keep it, one of them for
+    the pods in `reserved_for`. `blocked` are pods that name it and cannot start, `blocked_count`
+    the number of all of them. For the pods in `remade`, the controller creates another claim from
+    their template.
     """
 
     namespace: str
@@ -132,7 +134,7 @@ class ClaimDeletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim whose `pods` all end by the change: it gives back its devices once they have."""
+    """A claim whose `pods` all end by the change: its devices are released after that."""
 
     namespace: str
     name: str
@@ -143,7 +145,7 @@ class ClaimRelease(msgspec.Struct, frozen=True, kw_only=True):
 class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
     """A device that changes: `gone`, `new`, `tainted`, `untainted`, `changed` or `pool`.
 
-    `taints` are those it has afterwards and had not before.
+    `taints` are the additional ones afterwards.
     """
 
     device: str
@@ -155,9 +157,11 @@ class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Devices of a usable pool or of a class; allocatable: without a taint that must be tolerated;
-    free: allocatable, of a node that takes pods, and not given to a claim; of a shared device
-    something of each capacity is left."""
+    """Counts of devices of a usable pool or of a class.
+
+    `allocatable`: without a taint that must be tolerated. `free`: allocatable, of a node that takes
+    pods, and not allocated to a claim; for a shared device, some of each capacity is left.
+    """
 
     devices: int = 0
     allocatable: int = 0
@@ -174,8 +178,8 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 class PoolFate(msgspec.Struct, frozen=True, kw_only=True):
     """A pool that changes. `state` is `usable`, `incomplete`, `invalid` or `absent`.
 
-    `capacity` sums what allocatable devices have; overlapping partitions count each. `counters` are
-    those that some allocatable device can draw on. Only what differs is listed.
+    `capacity` is the sum over allocatable devices, including overlapping partitions. `counters` are
+    those that some allocatable device can draw on. Only differences are listed.
     """
 
     driver: str
@@ -202,7 +206,7 @@ class ClassFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamespaceFate(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods a namespace loses, and how many of its claims are concerned."""
+    """The number of pods that a namespace loses, and of its claims concerned."""
 
     namespace: str
     pods: int
@@ -210,7 +214,7 @@ class NamespaceFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnerFate(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods an owner loses."""
+    """The number of pods that an owner loses."""
 
     namespace: str
     owner: str
@@ -218,7 +222,7 @@ class OwnerFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuotaFate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a quota has of one name before and after (empty: no limit), and what is used of it."""
+    """The limit of one name in a quota before and after (empty: no limit), and the amount used."""
 
     namespace: str
     quota: str
@@ -230,7 +234,7 @@ class QuotaFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriteFate(msgspec.Struct, frozen=True, kw_only=True):
-    """A write that may come next and that only one side of the change refuses, with the refusal.
+    """A possible next write that only one side of the change refuses, with the refusal.
 
     It is one more claim of `ResourceClaimTemplate/NAME`, one more pod of an owner, or the claim
     that `Pod/NAME` waits for.
@@ -244,13 +248,12 @@ class WriteFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer. `totals` counts pods by fate and everything that is listed.
+    """The complete answer. `totals` counts pods by fate and everything that is listed.
 
-    `preview` tells that a rule with effect None was looked at as if it were NoExecute, for pods
-    and claims. `totals["waiting"]` are the pods that wait for a node and were tried, `waiting`
-    those for which the change makes a difference. `revision` and `time` are those of the state
-    that the change is put upon. `certainty` is `sure` or `unsure`; `doubts` say what the recording
-    lacks.
+    `preview` tells that a rule with effect None was treated as NoExecute, for pods and claims.
+    `totals["waiting"]` counts the waiting pods that were tried; `waiting` lists those that the
+    change affects. `revision` and `time` are those of the state to which the change is applied.
+    `certainty` is `sure` or `unsure`; `doubts` are what the recording lacks.
     """
 
     revision: int

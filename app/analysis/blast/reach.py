@@ -1,4 +1,4 @@
-"""Which devices some node sees, and which nodes take pods."""
+"""The devices that some node sees, and the nodes that take pods."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from app.domain.values.fields.dra import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 _NODE_TAINTS = "node.kubernetes.io/"
-"""Taints of Kubernetes' own, which say that a node takes no pods at present."""
+"""The prefix of Kubernetes' own taints, which mean that a node currently takes no pods."""
 
 
 def takes_pods(node: JsonObject) -> bool:

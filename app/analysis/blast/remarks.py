@@ -1,4 +1,4 @@
-"""What a proposal does not do though somebody may expect it, as warnings beside its effect."""
+"""Warnings about effects that a proposal does not have although a user may expect them."""
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ _FIELDS = ("driver", "pool", "device")
 
 
 def on(world: World, key: ObjectKey) -> Iterator[str]:
-    """Remarks on one change, as the hypothetical cluster is after all changes."""
+    """Remarks on one change, for the hypothetical cluster after all changes."""
     place = (key.group, key.resource)
     if place == api_resources.DEVICE_TAINT_RULES:
         yield from _on_rule(world, key)

@@ -1,6 +1,6 @@
-"""Nodes that come and go, and pods that end because a change deletes them or their node.
+"""Nodes that appear and disappear, and pods that end because a change deletes them or their node.
 
-Nobody evicts these pods: one that is deleted is ended by its kubelet, one whose node is gone is
+These pods are not evicted. A deleted pod is ended by its kubelet. A pod whose node is gone is
 removed by pod garbage collection, and slices that the node owned go with it.
 """
 
@@ -18,21 +18,21 @@ from app.domain.values.json_tree import JsonObject
 
 
 def make_ready(world: World, key: ObjectKey, taints: Sequence[JsonObject]) -> None:
-    """Show a new node with the taints that were proposed alone.
+    """Gives a new node only the taints that were proposed.
 
-    Admission adds that it is not ready, which lasts until its kubelet reports.
+    Admission adds a not-ready taint, which lasts until the node's kubelet reports.
     """
     body = {"spec": {"taints": list(taints) or None}}
     world.apply(PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body), "patch")
 
 
 def note_pod(world: World, key: ObjectKey) -> None:
-    """A pod was deleted on the hypothetical cluster."""
+    """Notes that a pod was deleted on the hypothetical cluster."""
     world.touched.pods[key.namespace, key.name] = Fate.DELETED.value
 
 
 def note_node(world: World, name: str, uid: str) -> None:
-    """A node was deleted there: what it owned alone goes, and its pods are left without one."""
+    """Notes that a node was deleted: objects that only it owned go, its pods lose their node."""
     for key in list(world.objects.dependents(uid)):
         tree = world.objects.get(key) or {}
         if all(owner.uid == uid for owner in meta.owners(tree)):
@@ -53,7 +53,7 @@ def grace(world: World, key: ObjectKey) -> int | None:
 
 
 def releases(world: World) -> Iterator[ClaimRelease]:
-    """The claims that only ending pods have reserved, by namespace and name."""
+    """The claims reserved only for ending pods, by namespace and name."""
     places = world.touched.pods
     keys = (ObjectKey(*api_resources.PODS, *place) for place in places)
     ending = {meta.uid(tree) for key in keys if (tree := world.objects.get(key)) is not None}
@@ -68,7 +68,7 @@ def releases(world: World) -> Iterator[ClaimRelease]:
 
 
 def fates(world: World, evicted: Set[Place]) -> Iterator[PodFate]:
-    """The pods that end so, or are kept from it and not `evicted`, by namespace and name."""
+    """The pods that end this way, or are protected and not `evicted`, by namespace and name."""
     touched = world.touched
     kept = dict.fromkeys(touched.kept.keys() - touched.pods.keys() - evicted, Fate.PROTECTED.value)
     for (namespace, name), fate in sorted((touched.pods | kept).items()):

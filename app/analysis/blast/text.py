@@ -1,4 +1,4 @@
-"""A blast radius as lines that fit a page: counts first, then the first few of each."""
+"""A blast radius as lines that fit a page: counts first, then the first entries of each list."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,10 +25,10 @@ from app.analysis.recordings import uncertainty
 from app.domain.values import counts
 
 SUMS_MAX = 6
-"""Capacities and counters of one pool that a line tells; a host of partitions has hundreds."""
+"""The number of capacities and counters in a pool's line; a host of partitions has hundreds."""
 
 NAMES_MAX = 3
-"""Pods or devices of one deleted claim that a line names."""
+"""The number of pods or devices that the line of a deleted claim names."""
 
 _Entry = TypeVar("_Entry")
 
@@ -47,7 +47,7 @@ _WORDS = {
 
 
 def lines(found: BlastRadius, examples_max: int) -> Iterator[str]:
-    """The page; at most `examples_max` entries of each kind."""
+    """The lines of the page, with at most `examples_max` entries of each kind."""
     for effect in found.effects[:examples_max]:
         yield f"{effect.kind} {effect.name}: {_effect(effect)}"
         if effect.status:
@@ -176,7 +176,7 @@ def _claim_release(claim: ClaimRelease) -> str:
 
 
 def claim_deletion(claim: ClaimDeletion) -> str:
-    """What holds the claim, what becomes of its devices, and which pods cannot start."""
+    """What keeps the claim, the fate of its devices, and the pods that cannot start."""
     devices = _named(claim.devices, len(claim.devices))
     verb = "comes" if len(claim.devices) == 1 else "come"
     if claim.reserved_for:
@@ -224,7 +224,7 @@ def _writes(found: BlastRadius) -> str:
 
 
 def write_fate(write: WriteFate) -> str:
-    """What would be written, for whom, and what is said to it."""
+    """The write, its source, and the refusal if any."""
     kind, _, name = write.source.partition("/")
     match kind:
         case "ResourceClaimTemplate":
@@ -239,7 +239,7 @@ def write_fate(write: WriteFate) -> str:
 
 
 def _named(names: Sequence[str], count: int) -> str:
-    """The first few names, and how many more there are."""
+    """The first few names, and the number of further ones."""
     shown = ", ".join(names[:NAMES_MAX])
     return f"{shown} and {count - NAMES_MAX} more" if count > NAMES_MAX else shown
 
@@ -332,7 +332,7 @@ def _section(
     examples_max: int,
     tell: Callable[[_Entry], str],
 ) -> Reason:
-    """The text, the first entries, and how many more there are."""
+    """The text, the first entries, and the number of further ones."""
     shown = [tell(entry) for entry in entries[:examples_max]]
     shown += _more(total, len(shown))
     return Reason(text=text, children=tuple(Reason(text=line) for line in shown))

@@ -1,9 +1,9 @@
-"""What a change means to pods that wait: those that would fit from then on, or no longer.
+"""The effect of a change on waiting pods: those that would newly fit, or no longer fit.
 
 All of them are tried on the state before, on the state after, and on the state after without the
-pods that the change evicts, as the scheduler would if it tried them now, one after the other. The
-last state has what these pods give back: room, ports, and the devices of claims that nobody else
-has reserved. Nobody is evicted for a waiting pod, and pods that replace evicted ones are not there.
+pods that the change evicts, as if the scheduler tried them now, one after the other. The last state
+includes what these pods give back: room, ports, and the devices of claims that no other pod has
+reserved. No pod is evicted for a waiting pod, and replacements of evicted pods are not included.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from app.domain.controllers.pods import PodFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """The nodes that waiting pods would get on one state; `left_out` were not tried."""
+    """The nodes that waiting pods would get on one state; `left_out` counts those not tried."""
 
     nodes: Mapping[prospects.PodPlace, str]
     pods: tuple[PodFacts, ...]
@@ -29,7 +29,7 @@ NOBODY = Waiting(nodes={}, pods=())
 
 
 def waiting(world: World, waiting_max: int) -> Waiting:
-    """Try the pods that wait on the state as it is shown now."""
+    """Tries the waiting pods on the current state."""
     if world.scheduling is None:
         return NOBODY
     pods = prospects.waiting_pods(world.objects)
@@ -47,17 +47,17 @@ def waiting(world: World, waiting_max: int) -> Waiting:
 
 
 def places(*sides: Waiting) -> set[prospects.PodPlace]:
-    """The pods that were tried on some of the states."""
+    """The pods that were tried on any of the states."""
     return {(pod.namespace, pod.name) for side in sides for pod in side.pods}
 
 
 def waiting_fates(
     world: World, before: Waiting, after: Waiting, ended: Waiting
 ) -> list[WaitingFate]:
-    """The pods that wait and for which the change makes a difference, by namespace and name.
+    """The waiting pods that the change affects, by namespace and name.
 
-    Pods that the change itself deletes are not among them.
-    `ended` is the state in which the evicted pods have ended.
+    Pods that the change itself deletes are not included. `ended` is the state in which the evicted
+    pods have ended.
     """
     fates = []
     for place in sorted(places(before, after) - world.touched.pods.keys()):

@@ -1,9 +1,9 @@
-"""A hypothetical cluster: the state of a moment, on which changes are put that nobody stores.
+"""A hypothetical cluster: the state of a moment, to which changes are applied but never stored.
 
-`freeze` takes what is needed from views that go on changing: references and shallow copies, so it
-is quick and may run on the event loop. Everything after it works on the frozen state alone and may
-run in a thread. Commands are decided by the same rules as every write; evictions are those of the
-eviction controller's own state, devices those of the inventory.
+`freeze` takes references and shallow copies from live views, so it is quick and may run on the
+event loop. Everything after it uses only the frozen state and may run in a thread. Commands are
+decided by the same rules as every write; evictions come from the eviction controller's own state,
+devices from the inventory.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -49,7 +49,7 @@ from projections.objects import ObjectsProjection
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
 POLICY_REFUSES = "an admission policy refuses it"
 POLICY_WARNS = "an admission policy warns of it"
-"""In the place of words that may quote any object."""
+"""Replacements for messages that may quote any object."""
 
 _LEFT_OUT = frozenset(
     (
@@ -59,7 +59,7 @@ _LEFT_OUT = frozenset(
         api_resources.SECRETS,
     )
 )
-"""Kinds that nothing is judged by; admission, quotas, volumes and owners need the others."""
+"""The kinds that nothing depends on; admission, quotas, volumes and owners need the others."""
 
 _ORDER = (
     api_resources.RESOURCE_SLICES,
@@ -73,10 +73,11 @@ _ORDER = (
 class Frozen:
     """The state of one moment. `events` are the last ones of the objects that take part.
 
-    Without `rules` nothing can be proposed; what is there can be asked about. `scheduling` are the
-    rules of the scheduler, None when it does not run. `quotes_policies` says that who asks may read
-    the words of admission policies, which can quote any object. `uids` were given to imagined
-    objects that are there. `goes_on` is asked now and then whether somebody waits for the answer.
+    Without `rules` nothing can be proposed, but existing objects can be examined. `scheduling` has
+    the rules of the scheduler, None when it does not run. `quotes_policies` tells that the caller
+    may read messages of admission policies, which can quote any object. `uids` counts the uids
+    given to hypothetical objects. `goes_on` is called now and then and tells whether the caller
+    still waits.
     """
 
     profile: Profile
@@ -96,9 +97,9 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What follows from one state: evictions of pods and claims, the taints on claims' devices.
+    """The consequences of one state: evictions of pods and claims, the taints on claims' devices.
 
-    `reach` are the devices that new pods can get to; None when the history knows no nodes.
+    `reach` are the devices that new pods can reach; None when the history has no nodes.
     """
 
     inventory: Inventory
@@ -111,9 +112,9 @@ class Side:
 
 @dataclass(slots=True, kw_only=True)
 class Touched:
-    """Pools whose slices and classes whose selectors a change has touched; pods that it ends, with
-    what becomes of each; pods that a drain cannot evict, with the refusal; claims that it deletes,
-    as they were.
+    """The objects that a change touches: pools by slices, classes by selectors; pods that it ends,
+    with their fates; pods that a drain cannot evict, with the refusal; claims that it deletes, in
+    their state before.
     """
 
     pools: set[PoolId] = field(default_factory=set)
@@ -131,7 +132,7 @@ def freeze(
     *,
     quotes_policies: bool = False,
 ) -> Frozen:
-    """The state that the views show now, for who may read what admission policies say or not."""
+    """The current state of the views, with or without permission to read policy messages."""
     options = controllers.options_from(info.settings)
     running = controllers.running(views.profile, options)
     objects = views.objects
@@ -176,8 +177,8 @@ class World:
         with_rules = frozen.profile.enabled("DRADeviceTaintRules")
         self.taints = TaintState(frozen.quirks, with_rules=with_rules)
         self.touched = Touched()
-        # Copies, because the views let go of decoded trees while we read them. Each event is read
-        # and then handed to the objects, which let go of its tree in turn.
+        # Copies, because the views drop decoded trees while we read them. Each event is read
+        # and then passed to the objects, which drop its tree in turn.
         for event in sorted(frozen.events, key=_reading_order):
             own = msgspec.structs.replace(event)
             self.taints.fold(own)
@@ -197,11 +198,11 @@ class World:
 
     @property
     def now(self) -> Instant:
-        """The instant of the state, at which the change is imagined."""
+        """The instant of the state, at which the change hypothetically happens."""
         return self._frozen.now
 
     def apply(self, command: Command, verb: str) -> Decided:
-        """Decide the command and show what it does. Raises Rejected, InputError."""
+        """Decides the command and applies its events. Raises Rejected, InputError."""
         self.check_goes_on()
         rules = self._frozen.rules
         assert rules is not None, "proposals need the rules of the history"
@@ -220,7 +221,7 @@ class World:
         return decided
 
     def check_goes_on(self) -> None:
-        """Raise InputError when nobody waits for the answer any more."""
+        """Raises InputError when the caller no longer waits for the answer."""
         if not self._frozen.goes_on():
             raise InputError("nobody waits for the answer any more")
 
@@ -229,7 +230,7 @@ class World:
         return f"00000000-0000-0000-0000-{self._count:012}"
 
     def frozen(self) -> Frozen:
-        """The state as it is shown now, to begin other worlds with."""
+        """The current state, as a start for other worlds."""
         return replace(
             self._frozen,
             revision=self.objects.revision,
@@ -240,7 +241,7 @@ class World:
         )
 
     def remove(self, key: ObjectKey) -> None:
-        """Show the state without an object."""
+        """Removes an object from the state."""
         event = self.objects.event(key)
         assert event is not None, f"{key} exists"
         self.fold(
@@ -252,12 +253,12 @@ class World:
         )
 
     def free(self, claim: JsonView) -> None:
-        """Give back the devices of a claim."""
+        """Releases the devices of a claim."""
         self.allocated = self.allocated.copy()
         self.allocated.remove_claim(claim)
 
     def end(self, places: Iterable[Place]) -> None:
-        """Show the state without these pods, and without what only they had reserved."""
+        """Removes these pods from the state, and the devices that only they had reserved."""
         self.allocated = self.allocated.copy()
         uids: set[str] = set()
         claims: set[ObjectKey] = set()
@@ -276,7 +277,7 @@ class World:
             self._unreserve(key, uids)
 
     def _unreserve(self, key: ObjectKey, uids: Set[str]) -> None:
-        """Take reservations from a claim; without any it holds no devices."""
+        """Removes reservations from a claim; without any, it holds no devices."""
         tree = self.objects.get(key)
         if tree is None:
             return
@@ -299,7 +300,7 @@ class World:
         self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
 
     def pretend(self, key: ObjectKey) -> None:
-        """Let eviction see a rule as if its effect were NoExecute, as upstream's preview does."""
+        """Makes eviction treat a rule as if its effect were NoExecute, like upstream's preview."""
         event = self.objects.event(key)
         assert event is not None, f"{key} exists"
         tree = event.object
@@ -308,7 +309,7 @@ class World:
         self.taints.fold(msgspec.structs.replace(event, tree=seen))
 
     def fold(self, event: Event) -> None:
-        """Show the event everywhere."""
+        """Applies the event to all parts."""
         self.objects.fold(event)
         self.taints.fold(event)
         key = event.key
@@ -321,7 +322,7 @@ class World:
             self.touched.classes.add(key.name)
 
     def side(self) -> Side:
-        """What follows from the state as it is shown now. Raises InputError."""
+        """The consequences of the current state. Raises InputError."""
         self.check_goes_on()
         taints = self.taints
         evicts = self._frozen.evicts
@@ -353,19 +354,19 @@ class World:
         return reach.reachable(self.inventory, filter(reach.takes_pods, trees))
 
     def classes(self) -> dict[str, ClassFilter]:
-        """The selectors of each class as they are shown now."""
+        """The current selectors of each class."""
         return {
             event.key.name: patches.class_filter_of(event.object, self._compiler)
             for event in self.objects.events(*api_resources.DEVICE_CLASSES)
         }
 
     def class_filter(self, name: str) -> ClassFilter | None:
-        """The selectors of one class as they are shown now; None without it."""
+        """The current selectors of one class; None if it does not exist."""
         tree = self.objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
         return None if tree is None else patches.class_filter_of(tree, self._compiler)
 
     def selectors_of(self, request: JsonObject) -> ClassFilter:
-        """The selectors of a request, which stand in the same form as those of a class."""
+        """The selectors of a request, which have the same form as those of a class."""
         return patches.class_filter_of({"spec": request}, self._compiler)
 
     def _fold_devices(self, event: Event, *, is_gone: bool) -> Sequence[SliceChange]:
@@ -393,7 +394,7 @@ def _events(objects: ObjectsProjection, places: Iterable[tuple[str, str]]) -> tu
 
 
 def _without_words(refusal: Rejected) -> Rejected:
-    """The refusal of a policy in words of our own: its own can quote what nobody may read."""
+    """The refusal of a policy in redra's words: the policy's own can quote unreadable objects."""
     about = f'{refusal.resource} "{refusal.name}": {POLICY_REFUSES}'
     return type(refusal)(about, group=refusal.group, resource=refusal.resource, name=refusal.name)
 
@@ -404,6 +405,6 @@ def _without_policies(warnings: Iterable[str]) -> tuple[str, ...]:
 
 
 def _reading_order(event: Event) -> int:
-    """Taints first, then claims, then pods, so that each claim's eviction is found at once."""
+    """The sort key: taints first, then claims, then pods, so that evictions are found at once."""
     place = (event.key.group, event.key.resource)
     return _ORDER.index(place) if place in _ORDER else len(_ORDER)
