@@ -50,30 +50,30 @@ class Variant:
     """One run.
 
     - `is_paced`: controllers act when they were seen acting; otherwise as soon as they can.
-    - `resyncs`: a finished pod is synced when the recording shows it, and at no other time.
-    - `tried`: pods that are tried at the instant of each recorded attempt, whatever they wait for.
+    - `resyncs`: a finished pod is synced only when the recording shows it.
+    - `tried`: pods that are tried at the instant of each recorded attempt, without any other wait.
     - `skipped`: pods that are tried between the two revisions of their removal.
     - `untried`: pods that are tried only when the recording shows it.
     - `held`: pods that are not tried before an instant.
     - `reported`: pods about which the scheduler's Events are written when they were recorded, not
       with the attempt or the binding.
     - `repeated`: pods about which repeated reports of the scheduler are written when they were
-      recorded: its client sends one again that was too early.
-    - `joined`: pods of which a report adds to one that still waits to be written, when both
+      recorded, because the scheduler's client resends a report that was too early.
+    - `joined`: pods whose reports are merged into one that still waits to be written, when both
       attempts saw the same version of the pod.
-    - `returned`: claims whose reservation the scheduler takes back when it was recorded.
+    - `returned`: claims whose reservation the scheduler removes when that was recorded.
     - `unanswered`: pods whose nomination arrives when they are gone.
     - `unreported`: pods for which the condition of their last attempts arrives when they are gone:
       no more are written than were recorded.
-    - `counted`: rules whose status tells what was there when its write was asked for;
-      `counted_first`: what was there as soon as the rule was; `counted_last`: when it was answered.
-    - `collected_first`, `collected_last`: objects that the garbage collector looks at as soon as it
-      may, or after everybody else; `released_first`, `released_last`: claims, the claim controller.
+    - `counted`: rules whose status has the counts of the instant at which its write was requested;
+      `counted_first`: of the creation of the rule; `counted_last`: of the answer to the write.
+    - `collected_first`, `collected_last`: objects that the garbage collector handles as soon as it
+      may, or last; `released_first`, `released_last`: the same for claims and the claim controller.
     - `unsynced`: pods for which the claim controller does nothing.
-    - `postponed`: objects whose removal from outside comes a second later, where a source tells of
-      seconds only.
+    - `postponed`: objects whose removal from outside is applied a second later, where a source has
+      only whole seconds.
     - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is
-      made from Leases, which recordings leave out.
+      derived from Leases, which recordings leave out.
     - `imposed`: (author, uid) of controllers whose writes about an object are taken as recorded.
     """
 
