@@ -40,11 +40,11 @@ def served_rules(settings: Mapping[str, object]) -> JsonObject:
 
 
 class ShownGates:
-    """Follows a recording and learns which gates were on: those of fields that were stored.
+    """Follows a recording and finds the gates that were on: those of fields that were stored.
 
-    What was there before the recording tells nothing, for a gate may have been switched off since;
-    nor does what came in place of a state that was not recorded whole, for what an object has it
-    keeps. Parity: objects.md 12.
+    Objects from before the recording show nothing, because a gate may have been switched off since.
+    Nor does a write that follows a state which was not recorded whole, because an object keeps the
+    fields that it has. Parity: objects.md 12.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class ShownGates:
         self._unsure: set[ObjectKey] = set()
 
     def note(self, event: Event, before: JsonView | None) -> None:
-        """Take an event in; `before` is the object before it, None when there was none."""
+        """Processes an event; `before` is the object before it, None when there was none."""
         key = event.key
         if event.type is EventType.GAP_OBSERVED:
             self._unsure.add(key if key.resource else _EVERYTHING)
@@ -70,7 +70,7 @@ class ShownGates:
             self._unsure.add(key)
 
     def _is_unsure(self, key: ObjectKey) -> bool:
-        """Whether the object, its kind or everything may have changed unseen."""
+        """Whether the object, its kind or everything may have changed in unrecorded writes."""
         group, resource, namespace, _ = key
         kind = (ObjectKey(group, resource, place, "") for place in (namespace, ""))
         return not self._unsure.isdisjoint((key, *kind, _EVERYTHING))

@@ -49,7 +49,7 @@ _MANAGERS = {
 """Managers of fields that stand for one controller each."""
 
 _SHARED_MANAGER = "kube-controller-manager"
-"""Under this name all other controllers write."""
+"""The manager name under which all other controllers write."""
 
 _REPORTERS = {
     "default-scheduler": SCHEDULER,

@@ -19,9 +19,11 @@ class Switched:
 
 
 def possible(others: Iterable[Switched], shown: Set[str]) -> Iterator[Switched]:
-    """The switches that a control plane may have had whose objects show these gates to be on.
+    """Yields the switches that are possible for a control plane whose objects show these gates to
+    be on.
 
-    None switches one of them off, and a release in which one is off by default had it switched on.
+    A switch that turns one of them off is not possible. A release in which one is off by default
+    had it switched on.
     """
     for each in others:
         switches = each.switches

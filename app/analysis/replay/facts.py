@@ -50,7 +50,7 @@ _NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 FAILED_SCHEDULING = "FailedScheduling"
 SCHEDULED = "Scheduled"
-"""Phases in which a pod is at its end."""
+"""The reasons of Events about a failed attempt, and about a placed pod."""
 
 UNSCHEDULED = frozenset(("Unschedulable", "SchedulerError"))
 """Reasons of the condition PodScheduled that a failed attempt gives."""

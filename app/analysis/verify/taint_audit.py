@@ -1,7 +1,7 @@
 """The audit of placements: allocations onto devices whose taints the request does not tolerate.
 
-A scheduler never allocates a device with an untolerated NoSchedule or NoExecute taint, be it of a
-slice or of a DeviceTaintRule. Released 1.36 schedulers do, because they do not see rules
+A scheduler never allocates a device with an untolerated NoSchedule or NoExecute taint, from a slice
+or from a DeviceTaintRule. Released 1.36 schedulers do, because they do not see rules
 (controllers.md C24). Such placements are reported, never refused: they happened.
 """
 

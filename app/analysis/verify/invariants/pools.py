@@ -142,7 +142,7 @@ class Pool:
     def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
         """Records since when each device of the newest generation has each of its taints.
 
-        Returns the taints that no longer apply.
+        Yields the taints that no longer apply.
         """
         before, self.taints = self.taints, {}
         if any(each.is_tainted for each in self.slices.values()):
