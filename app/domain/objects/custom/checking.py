@@ -1,8 +1,8 @@
-"""Whether a custom object is what its schema says, in the words of the real server.
+"""Checks of a custom object against its schema, with the messages of the real server.
 
-Errors carry the path of the value in steps, so that an update can pass over what it did not change
-(ratcheting). Parity: objects.md 15.5; value validations of structural schemas; messages of the
-OpenAPI validator.
+An error carries the path of its value as steps, so that an update can skip the values that it does
+not change (ratcheting). Parity: objects.md 15.5; value validations of structural schemas; messages
+of the OpenAPI validator.
 """
 
 import math
@@ -24,21 +24,24 @@ from app.domain.values.json_tree import JsonObject, JsonView
 Steps: TypeAlias = tuple[str | int, ...]
 
 ERRORS_MAX = 100
-"""How many errors of one object are told."""
+"""The largest number of errors reported for one object."""
 
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One broken rule and where its value stands."""
+    """A broken rule and the path of the value that breaks it."""
 
     steps: Steps
     error: FieldError
 
 
 def check(schema: JsonView, tree: JsonView, old: JsonView | None = None) -> list[FieldError]:
-    """Every rule that the object breaks; with `old` only where it differs from that."""
+    """Returns an error for each rule that the object breaks, at most `ERRORS_MAX`.
+
+    With `old`, errors of values that are equal in `old` are left out.
+    """
     errors: list[FieldError] = []
     body = {key: value for key, value in tree.items() if key not in ("apiVersion", "kind")}
     body.pop("metadata", None)
@@ -87,7 +90,7 @@ def _check(schema: JsonView, value: Any, steps: Steps) -> Iterator[Found]:
 
 
 def _check_value(schema: JsonView, value: Any, steps: Steps) -> Iterator[Found]:
-    """Rules that are about one value: enum, limits, formats, and alternatives."""
+    """Checks rules of any single value: enum, limits, formats, allOf, anyOf, oneOf and not."""
     allowed = schema.get("enum")
     if isinstance(allowed, list) and value not in allowed:
         listed = [item if isinstance(item, str) else str(item) for item in allowed]
@@ -211,7 +214,7 @@ def _check_size(
 
 
 def _check_keys(schema: JsonView, value: list[Any], steps: Steps) -> Iterator[Found]:
-    """Items of sets and of lists with keys may occur once."""
+    """Checks that each item of a set, and each key of a list with keys, occurs once."""
     kind = schema.get("x-kubernetes-list-type")
     keys = json_tree.texts(schema, "x-kubernetes-list-map-keys")
     if kind not in ("set", "map"):
@@ -233,7 +236,7 @@ def _identity(value: Any) -> str:
 
 
 def _wrong_type(schema: JsonView, value: Any) -> str:
-    """The type that the schema asks for when the value has another; else empty."""
+    """The type that the schema requires, if the value has another type; else empty."""
     if schema.get(INT_OR_STRING) is True:
         is_right = isinstance(value, str) or _is_integer(value)
         return "" if is_right else "integer,string"

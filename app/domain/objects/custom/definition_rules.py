@@ -1,7 +1,7 @@
-"""Whether a CustomResourceDefinition is right, and what it gets when it leaves something out.
+"""Validation and defaults of CustomResourceDefinitions.
 
-Parity: objects.md 15.5; validation and defaulting of apiextensions.k8s.io/v1, as far as clients
-meet them: names, versions, scope, structural schemas, and what may not change once the kind is
+Parity: objects.md 15.5; validation and defaulting of apiextensions.k8s.io/v1, as far as clients see
+them: names, versions, scope, structural schemas, and the fields that are immutable once the kind is
 served.
 """
 
@@ -25,7 +25,7 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 
 
 def fill(tree: JsonObject) -> None:
-    """Fill in the names that follow from the kind, and the conversion, in place."""
+    """Sets the singular name, the list kind and the conversion in place where they are missing."""
     spec = tree.setdefault("spec", {})
     named = spec.setdefault("names", {})
     kind = json_tree.text(named, "kind")
@@ -37,7 +37,10 @@ def fill(tree: JsonObject) -> None:
 
 
 def check(tree: JsonView, rules: ObjectRules) -> list[FieldError]:
-    """Every rule that a definition breaks, its own rules for objects included."""
+    """Returns the errors of a definition, including those of its CEL rules for objects.
+
+    If keys of a schema have wrong types, only these errors are returned.
+    """
     errors = list(_check_types(tree))
     if errors:
         return errors
@@ -50,7 +53,11 @@ def check(tree: JsonView, rules: ObjectRules) -> list[FieldError]:
 
 
 def check_change(tree: JsonView, old: JsonView, rules: ObjectRules) -> list[FieldError]:
-    """The same for a change: a served kind keeps its names, and stored versions stay known."""
+    """Returns the errors of a changed definition: those of `check` and those of refused changes.
+
+    A served kind keeps its group, scope, kind and plural, and `spec.versions` keeps the stored
+    versions.
+    """
     errors = check(tree, rules)
     if definitions.is_established(old):
         for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):

@@ -1,7 +1,7 @@
-"""From a stored CustomResourceDefinition to the kind that it defines.
+"""The kinds that stored CustomResourceDefinitions define.
 
-A kind is made once per state of its definition; the bytes of the definition are the key, so that
-equal states share one kind and a changed one gets its own. Parity: api.md 2.
+A kind is made once for each state of its definition and cached by the bytes of the definition, so
+equal states share one kind and a changed definition gets another. Parity: api.md 2.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ KIND = f"CustomResourceDefinition.{api_groups.API_EXTENSIONS}"
 RESOURCE = "customresourcedefinitions"
 
 KINDS_MAX = 4_096
-"""How many states of definitions are kept as kinds; older ones are made again."""
+"""The largest number of cached kinds; a kind that left the cache is made again."""
 
 _NEVER = Served(since=10**6)
 
@@ -45,12 +45,12 @@ def all_kinds(reader: ObjectsReader) -> Iterator[Kind]:
 
 
 def is_established(tree: JsonView) -> bool:
-    """Whether a definition is served."""
+    """Whether the condition Established of a definition is True."""
     return meta.is_true(tree, condition_types.ESTABLISHED)
 
 
 class Names(Record, frozen=True):
-    """Names of a definition, wanted or accepted."""
+    """The names of a definition, as in `spec.names` or in `status.acceptedNames`."""
 
     plural: str = ""
     singular: str = ""
@@ -129,7 +129,7 @@ def _version(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> Cu
 
 
 def _warning(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> str:
-    """The warning of a deprecated version: its own words, or the usual ones."""
+    """The warning of a deprecated version: its `deprecationWarning`, or upstream's default text."""
     given = json_tree.text(row, "deprecationWarning")
     if given:
         return given

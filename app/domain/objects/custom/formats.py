@@ -1,4 +1,4 @@
-"""Formats of text that schemas of custom kinds may name; unknown ones fit everything."""
+"""Formats of strings in schemas of custom kinds; every string has an unknown format."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ from app.domain.values import timestamps
 
 
 def fits(name: str, value: str) -> bool:
-    """Whether the text has the format."""
+    """Whether the string has the format; True for unknown formats."""
     test = _TESTS.get(name)
     return test is None or test(value)
 

@@ -1,9 +1,9 @@
-"""The status of a definition: which names it got, and whether it is served.
+"""The status of a definition: its accepted names, its conditions and its stored versions.
 
-The real server has controllers for this, which answer within a second; here it is part of the write
-itself, so that whoever was answered finds the kind served. A definition whose names are taken gets
-them when the other one goes (`definitions` controller). Parity: objects.md 15.5; NamesAccepted and
-Established of apiextensions.k8s.io/v1.
+The real server sets the status by controllers, within a second. Here the write itself sets it, so
+the kind is served as soon as the writer has its response. A definition whose names are in use gets
+them when the other definition is deleted (`definitions` controller). Parity: objects.md 15.5;
+NamesAccepted and Established of apiextensions.k8s.io/v1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The finalizer under which a definition waits until its objects are gone."""
+"""The finalizer that keeps a definition until its objects are deleted."""
 
 _TAKEN_REASONS = {
     "plural": "PluralConflict",
@@ -28,7 +28,7 @@ _TAKEN_REASONS = {
 
 
 def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
-    """The status of a definition that is being written; `tree` still holds the one before."""
+    """The new status of a definition that is being written; `tree` still has the old status."""
     spec = meta.spec(tree)
     before = meta.status(tree)
     owners = _owners(reader, json_tree.text(spec, "group"), meta.name(tree))
@@ -58,7 +58,7 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
 
 
 def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> JsonObject:
-    """The status of a definition with its condition Terminating."""
+    """The status of a definition with the condition Terminating set."""
     before = meta.status(tree)
     conditions = {
         json_tree.text(condition, "type"): condition
@@ -70,14 +70,14 @@ def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> Json
 
 
 def warnings(tree: JsonView) -> tuple[str, ...]:
-    """What the writer of a definition should know about it."""
+    """The warnings for the writer of a definition."""
     if json_tree.text(tree, "spec", "conversion", "strategy") == "Webhook":
         return ("conversion webhooks are not called: versions differ in apiVersion alone",)
     return ()
 
 
 def _owners(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str]]:
-    """Names of resources and kinds that other definitions of the group were given."""
+    """The accepted names of resources and of kinds of the other definitions in the group."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for key in reader.keys(api_groups.API_EXTENSIONS, RESOURCE):
@@ -101,7 +101,7 @@ def _resource_names(names: JsonView) -> Iterator[str]:
 def _accept(
     spec: JsonView, before: JsonView, owners: Mapping[str, set[str]]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
-    """The names that a definition gets, and reason and message of the last refusal."""
+    """The accepted names of a definition, and the reason and message of the last name refused."""
     wanted = json_tree.mapping(spec, "names")
     accepted: JsonObject = dict(before) or {"kind": "", "plural": ""}
     problem: tuple[str, str] | None = None
@@ -136,7 +136,7 @@ def _stored_versions(spec: JsonView, before: JsonView) -> list[str]:
 def _put(
     conditions: dict[str, JsonObject], kind: str, row: tuple[str, str, str], now: Instant
 ) -> None:
-    """Set a condition; its time moves only when its state does."""
+    """Sets a condition; `lastTransitionTime` changes only if the status changes."""
     state, reason, message = row
     old = conditions.get(kind, {})
     since = old.get("lastTransitionTime") if old.get("status") == state else None

@@ -1,8 +1,9 @@
-"""The rules that a schema puts on its objects, `x-kubernetes-validations`, in upstream's words.
+"""The CEL rules of a schema, `x-kubernetes-validations`, with upstream's messages.
 
-Rules that look at `oldSelf` are asked only about changes, and only where the value before can be
-told: by field, by key of a map, by the keys of a list. What a change leaves alone is not asked
-again. Parity: objects.md 15.5, apiextensions.k8s.io/v1.
+A rule that uses `oldSelf` is evaluated only on updates, for a value whose old value is known: by
+field, by key of a map, or by the keys of a list; `optionalOldSelf` lifts this restriction. Other
+rules are not evaluated again for a value that an update does not change. Parity: objects.md 15.5,
+apiextensions.k8s.io/v1.
 """
 
 import re
@@ -18,7 +19,7 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 EVALUATIONS_MAX = 20_000
-"""How many times rules are asked about one object; more refuse it."""
+"""The largest number of rule evaluations for one object; an object that needs more is refused."""
 
 _OLD = re.compile(r"\boldSelf\b")
 _TYPES = {
@@ -31,7 +32,8 @@ _TYPES = {
 def check(
     schema: JsonView, tree: JsonView, old: JsonView | None, rules: ObjectRules
 ) -> list[FieldError]:
-    """Every rule that the object breaks; `old` is the object before a change."""
+    """Returns the errors of the rules that the object breaks; `old` is the object before an
+    update."""
     errors: list[FieldError] = []
     evaluations = 0
     for place, part, value, before in _parts(schema, tree, old, ""):
@@ -47,7 +49,7 @@ def check(
 
 
 def problems(schema: JsonView, path: str, rules: ObjectRules) -> Iterator[FieldError]:
-    """Rules of a schema that cannot be compiled."""
+    """Yields an error for each rule of a schema that is empty or cannot be compiled."""
     for index, rule in enumerate(json_tree.objects(schema, RULES)):
         place = f"{path}.{RULES}[{index}].rule"
         text = json_tree.text(rule, "rule")
@@ -98,7 +100,7 @@ def _type(schema: JsonView) -> str:
 def _parts(
     schema: JsonView, value: Any, old: Any, place: str
 ) -> Iterator[tuple[str, JsonView, Any, Any]]:
-    """Every part that has rules, with its schema, its value now and before, parents first."""
+    """Yields path, schema, value and old value of each part that has rules, parents first."""
     if value is None:
         return
     if RULES in schema:

@@ -1,7 +1,7 @@
-"""Whether the schema in a definition is a schema at all: every key of the type it must have.
+"""Checks of the types of keys in the schema of a definition.
 
-The real server finds this while decoding; here the schema is kept as it was sent, so it is looked
-at once, before anything else reads it.
+The real server finds a wrong type while decoding. Here the schema is stored as it was sent, so this
+check runs before any other code reads it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +11,11 @@ from app.domain.objects.field_errors import FieldError, FieldErrorType
 from app.domain.values.json_tree import JsonView
 
 DEPTH_MAX = 40
-"""Schemas nested deeper than this are refused; every level costs several frames."""
+"""The deepest nesting of a schema; each level costs several stack frames, and more is refused."""
 
 
 def problems(schema: Any, path: str, depth: int = 0) -> Iterator[FieldError]:
-    """Every key of a schema, and of all below it, that has a wrong type."""
+    """Yields an error for each key with a wrong type, in the schema and in the schemas below it."""
     if not isinstance(schema, dict):
         yield _wrong(path, schema, "object")
         return

@@ -1,6 +1,7 @@
-"""What webhooks and policies are told about a write.
+"""The attributes of a write that webhooks and policies see.
 
-An `Attributes` is made only when somebody is to be asked. Its trees are in the storage version.
+An `Attributes` is made only if a webhook or policy has to be asked. Its trees are in the storage
+version.
 Parity: objects.md 15.4, AdmissionRequest of admission.k8s.io/v1.
 """
 
@@ -35,12 +36,12 @@ _OTHER_KINDS = {
     "binding": ("", "v1", "Binding"),
     "eviction": (api_groups.POLICY, "v1", "Eviction"),
 }
-"""Subresources whose objects are of a kind of their own."""
+"""Subresources whose objects have another kind: group, version and kind of these objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
-    """What is known of who writes, beside what the log keeps: policies and webhooks are told."""
+    """The uid and extra fields of the user who writes, which the log does not store."""
 
     uid: str = ""
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -48,10 +49,10 @@ class Requester:
 
 @dataclass(slots=True, kw_only=True)
 class Attributes:
-    """One write: who does what to which object, and what it is before and after.
+    """One write: the actor, the operation, the object's key, and the object before and after.
 
     `group` and `version` are those of the request. `tree` is None for a delete, `old` for a
-    create. `given` is what expressions see, by group and version.
+    create. `given` caches the variables of expressions by group and version.
     """
 
     kind: Kind
@@ -75,18 +76,19 @@ class Attributes:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the object; a namespace is in itself."""
+        """The namespace of the object; for a namespace, its own name."""
         if self.kind.plural == "namespaces" and not self.kind.group:
             return self.key.name
         return self.key.namespace
 
     @property
     def is_of_another_kind(self) -> bool:
-        """Whether the trees are no objects of `kind`: a Scale, Binding or Eviction."""
+        """Whether the trees have another kind than `kind`: Scale, Binding or Eviction."""
         return self.subresource in _OTHER_KINDS
 
     def kind_in(self, group: str, version: str) -> JsonObject:
-        """Group, version and kind of the objects, as the resource of that version has them."""
+        """Group, version and kind of the trees in a version; for a Scale, Binding or Eviction, its
+        own."""
         other = _OTHER_KINDS.get(self.subresource)
         if other is not None:
             group, version, name = other
@@ -95,7 +97,7 @@ class Attributes:
         return {"group": group, "version": version, "kind": name}
 
     def trees_in(self, group: str, version: str) -> tuple[JsonObject | None, JsonObject | None]:
-        """The object after and before, in a version of its kind."""
+        """The object after and before the write, converted to a version of its kind."""
         if self.subresource in _OTHER_KINDS:
             return self.tree, self.old
         target = registry.api_version(group, version)
@@ -109,8 +111,8 @@ class Attributes:
         return tree, old
 
     def request_in(self, group: str, version: str) -> JsonObject:
-        """The request as an AdmissionRequest without uid and objects; `group` and `version` are
-        those in which somebody wants to hear of it."""
+        """The AdmissionRequest without uid and objects, in the version that a webhook or policy
+        uses."""
         request: JsonObject = {
             "kind": self.kind_in(group, version),
             "resource": {"group": group, "version": version, "resource": self.kind.plural},
@@ -142,12 +144,13 @@ class Attributes:
 
 
 def is_exempt(group: str, resource: str) -> bool:
-    """Whether nobody is asked about a resource: what decides who is asked."""
+    """Whether a resource is exempt from review: webhook configurations, admission policies,
+    bindings."""
     return group == api_groups.ADMISSION_REGISTRATION and resource in _EXEMPT
 
 
 def namespace_of(attributes: Attributes, reader: ObjectsReader) -> JsonObject | None:
-    """The namespace in which the write happens, None for cluster-scoped objects."""
+    """The namespace object of the write; None for cluster-scoped objects and missing namespaces."""
     if not attributes.key.namespace:
         return None
     return reader.get(ObjectKey("", "namespaces", "", attributes.key.namespace))

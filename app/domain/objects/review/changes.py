@@ -1,8 +1,8 @@
-"""A write under review: what webhooks are told of it, and what they have changed.
+"""The review of a write by webhooks: the attributes they see and the patches they return.
 
-A review goes along with a command. While webhooks are asked it takes down what the write comes to;
-when the command is decided for good it holds their patches, which are applied where upstream calls
-mutating webhooks: before validation, with the managers of fields already noted.
+A review accompanies a command. While webhooks are called, it records the attributes of the write.
+When the command is finally decided, it holds the patches of the webhooks, which are applied where
+upstream calls mutating webhooks: before validation, after managed fields are updated.
 """
 
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _SET_LATER = ("creationTimestamp", "generation", "uid")
-"""Metadata that a new object gets after mutating webhooks were asked."""
+"""Metadata fields of a new object that are set after mutating webhooks are called."""
 
 
 class Patch(NamedTuple):
-    """What a webhook changes, in the version in which it was told."""
+    """The JSON patch of a webhook and the version of the object that it applies to."""
 
     told: GroupVersion
     operations: tuple[JsonObject, ...]
@@ -31,10 +31,11 @@ class Patch(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Review:
-    """What webhooks have said, and what they are to be told.
+    """The patches of webhooks and the attributes of the write.
 
-    `version` is the resourceVersion of the object that they saw, empty when there was none; None:
-    nobody has seen it yet. `before` is the write before its validation, `after` behind it.
+    `version` is the resourceVersion of the object that webhooks saw: empty if there was no object,
+    None if no webhook saw it yet. `before` is the write before validation, `after` the write after
+    validation.
     """
 
     patches: tuple[Patch, ...] = ()
@@ -43,14 +44,15 @@ class Review:
     after: Attributes | None = None
 
     def check(self, old: JsonView | None) -> None:
-        """Raise ReviewOutdated when webhooks saw another object."""
+        """Raises ReviewOutdated if webhooks saw another version of the object."""
         if self.version not in (None, version_of(old)):
             raise ReviewOutdated("the object has been modified while webhooks were asked")
 
     def changed(self, attributes: Attributes) -> JsonObject:
-        """The object of a write with the patches, in the storage version, not yet defaulted.
+        """Returns the object with the patches applied, in the storage version, before it is
+        defaulted.
 
-        Raises Rejected for patches that cannot be applied.
+        Raises Rejected for patches that cannot be applied, and ReviewOutdated as `check` does.
         """
         self.check(attributes.old)
         tree = attributes.tree
@@ -70,12 +72,12 @@ class Review:
 
 
 def version_of(tree: JsonView | None) -> str:
-    """The resourceVersion of an object; empty for none."""
+    """The resourceVersion of an object; empty if there is no object."""
     return "" if tree is None else meta.resource_version(tree)
 
 
 def failed(text: str) -> Rejected:
-    """The refusal of a write that webhooks could not be asked about.
+    """The refusal of a write because of a failed webhook call or an unusable patch.
 
     Parity: objects.md 15.4; upstream's text.
     """
@@ -83,7 +85,7 @@ def failed(text: str) -> Rejected:
 
 
 def cannot_be_changed(name: str = "") -> Rejected:
-    """A webhook wants to change what has no object that it could change."""
+    """The refusal of a write whose object webhooks cannot change, such as a Scale."""
     text = "attempted to modify the object, which is not supported for this operation"
     return failed(f'admission webhook "{name}" {text}' if name else f"a webhook {text}")
 

@@ -13,20 +13,20 @@ SECONDS = 10
 
 
 def fill_mutating(tree: JsonObject) -> None:
-    """A MutatingWebhookConfiguration."""
+    """Sets the defaults of a MutatingWebhookConfiguration."""
     for webhook in json_tree.objects(tree, "webhooks"):
         _webhook(webhook)
         webhook.setdefault("reinvocationPolicy", "Never")
 
 
 def fill_validating(tree: JsonObject) -> None:
-    """A ValidatingWebhookConfiguration."""
+    """Sets the defaults of a ValidatingWebhookConfiguration."""
     for webhook in json_tree.objects(tree, "webhooks"):
         _webhook(webhook)
 
 
 def fill_policy(tree: JsonObject) -> None:
-    """A policy, validating or mutating."""
+    """Sets the defaults of a validating or mutating admission policy."""
     spec = tree.get("spec")
     if isinstance(spec, dict):
         spec.setdefault("failurePolicy", "Fail")
@@ -34,7 +34,7 @@ def fill_policy(tree: JsonObject) -> None:
 
 
 def fill_binding(tree: JsonObject) -> None:
-    """The binding of a policy."""
+    """Sets the defaults of a policy binding."""
     _resources(json_tree.get(tree, "spec", "matchResources"))
 
 
@@ -74,4 +74,4 @@ BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicyBinding"): fill_binding,
     (api_groups.ADMISSION_REGISTRATION, "ValidatingWebhookConfiguration"): fill_validating,
 }
-"""What fills in the defaults, by group and kind."""
+"""The functions that set defaults, by group and kind."""

@@ -1,7 +1,7 @@
-"""Webhooks: which are asked about a write, what they are sent, and what their answers mean.
+"""Webhooks: which of them a write calls, the requests they get, and how their responses are read.
 
-Parity: objects.md 15.4; AdmissionReview of admission.k8s.io/v1 and v1beta1, the texts of the real
-server included.
+Parity: objects.md 15.4; AdmissionReview of admission.k8s.io/v1 and v1beta1, with the messages of
+the real server.
 """
 
 import base64
@@ -33,12 +33,12 @@ _REVIEW_VERSIONS = ("v1", "v1beta1")
 
 
 class WebhookFailed(RedraError):
-    """A webhook cannot be called, or says something that means nothing."""
+    """A webhook cannot be called, or its response is invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A webhook that is to be asked. `told` is the version in which it hears of the write."""
+    """A webhook to call. `told` is the group and version of the object in its request."""
 
     configuration: str
     tree: JsonObject
@@ -47,39 +47,40 @@ class Hook:
 
     @property
     def id(self) -> tuple[str, str]:
-        """What tells it from others."""
+        """The configuration and the name, which identify a webhook."""
         return self.configuration, self.name
 
     @property
     def name(self) -> str:
-        """Its name, as messages have it."""
+        """The name of the webhook, as used in messages."""
         return json_tree.text(self.tree, "name")
 
     @property
     def seconds(self) -> int:
-        """How long it may take."""
+        """The timeout of a call in seconds."""
         return json_tree.integer(self.tree, "timeoutSeconds") or SECONDS
 
     @property
     def is_ignored_when_failing(self) -> bool:
-        """Whether a write goes on without its answer."""
+        """Whether a failed call is ignored (failurePolicy Ignore)."""
         return json_tree.text(self.tree, "failurePolicy") == "Ignore"
 
     @property
     def is_reinvoked(self) -> bool:
-        """Whether it is asked again when others have changed the object after it."""
+        """Whether the webhook is called again if later webhooks changed the object."""
         return json_tree.text(self.tree, "reinvocationPolicy") == "IfNeeded"
 
     @property
     def version(self) -> str:
-        """The version of the AdmissionReview."""
+        """The version of the AdmissionReview: the first supported one in the configuration, else
+        v1."""
         wanted = json_tree.texts(self.tree, "admissionReviewVersions")
         return next((each for each in wanted if each in _REVIEW_VERSIONS), "v1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookReview:
-    """What a webhook says: nothing against the write, or else a refusal; warnings; changes."""
+    """The result of a webhook call: a refusal or None, the warnings, and a patch or None."""
 
     refusal: Rejected | None = None
     warnings: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class WebhookReview:
 
 
 def are_there(reader: ObjectsReader) -> bool:
-    """Whether there is any configuration of webhooks."""
+    """Whether the history has any webhook configuration."""
     for resource in (_MUTATING, _VALIDATING):
         for _ in reader.keys(api_groups.ADMISSION_REGISTRATION, resource):
             return True
@@ -95,12 +96,12 @@ def are_there(reader: ObjectsReader) -> bool:
 
 
 def mutating(reader: ObjectsReader) -> Iterator[tuple[str, JsonObject]]:
-    """Mutating webhooks with the names of their configurations, in order."""
+    """Yields mutating webhooks with the names of their configurations, in order."""
     return _all(reader, _MUTATING)
 
 
 def validating(reader: ObjectsReader) -> Iterator[tuple[str, JsonObject]]:
-    """Validating webhooks with the names of their configurations, in order."""
+    """Yields validating webhooks with the names of their configurations, in order."""
     return _all(reader, _VALIDATING)
 
 
@@ -120,9 +121,9 @@ def hook_for(
     reader: ObjectsReader,
     rules: Rules,
 ) -> Hook | None:
-    """The webhook, if it is to be asked about the write.
+    """Returns the webhook to call for the write; None if it does not match or may not be called.
 
-    Raises Forbidden when its conditions cannot be evaluated and its failures are not ignored.
+    Raises Forbidden if its match conditions cannot be evaluated and its failures are not ignored.
     """
     if is_exempt(attributes.kind.group, attributes.kind.plural):
         return None
@@ -152,7 +153,7 @@ def _conditions_hold(
 
 
 def request_of(hook: Hook, attributes: Attributes, uid: str) -> bytes:
-    """The body that a webhook is sent."""
+    """The body of the request to a webhook: an AdmissionReview."""
     tree, old = attributes.trees_in(*hook.told)
     request = {"uid": uid, **attributes.request_in(*hook.told), "object": tree, "oldObject": old}
     return msgspec.json.encode(
@@ -165,7 +166,7 @@ def request_of(hook: Hook, attributes: Attributes, uid: str) -> bytes:
 
 
 def verdict_of(hook: Hook, body: bytes, uid: str, *, is_mutating: bool) -> WebhookReview:
-    """What the answer of a webhook means. Raises WebhookFailed for one that means nothing."""
+    """Returns the result in the response of a webhook. Raises WebhookFailed if it is invalid."""
     response = _response(hook, body, uid)
     warnings = tuple(json_tree.texts(response, "warnings"))
     operations = _operations(response, is_mutating=is_mutating, is_strict=hook.version == "v1")
@@ -206,7 +207,7 @@ def _unexpected(text: str) -> WebhookFailed:
 def _operations(
     response: JsonView, *, is_mutating: bool, is_strict: bool
 ) -> tuple[JsonObject, ...]:
-    """The operations of the JSON patch in an answer."""
+    """The operations of the JSON patch in a response. Raises WebhookFailed if they are invalid."""
     text, kind = response.get("patch"), response.get("patchType")
     if not is_mutating:
         for name, value in (("patch", text), ("patchType", kind)):
@@ -252,7 +253,7 @@ class _Details(Record, frozen=True):
 
 
 class _Status(Record, frozen=True):
-    """A Status as a webhook gives it."""
+    """The Status in the response of a webhook."""
 
     message: str = ""
     reason: str = ""
@@ -264,7 +265,7 @@ _read_status = records.of_tree(_Status)
 
 
 def _refusal(hook: Hook, response: JsonView) -> Rejected:
-    """The Status of the webhook, with its name in front.
+    """The refusal made from the Status of a webhook; its message begins with the webhook's name.
 
     Parity: objects.md 15.4; upstream's texts.
     """
@@ -287,5 +288,5 @@ def _refusal(hook: Hook, response: JsonView) -> Rejected:
 
 
 def failure_text(hook: Hook, problem: WebhookFailed) -> str:
-    """Why a webhook has no say."""
+    """The message about a failed webhook call."""
     return f'failed calling webhook "{hook.name}": {problem}'

@@ -1,8 +1,8 @@
-"""Which writes a webhook or policy is about: rules, selectors, match policy.
+"""Matching of writes with webhooks and policies: rules, selectors, match policy.
 
-Parity: objects.md 15.4; rules and selectors of admissionregistration.k8s.io/v1. A write that a rule
-names in another version of the same objects is found unless the match policy is Exact; then it is
-told in the version that the rule names.
+Parity: objects.md 15.4; rules and selectors of admissionregistration.k8s.io/v1. Unless the match
+policy is Exact, a rule also matches a write in another version of the same objects; the webhook or
+policy then sees the object in the version of the rule.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from app.domain.values.json_tree import JsonView
 
 
 class GroupVersion(NamedTuple):
-    """In which version somebody wants to hear of a write."""
+    """The group and version in which a webhook or policy sees a write."""
 
     group: str
     version: str
@@ -43,7 +43,7 @@ _excluded = records.of_list(_Rule, paths.get("excludeResourceRules"))
 def of_resources(
     found: JsonView, attributes: Attributes, reader: ObjectsReader
 ) -> GroupVersion | None:
-    """The version in which MatchResources name the write; None when they do not."""
+    """The version in which MatchResources match the write; None if they do not."""
     if not _selected(found, attributes, reader):
         return None
     excluded = _excluded(found)
@@ -51,7 +51,7 @@ def of_resources(
         return None
     rules = _resource_rules(found)
     if not rules:
-        # A binding without rules has those of its policy.
+        # A binding without rules matches whatever its policy matches.
         return GroupVersion(attributes.group, attributes.version)
     return _named(rules, found, attributes)
 
@@ -59,7 +59,7 @@ def of_resources(
 def of_webhook(
     webhook: JsonView, attributes: Attributes, reader: ObjectsReader
 ) -> GroupVersion | None:
-    """The version in which a webhook names the write; None when it does not."""
+    """The version in which a webhook matches the write; None if it does not."""
     if not _selected(webhook, attributes, reader):
         return None
     return _named(_rules(webhook), webhook, attributes)
@@ -72,7 +72,10 @@ def _selected(holder: JsonView, attributes: Attributes, reader: ObjectsReader) -
 
 
 def _is_namespace_selected(holder: JsonView, attributes: Attributes, reader: ObjectsReader) -> bool:
-    """A namespace is judged by its own labels, other objects without one are always selected."""
+    """Whether the namespaceSelector matches.
+
+    A namespace is matched by its own labels; other cluster-scoped objects always match.
+    """
     selector = json_tree.mapping(holder, "namespaceSelector")
     if not selector or not attributes.namespace:
         return True
@@ -100,7 +103,8 @@ def _matches(selector: JsonView, tree: JsonView | None) -> bool:
 
 
 def _named(rules: list[_Rule], holder: JsonView, attributes: Attributes) -> GroupVersion | None:
-    """The version in which a rule names the write: that of the request where one does."""
+    """The version in which a rule matches: that of the request if possible; None if no rule
+    does."""
     request_version = GroupVersion(attributes.group, attributes.version)
     if any(_is_named(rule, attributes, request_version) for rule in rules):
         return request_version
@@ -113,7 +117,7 @@ def _named(rules: list[_Rule], holder: JsonView, attributes: Attributes) -> Grou
 
 
 def _equivalents(attributes: Attributes, request_version: GroupVersion) -> Iterator[GroupVersion]:
-    """Other versions in which the same objects are served."""
+    """Yields the other versions in which the same objects are served."""
     for group, version in attributes.kind.group_versions:
         if (group, version) != request_version:
             yield GroupVersion(group, version)

@@ -1,4 +1,4 @@
-"""The objects by which a policy can be set: those that a binding names.
+"""The parameter objects of a policy, which its binding names.
 
 Parity: objects.md 15.4; paramKind and paramRef of admissionregistration.k8s.io/v1.
 """
@@ -16,15 +16,16 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 
 class Misconfigured(RedraError):
-    """A policy or binding that cannot be evaluated; its failure policy says what that means."""
+    """A policy or binding cannot be evaluated; its failure policy decides about the write."""
 
 
 def of_binding(
     spec: JsonView, binding: JsonView, attributes: Attributes, reader: ObjectsReader
 ) -> list[JsonObject | None]:
-    """Every object that the policy is to be evaluated with; one None when it has no parameters.
+    """Returns the parameter objects to evaluate the policy with; `[None]` if it has no parameters.
 
-    Raises Misconfigured when there are none although there must be, or they cannot be found.
+    Raises Misconfigured if the kind or the namespace of the parameters is wrong, or if no object
+    is found and parameterNotFoundAction is not Allow.
     """
     wanted = json_tree.mapping(spec, "paramKind")
     if not wanted:
@@ -55,7 +56,10 @@ def of_binding(
 
 
 def _namespace(kind: Kind, reference: JsonView, attributes: Attributes) -> str:
-    """Where the parameters are: where the binding says, else where the write happens."""
+    """The namespace of the parameters: that of the binding's paramRef, else that of the write.
+
+    It is empty for a cluster-scoped kind. Raises Misconfigured if paramRef does not fit the kind.
+    """
     said = json_tree.text(reference, "namespace")
     if not kind.namespaced:
         if said:

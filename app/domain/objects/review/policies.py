@@ -1,9 +1,9 @@
-"""What ValidatingAdmissionPolicies say about a write.
+"""Evaluation of ValidatingAdmissionPolicies for a write.
 
-Policies and bindings are taken as the reader shows them, in the order of their names, so the same
-history gives the same answers. Without a binding nobody is asked, which costs next to nothing.
-Parity: objects.md 15.4; ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1, its texts
-included.
+Policies and bindings come from the reader and are evaluated in the order of their names, so the
+same history gives the same results. Without a binding no policy is evaluated.
+Parity: objects.md 15.4; ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1, with its
+messages.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _BINDINGS = "validatingadmissionpolicybindings"
 _POLICIES = "validatingadmissionpolicies"
 
 WARNING = "Validation failed for ValidatingAdmissionPolicy "
-"""Begins each warning of a policy."""
+"""The beginning of each warning of a policy."""
 
 _REFUSALS: dict[str, type[Rejected]] = {
     "Forbidden": Forbidden,
@@ -50,21 +50,22 @@ _validations = records.of_list(_Validation, paths.get("validations"))
 
 
 class Failure(NamedTuple):
-    """Why a policy does not want a write: its message, and the reason of the refusal."""
+    """A failed validation or evaluation: its message, and the reason of the refusal."""
 
     message: str
     reason: str = "Invalid"
 
 
 def are_bound(reader: ObjectsReader) -> bool:
-    """Whether any policy is bound: when none is, nobody is asked."""
+    """Whether any ValidatingAdmissionPolicyBinding exists."""
     for _ in reader.keys(api_groups.ADMISSION_REGISTRATION, _BINDINGS):
         return True
     return False
 
 
 def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> tuple[str, ...]:
-    """The warnings of all policies. Raises the refusal of the first one that denies the write."""
+    """Returns the warnings of all policies. Raises the refusal of the first that denies the
+    write."""
     if is_exempt(attributes.kind.group, attributes.kind.plural):
         return ()
     warnings: list[str] = []
@@ -84,7 +85,7 @@ def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> 
 
 
 def _bound(reader: ObjectsReader) -> Iterator[tuple[JsonObject, JsonObject]]:
-    """Every policy with each of its bindings, by name."""
+    """Yields each policy with each of its bindings, ordered by the policy's name."""
     bindings: list[tuple[str, ObjectKey]] = []
     for key in reader.keys(api_groups.ADMISSION_REGISTRATION, _BINDINGS):
         binding = reader.get(key)
@@ -104,7 +105,7 @@ def _failures(
     reader: ObjectsReader,
     rules: PolicyRules,
 ) -> list[Failure]:
-    """What the policy has against the write, under one binding."""
+    """The failures of the policy for the write under one binding."""
     constraints = json_tree.mapping(policy, "spec", "matchConstraints")
     matched = matching.of_resources(constraints, attributes, reader)
     if matched is None:
@@ -129,7 +130,7 @@ def _failures(
 def given(
     attributes: Attributes, told: GroupVersion, reader: ObjectsReader, rules: PolicyRules
 ) -> dict[str, object]:
-    """What expressions see, kept for the next policy that asks in the same version."""
+    """The variables of expressions, cached for other policies that use the same version."""
     known = attributes.given.get(told)
     if known is None:
         tree, old = attributes.trees_in(*told)
@@ -150,7 +151,7 @@ _META = (
 
 
 def _shown(namespace: JsonView | None) -> JsonObject | None:
-    """What expressions see of a namespace."""
+    """The part of a namespace that expressions can read."""
     if namespace is None:
         return None
     held = meta.metadata(namespace)
@@ -159,7 +160,7 @@ def _shown(namespace: JsonView | None) -> JsonObject | None:
 
 
 class _Evaluation:
-    """One policy, one binding, one set of parameters, one write."""
+    """The evaluation of a policy for one binding, one parameter object and one write."""
 
     def __init__(
         self, spec: JsonView, values: dict[str, object], rules: PolicyRules, *, fails: bool
@@ -170,7 +171,8 @@ class _Evaluation:
         self._fails = fails
 
     def failures(self) -> list[Failure]:
-        """What does not hold; what cannot be evaluated counts if the failure policy says so."""
+        """Returns the failed validations; evaluation errors count unless failurePolicy is
+        Ignore."""
         is_met, error = self._conditions()
         if error:
             return [Failure(error)] if self._fails else []
@@ -192,7 +194,8 @@ class _Evaluation:
         return failures
 
     def _conditions(self) -> tuple[bool, str]:
-        """Whether all conditions hold, and the error of those that cannot be evaluated."""
+        """Whether all match conditions hold, and the error text of those that cannot be
+        evaluated."""
         conditions = json_tree.objects(self._spec, "matchConditions")
         if not conditions:
             return True, ""
@@ -211,7 +214,10 @@ class _Evaluation:
 
 
 def conditions_met(conditions: list[JsonObject], session: PolicySession) -> tuple[bool, str]:
-    """Whether all conditions hold: one that does not decides, whatever else cannot be evaluated."""
+    """Whether all conditions are true, and the error text of those that cannot be evaluated.
+
+    A condition that is not true makes the answer False without an error, whatever the others do.
+    """
     errors: list[str] = []
     for condition in conditions:
         answer = session.ask(json_tree.text(condition, "expression").strip())
@@ -226,7 +232,7 @@ def conditions_met(conditions: list[JsonObject], session: PolicySession) -> tupl
 
 
 def policy_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
-    """What the expressions of a policy may name."""
+    """The variables that the expressions of a policy can use."""
     variables = tuple(
         (json_tree.text(variable, "name"), json_tree.text(variable, "expression"))
         for variable in json_tree.objects(spec, "variables")
@@ -235,7 +241,7 @@ def policy_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
 
 
 def condition_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
-    """What the conditions of a policy or webhook may name."""
+    """The variables that the match conditions of a policy or webhook can use."""
     return rules.scope(has_params="paramKind" in spec, variables=None)
 
 
