@@ -19,7 +19,10 @@ def _kind(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _parameters(tree: JsonObject, _: Instant) -> Cell:
-    """The parameters that a binding names; whether they have a namespace cannot be told here."""
+    """The parameters that a binding names.
+
+    `*` stands for a missing namespace, because it is unknown here whether they are namespaced.
+    """
     reference = json_tree.mapping(tree, "spec", "paramRef")
     name = json_tree.text(reference, "name")
     if name:

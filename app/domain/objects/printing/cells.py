@@ -1,4 +1,4 @@
-"""Cells that several tables have: name, age, containers of a template, selectors."""
+"""Cells of several tables: name, age, replicas, containers of a template, labels."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,23 +17,23 @@ Row: TypeAlias = tuple[str, str, Printer]
 
 
 def table(declared: str, functions: Mapping[str, CellOf] | None = None) -> Printer:
-    """The printer of the declared columns (`tables.table`), with the standard ones."""
+    """Returns the printer of the declared columns (`tables.table`), with the standard cells."""
     return tables.table(declared, {**STANDARD, **(functions or {})})
 
 
 def age(tree: JsonView, now: Instant) -> str:
-    """The time since it was made."""
+    """The time since the object was created."""
     return age_text(meta.creation_timestamp(tree), now)
 
 
 def replicas(tree: JsonView, _: Instant) -> Cell:
-    """How many replicas are wanted; 1 when it is not said."""
+    """The number of desired replicas; 1 if the spec has none."""
     count = core.replicas(tree)
     return 1 if count is None else count
 
 
 def ready(tree: JsonView, now: Instant) -> str:
-    """How many replicas are ready, of how many."""
+    """The ready and the desired replicas, such as `1/3`."""
     return f"{json_tree.integer(tree, 'status', 'readyReplicas') or 0}/{replicas(tree, now)}"
 
 
@@ -70,4 +70,4 @@ STANDARD: Mapping[str, CellOf] = {
     **template("spec", "template"),
     "Selector": labels("spec", "selector", "matchLabels"),
 }
-"""The cells of titles that mean the same in every table."""
+"""The cells of titles that have the same meaning in all tables."""

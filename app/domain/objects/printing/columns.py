@@ -1,7 +1,7 @@
-"""Tables for people: the columns of each kind and the cells of one object, as servers make them.
+"""The tables of `kubectl get`: the columns of each kind and the cells of an object.
 
-Pure: the present is a parameter, ages are computed from it. Parity: api.md 6, "Columns".
-Pods and nodes have modules of their own beside this one.
+The current time is a parameter, from which ages are computed. Parity: api.md 6, "Columns".
+Pods and nodes have their own modules in this package.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ from app.domain.values.timestamps import Instant
 
 
 def printer(kind: Kind, version: str) -> Printer:
-    """The printer of a kind in a version; name and age for those without columns of their own."""
+    """The printer of a kind in a version; it prints name and age if the kind has no columns."""
     if kind.custom is not None:
         return custom.printer(kind.custom.versions[version])
     return _PRINTERS.get((kind.group, kind.plural), _NAME_AND_AGE)
@@ -105,7 +105,7 @@ def _ports(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _external(tree: JsonObject, _: Instant) -> Cell:
-    """Where a service is reached from outside."""
+    """The external addresses of a service."""
     spec = meta.spec(tree)
     places = json_tree.texts(spec, "externalIPs")
     match json_tree.text(spec, "type"):
@@ -117,7 +117,7 @@ def _external(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _bound(field: str) -> CellOf:
-    """A limit of a disruption budget, a number or a percentage."""
+    """A limit of a PodDisruptionBudget, a number or a percentage; `N/A` if it is not set."""
 
     def shown(tree: JsonObject, _: Instant) -> Cell:
         limit = json_tree.get(tree, "spec", field)
@@ -129,7 +129,7 @@ def _bound(field: str) -> CellOf:
 _NAME_AND_AGE = cells.table("Name, Age")
 
 _WIDE = {"Subobject", "Source", "First Seen", "Count", "Name"}
-"""Columns of wide output, which stand among the others in tables of Events."""
+"""The columns of wide output in tables of Events, which stand between the other columns."""
 
 _EVENT = Printer(
     columns=tuple(

@@ -1,4 +1,4 @@
-"""Tables of custom kinds: the name, then the declared columns; with none declared, the age.
+"""Tables of custom kinds: the name, then the declared columns, or the age if none is declared.
 
 Parity: api.md 6, "Columns"; additionalPrinterColumns of apiextensions.k8s.io/v1.
 """
@@ -50,7 +50,7 @@ def printer(version: CustomVersion) -> Printer:
 
 
 def _cell(tree: JsonObject, path: str, kind: str, now: Instant) -> str | int | float | bool | None:
-    """The cell of one column; None, which is shown empty, where there is nothing to show."""
+    """The cell of one column; None, which is shown as empty, if the object has no such value."""
     try:
         values = json_paths.select(tree, path)
     except json_paths.JsonPathError:

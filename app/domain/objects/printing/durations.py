@@ -1,4 +1,4 @@
-"""Durations and ages as kubectl's users read them: two units at most. Parity: api.md 6."""
+"""Durations and ages as kubectl prints them, with at most two units. Parity: api.md 6."""
 
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -7,7 +7,7 @@ UNKNOWN = "<unknown>"
 
 
 def duration_text(micros: int) -> str:
-    """`90s`, `5m30s`, `90m`, `3h20m`, `30h`, `3d4h`, `100d`, `2y30d`, `9y`."""
+    """A duration in microseconds as text, such as `90s`, `5m30s`, `3h20m`, `3d4h` or `9y`."""
     if micros < 0:
         return "0s" if micros > -2 * SECOND else "<invalid>"
     seconds = micros // SECOND
@@ -32,7 +32,7 @@ def duration_text(micros: int) -> str:
 
 
 def age_text(moment: str, now: Instant) -> str:
-    """The time from an RFC 3339 moment until now; `<unknown>` when there is none."""
+    """The time from an RFC 3339 timestamp until now; `<unknown>` if it is empty or invalid."""
     if not moment:
         return UNKNOWN
     try:

@@ -13,7 +13,7 @@ _METRICS_SHOWN = 2
 
 
 def _some(found: list[str], separator: str = ",") -> str:
-    """The first few, and how many more there are."""
+    """The first `_SHOWN` texts, and the number of the others."""
     shown = separator.join(found[:_SHOWN])
     return f"{shown} + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else shown
 
@@ -47,7 +47,7 @@ def _addresses(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _address(tree: JsonObject, now: Instant) -> Cells:
-    """The age stands under no column. Parity: api.md 6; recorded with 1.36.2."""
+    """The cells of an IPAddress; the age has no column. Parity: api.md 6; recorded with 1.36.2."""
     owner = json_tree.mapping(tree, "spec", "parentRef")
     group, resource, namespace, name = (
         json_tree.text(owner, key) for key in ("group", "resource", "namespace", "name")
@@ -77,7 +77,7 @@ _SOURCES = {
 
 
 def _targets(tree: JsonObject, _: Instant) -> Cell:
-    """Measured and wanted values; nobody measures anything here unless a client writes it."""
+    """The current and target values of metrics. Current values come only from clients."""
     wanted = json_tree.objects(tree, "spec", "metrics")
     measured = json_tree.objects(tree, "status", "currentMetrics")
     targets = []
@@ -100,7 +100,7 @@ def _targets(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _value(holder: JsonView, target: JsonView) -> str:
-    """The value of the sort that the target asks for."""
+    """The value of the type that the target uses; `<unknown>` if it is missing."""
     for key in ("averageUtilization", "averageValue", "value"):
         if key in target:
             value = holder.get(key)

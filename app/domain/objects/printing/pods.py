@@ -1,4 +1,4 @@
-"""The table row of a pod: which of its many states is the one to show. Parity: api.md 6."""
+"""The table row of a pod, with the rules for the state to show. Parity: api.md 6."""
 
 from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, columns
@@ -10,7 +10,7 @@ from app.domain.values.timestamps import Instant
 
 
 def _cells(tree: JsonObject, now: Instant) -> Cells:
-    """One row."""
+    """The cells of the row."""
     sidecars = _sidecar_names(tree)
     containers, init = core.container_statuses(tree), core.init_container_statuses(tree)
     total = len(core.containers(tree)) + len(sidecars)
@@ -47,7 +47,7 @@ def _phase_reason(pod: JsonView) -> str:
 
 
 def _sidecar_names(pod: JsonView) -> set[str]:
-    """Init containers that keep running beside the others."""
+    """The names of sidecars: init containers with restartPolicy Always."""
     return {
         json_tree.text(container, "name")
         for container in core.init_containers(pod)
@@ -58,7 +58,7 @@ def _sidecar_names(pod: JsonView) -> set[str]:
 def _init_reason(
     pod: JsonView, init: list[ContainerStatus], sidecars: set[str], reason: str
 ) -> tuple[str, bool]:
-    """The reason while init containers run, and whether they still do."""
+    """The reason to show, and whether init containers are still running."""
     total = len(core.init_containers(pod))
     for number, one in enumerate(init):
         terminated, waiting = one.state.terminated, one.state.waiting.reason
@@ -75,7 +75,11 @@ def _init_reason(
 
 
 def _container_reason(containers: list[ContainerStatus], reason: str, pod: JsonView) -> str:
-    """The last container in trouble names the state; the first of the list wins."""
+    """The reason of the first container, in their order, that is waiting or terminated.
+
+    Without such a container the given reason stays. Completed becomes Running, or NotReady if the
+    pod is not ready, while another ready container runs.
+    """
     running = False
     for one in reversed(containers):
         if one.state.waiting.reason:

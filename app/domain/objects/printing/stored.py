@@ -1,4 +1,4 @@
-"""Tables of kinds that are stored for others: rights, quotas, volumes, priorities, endpoints.
+"""Tables of kinds such as roles, quotas, volumes, priority classes and endpoints.
 
 Parity: api.md 6, "Columns"; the printers of the real server.
 """
@@ -22,7 +22,7 @@ _MODES = {
 
 
 def _subjects(kind: str) -> CellOf:
-    """The names of the subjects of a kind that a binding has."""
+    """The names of a binding's subjects of one kind."""
 
     def shown(tree: JsonObject, _: Instant) -> Cell:
         subjects = [
@@ -70,7 +70,7 @@ def _modes(*path: str) -> CellOf:
 
 
 def _if_bound(cell: CellOf) -> CellOf:
-    """A cell that stays empty until the claim has its volume."""
+    """A cell that is empty until the claim has a volume."""
     return lambda tree, now: cell(tree, now) if json_tree.text(tree, "spec", "volumeName") else ""
 
 

@@ -1,13 +1,14 @@
-"""Tables for people: columns, and how the cells of one object are made.
+"""Declarations of tables: columns, and the functions that make the cells of an object.
 
 A table is declared by its columns, `Name, Node=.spec.nodeName, #Pools, Age [Selector]`:
 
-- Before a title: `#` integers, `?` flags, `@` times, `=` names; others are texts. Brackets hold the
-  columns of wide output.
-- After a title: the path of its cell, `.path` a text, `#path` an integer or 0, `?path` a flag,
-  `*path` the texts of a list, `+path` how many entries a list has. `|` is followed by what stands
-  for nothing.
-- A title without a path has a function of the object and the present, or one of `cells.STANDARD`.
+- Before a title: `#` integers, `?` booleans, `@` dates, `=` names; others are strings. Brackets
+  hold the columns of wide output.
+- After a title: the path of its cell, `.path` a string, `#path` an integer or 0, `?path` a boolean,
+  `*path` the strings of a list, `+path` the length of a list. The text after `|` is the cell of a
+  missing value.
+- A title without a path has a function of the object and the current time, or one of
+  `cells.STANDARD`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +30,7 @@ UNKNOWN = "<unknown>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """One column; a `priority` above zero is shown only in wide output."""
+    """A column; one with a `priority` above zero is shown only in wide output."""
 
     name: str
     type: str = "string"
@@ -38,7 +39,7 @@ class TableColumn:
     priority: int = 0
 
     def as_json(self) -> JsonObject:
-        """A TableColumnDefinition."""
+        """The column as a TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -50,14 +51,14 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printer:
-    """Columns and the function that fills them."""
+    """The columns of a table, and the function that makes the cells of an object."""
 
     columns: tuple[TableColumn, ...]
     cells: Callable[[JsonObject, Instant], Cells]
 
 
 def table(declared: str, functions: Mapping[str, CellOf]) -> Printer:
-    """The printer of the declared columns; `functions` are those of titles without a path."""
+    """The printer of the declared columns; `functions` make the cells of titles without a path."""
     row = [cell_at(path) if path else functions[title] for _, title, path, _ in _declared(declared)]
     return Printer(
         columns=columns(declared), cells=lambda tree, now: [cell(tree, now) for cell in row]
@@ -65,7 +66,7 @@ def table(declared: str, functions: Mapping[str, CellOf]) -> Printer:
 
 
 def columns(declared: str) -> tuple[TableColumn, ...]:
-    """The columns alone, for tables that make a whole row at once."""
+    """The declared columns, for tables whose rows are made by one function."""
     return tuple(
         TableColumn(
             name=title,
@@ -79,7 +80,7 @@ def columns(declared: str) -> tuple[TableColumn, ...]:
 
 
 def _declared(declared: str) -> Iterator[tuple[str, str, str, int]]:
-    """Sort, title, path and priority of each column."""
+    """Yields type mark, title, path and priority of each column."""
     shown, _, wide = declared.partition("[")
     for priority, part in ((0, shown), (1, wide.rstrip("]"))):
         for piece in filter(None, (piece.strip() for piece in part.split(","))):
@@ -89,7 +90,7 @@ def _declared(declared: str) -> Iterator[tuple[str, str, str, int]]:
 
 
 def cell_at(declared: str) -> CellOf:
-    """The function of a cell with a path, as it stands after a title."""
+    """Returns the function of a cell for a path, as written after a title."""
     place, _, otherwise = declared.partition("|")
     path = place[1:].split(".")
     match place[0]:

@@ -18,7 +18,7 @@ _MICROSECONDS = 1_000_000
 
 
 def _name(*marks: str) -> CellOf:
-    """The name, and whether the class is the default one, as one of the annotations says."""
+    """The name of a class, with `(default)` if one of the annotations marks it as the default."""
 
     def shown(tree: JsonObject, _: Instant) -> Cell:
         is_default = any(meta.annotations(tree).get(mark) == "true" for mark in marks)

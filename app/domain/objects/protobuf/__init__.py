@@ -1,1 +1,1 @@
-"""Protobuf field numbers of the kinds, for bodies that typed Go clients send and read."""
+"""Protobuf field numbers of the kinds, for the request bodies of typed Go clients."""

@@ -1,6 +1,6 @@
 """Protobuf field numbers of CustomResourceDefinition; the notation is that of `fields`.
 
-`|` marks the parts of a choice: the message is shown as the part that is there.
+`|` marks the fields of a union: the message is shown as the field that is set.
 """
 
 APIEXTENSIONS_V1 = """

@@ -1,8 +1,8 @@
-"""Protobuf field numbers of the served kinds: what typed Go clients send as request bodies.
+"""Protobuf field numbers of the served kinds, for the request bodies of typed Go clients.
 
-One line a message, `Message: number:field, …`; a field without `=type` is a string. After the
-type: `[]` repeated, `{}` a map from text, `+` merged into the parent, `*` a pointer in the Go type
-(zero is a value), `?` left out of JSON when zero. A type with a dot names another package.
+Each line is a message, `Message: number:field, …`; a field without `=type` is a string. After the
+type: `[]` repeated, `{}` a map from strings, `+` merged into the parent, `*` a pointer in the Go
+type (zero is a value), `?` left out of JSON when zero. A type with a dot names another package.
 Parity: api.md 3, "Protobuf request bodies".
 """
 
@@ -363,7 +363,7 @@ MESSAGES: Mapping[str, Message] = _messages()
 
 
 def message_name(group: str, version: str, kind: str) -> str | None:
-    """The message of a served kind; None when bodies of it are not read as protobuf."""
+    """The message of a served kind; None if its bodies cannot be read as protobuf."""
     if kind == "DeleteOptions":
         return "meta.v1.DeleteOptions"
     package = group.partition(".")[0] or "core"

@@ -1,6 +1,6 @@
-"""Protobuf field numbers of kinds that are stored for others; the notation of `fields`.
+"""Protobuf field numbers of kinds that are only stored; the notation is that of `fields`.
 
-Volumes, networks, autoscalers, certificates: nothing here acts on them.
+These are volumes, networks, autoscalers and certificates, which no controller here acts on.
 """
 
 _NETWORKING_V1 = """

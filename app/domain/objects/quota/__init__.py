@@ -1,1 +1,1 @@
-"""ResourceQuotas: what an object counts for, and whether one more fits."""
+"""ResourceQuotas: how much of each resource an object uses, and whether a new object fits."""

@@ -1,9 +1,9 @@
-"""ResourceQuota: whether one more object fits, and what a namespace uses.
+"""Checks of ResourceQuotas: whether a new object fits, and how much a namespace uses.
 
-Upstream trusts numbers in the quota's status; here they are sums over the objects at the moment of
-asking, so two creates at once cannot both take the last device. Readers that keep such sums hand
-them out (`Tallies`), also those of the pods within the scopes of a quota; for others they are made
-anew. Texts are upstream's.
+Upstream uses the numbers in the quota's status. Here the usage is the sum over the objects at the
+time of the check, so two simultaneous creates cannot both take the last device. A reader that keeps
+such sums provides them (`Tallies`), also for the pods within the scopes of a quota; for other
+readers the sums are computed for each check. Messages are upstream's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,18 +29,18 @@ Place = tuple[str, str]
 
 @runtime_checkable
 class Tallies(Protocol):
-    """A reader that keeps the sums of namespaces which have been asked for."""
+    """A reader that keeps the sums of the namespaces that were requested before."""
 
     def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
-        """The sums of the namespace; shared, not to be changed.
+        """Returns the sums of the namespace; they are shared and must not be changed.
 
-        With scopes it has those of the pods within them too.
+        With `scopes`, the tally also keeps the sums of the pods within the scopes.
         """
         ...
 
 
 def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
-    """Raise Forbidden when a quota of the namespace has no room for the new object."""
+    """Raises Forbidden if a quota of the namespace has no room for the new object."""
     amounts: dict[str, Quantity] | None = None
     for place in reader.keys(*api_resources.RESOURCE_QUOTAS, key.namespace):
         quota = reader.get(place)
@@ -74,7 +74,7 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
 def used(
     reader: ObjectsReader, place: ObjectKey, quota: JsonView, names: Iterable[str]
 ) -> dict[str, Quantity]:
-    """What the namespace of a quota uses of each name, as far as the quota counts it."""
+    """Returns the usage of each name in the namespace of a quota, within the quota's scopes."""
     scopes = quota_scopes.of(quota)
     if scopes:
         alone = tally_of(reader, place.namespace, scopes).within(scopes)
@@ -86,7 +86,10 @@ def used(
 
 
 def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None) -> Tally:
-    """The sums of a namespace, kept by the reader or made now; with scopes, theirs too."""
+    """Returns the sums of a namespace, kept by the reader or computed now.
+
+    With `scopes`, the tally also has the sums of the pods within the scopes.
+    """
     if isinstance(reader, Tallies):
         return reader.tally(namespace, scopes)
     made = Tally()
@@ -101,7 +104,7 @@ def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None
 
 
 def hard(quota: JsonView) -> dict[str, Quantity]:
-    """The limits of a quota that are counted here."""
+    """The hard limits of a quota whose names are counted here and whose quantities can be read."""
     limits: dict[str, Quantity] = {}
     for name, text in json_tree.mapping(quota, "spec", "hard").items():
         if not places_of(name):
@@ -114,7 +117,8 @@ def hard(quota: JsonView) -> dict[str, Quantity]:
 
 
 def places_of(name: str) -> frozenset[Place]:
-    """Group and plural of the objects that count for a name; empty for what is not counted."""
+    """Group and plural of the objects that count for a name; empty for a name that is not
+    counted."""
     if name.endswith(DEVICES_SUFFIX):
         return frozenset((api_resources.RESOURCE_CLAIMS,))
     if name.startswith("count/"):
@@ -135,9 +139,9 @@ def places_of(name: str) -> frozenset[Place]:
 
 
 def amounts_of(reader: ObjectsReader, place: Place, tree: JsonView) -> dict[str, Quantity]:
-    """What an object counts for, its devices also under the names of extended resources.
+    """The amounts that an object uses, with its devices also under names of extended resources.
 
-    `place` is its group and plural.
+    `place` is the group and plural of the object.
     """
     amounts = usage.of_object(*place, tree)
     if place != api_resources.RESOURCE_CLAIMS:
@@ -160,7 +164,8 @@ def amounts_of(reader: ObjectsReader, place: Place, tree: JsonView) -> dict[str,
 
 
 def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:
-    """For names of extended resources: the sums of claims that count for them as well."""
+    """For each name of an extended resource: the names of the claim sums that count for it as
+    well."""
     aliases: dict[str, list[str]] = {}
     explicit = set()
     for name in names:
@@ -184,7 +189,7 @@ _Amounts = tuple[Mapping[str, Quantity], Mapping[str, Quantity], Mapping[str, Qu
 
 
 def _exceeded(kind: Kind, name: str, quota: str, over: list[str], amounts: _Amounts) -> Forbidden:
-    """Upstream's refusal: requested, used and limited, only of the names without room."""
+    """Upstream's refusal: requested, used and limited amounts of the names without room."""
     requested, present, limited = (
         ",".join(f"{resource}={listed[resource]}" for resource in over) for listed in amounts
     )

@@ -1,7 +1,7 @@
-"""Which pods a ResourceQuota with scopes counts: those that match every one of them.
+"""Scopes of ResourceQuotas: a quota counts only the pods that match all its scopes.
 
-A scope of `spec.scopes` is one of `spec.scopeSelector` with the operator Exists. Objects that are
-no pods match no scope. Parity: objects.md 15.3; the scopes of ResourceQuota v1.
+A scope of `spec.scopes` is one of `spec.scopeSelector` with the operator Exists. Objects
+other than pods match no scope. Parity: objects.md 15.3; the scopes of ResourceQuota v1.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 
 def of(quota: JsonView) -> list[JsonObject]:
-    """The requirements that a pod must meet; none when the quota counts everything."""
+    """The requirements that a pod must meet; empty if the quota counts all objects."""
     plain: list[JsonObject] = [
         {"scopeName": name, "operator": "Exists"}
         for name in json_tree.texts(quota, "spec", "scopes")
@@ -22,7 +22,7 @@ def of(quota: JsonView) -> list[JsonObject]:
 
 
 def match(requirements: list[JsonObject], pod: JsonView) -> bool:
-    """Whether the pod meets them all; scopes that are not known match nothing."""
+    """Whether the pod meets all requirements; an unknown scope matches no pod."""
     spec = meta.spec(pod)
     return all(_meets(requirement, spec) for requirement in requirements)
 
@@ -50,7 +50,7 @@ def _has_class(requirement: JsonObject, name: str) -> bool:
 
 
 def _ends(spec: JsonView) -> bool:
-    """True for pods with a deadline, which end by themselves."""
+    """Whether a pod has activeDeadlineSeconds, and so ends by itself."""
     return json_tree.integer(spec, "activeDeadlineSeconds") is not None
 
 
@@ -59,7 +59,7 @@ def _is_best_effort(spec: JsonView) -> bool:
 
 
 def _looks_across(spec: JsonView) -> bool:
-    """True when a term of pod affinity may look into other namespaces."""
+    """Whether a term of pod affinity or anti-affinity can select pods of other namespaces."""
     for side in ("podAffinity", "podAntiAffinity"):
         affinity = json_tree.mapping(spec, "affinity", side)
         terms = [

@@ -1,12 +1,12 @@
-"""What one object counts for, by the names that ResourceQuotas use, and running sums of it.
+"""The amounts that objects use, under the names of ResourceQuotas, and running sums of them.
 
 Devices are counted by class (`<class>.deviceclass.resource.k8s.io/devices`). A prioritized list
-counts for every class among its alternatives with the largest number asked of that class, so that
-alternatives cannot be used to get around a quota; mode `All` counts as much as a claim can get.
-Devices of ordinary claims count for the extended resource of their class too, under its own and its
-implicit name; a claim that stands for a pod's extended resources does not, because the pod counts.
-Pods count by their effective requests and limits until they have ended. Parity: objects.md 15.3;
-KEP-4816 (resource quota), KEP-5004.
+counts for each class among its alternatives with the largest number requested of that class, so
+alternatives cannot evade a quota. Mode `All` counts the largest number of devices that a claim can
+get. Devices of ordinary claims also count for the extended resource of their class, under its own
+and its implicit name; devices of a claim made for a pod's extended resources do not, because the
+pod counts. Pods count their effective requests and limits until they have ended. Parity: objects.md
+15.3; KEP-4816 (resource quota), KEP-5004.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,10 +28,11 @@ NODE_PORTS = "services.nodeports"
 BALANCERS = "services.loadbalancers"
 STORAGE = "requests.storage"
 STORAGE_CLASS = ".storageclass.storage.k8s.io/"
-"""Between a class and what is counted of it: `requests.storage` or `persistentvolumeclaims`."""
+"""The infix between a class and the counted resource, `requests.storage` or
+`persistentvolumeclaims`."""
 
 ALL_DEVICES = 32
-"""What mode All may get: the most results that an allocation can have."""
+"""The count of a request with mode All: the largest number of results in an allocation."""
 
 COMPUTE = ("cpu", "memory", "ephemeral-storage")
 COUNTED_BY_NAME = frozenset(
@@ -47,24 +48,25 @@ COUNTED_BY_NAME = frozenset(
 )
 
 ORDINARY = "ordinary:"
-"""Before a class: devices of claims that stand for no pod's extended resources. Never in a quota,
-whose names have no colon."""
+"""The prefix of a class for the sum of devices of ordinary claims, which are not made for a pod's
+extended resources. A quota cannot contain such a name, because its names have no colon."""
 
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _ONE = quantity.from_integer(1)
 
 SCOPES_MAX = 64
-"""Sets of scopes for which one namespace keeps sums; beyond it they are begun anew."""
+"""The largest number of sets of scopes that one namespace keeps sums for. A dropped sum is computed
+again when it is requested."""
 
 Usage = Mapping[str, Quantity]
 Scopes = list[JsonObject]
-"""What a pod must meet, as `quota_scopes.of` reads it off a quota."""
+"""The requirements that a pod must meet, as `quota_scopes.of` reads them from a quota."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
-    """What one object counts for."""
+    """The amounts that one object uses, by name."""
     counted = f"{resource}.{group}" if group else resource
     amounts = {f"count/{counted}": _ONE}
     if (group, resource) == api_resources.PODS:
@@ -82,10 +84,10 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
 
 
 class Tally:
-    """The running sums of one namespace. Each change costs what the object counts for.
+    """The running sums of one namespace. A change takes time in proportion to the object's amounts.
 
-    Beside the sums over everything it keeps those of the pods within the scopes that somebody has
-    asked for, each as a tally of its own.
+    Beside the sums of all objects, it keeps a separate tally of the pods within each set of scopes
+    that was requested.
     """
 
     def __init__(self) -> None:
@@ -94,7 +96,7 @@ class Tally:
         self._within: Bounded[bytes, tuple[Scopes, Tally]] = Bounded(SCOPES_MAX)
 
     def copy(self) -> "Tally":
-        """Independent sums of the same amounts."""
+        """Returns an independent copy of the sums."""
         made = Tally()
         made._nanos = dict(self._nanos)
         made._formats = dict(self._formats)
@@ -103,12 +105,13 @@ class Tally:
         return made
 
     def within(self, scopes: Scopes) -> "Tally | None":
-        """The sums of the pods within all scopes; None when they are not kept."""
+        """The sums of the pods within all scopes; None if they are not kept."""
         usage = self._within.get(_name_of(scopes))
         return usage[1] if usage is not None else None
 
     def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "Tally":
-        """Keep the sums of the pods within all scopes from now on, beginning with these pods."""
+        """Starts to keep the sums of the pods within all scopes, with these pods as the initial
+        ones."""
         made = Tally()
         for pod in pods:
             if quota_scopes.match(scopes, pod):
@@ -117,7 +120,7 @@ class Tally:
         return made
 
     def add(self, group: str, resource: str, tree: JsonView) -> None:
-        """Count an object that is there now."""
+        """Adds the amounts of an object."""
         if self._within and (group, resource) == api_resources.PODS:
             for scopes, tally in self._within.values():
                 if quota_scopes.match(scopes, tree):
@@ -127,7 +130,7 @@ class Tally:
             self._formats.setdefault(name, amount.format)
 
     def remove(self, group: str, resource: str, tree: JsonView) -> None:
-        """Count an object no more."""
+        """Subtracts the amounts of an object."""
         if self._within and (group, resource) == api_resources.PODS:
             for scopes, tally in self._within.values():
                 if quota_scopes.match(scopes, tree):
@@ -141,11 +144,11 @@ class Tally:
                 self._formats.pop(name, None)
 
     def amounts(self) -> Mapping[str, int]:
-        """Every sum that is not zero, in units of 10**-9."""
+        """The sums that are not zero, by name, in units of 10**-9."""
         return self._nanos
 
     def amount(self, name: str, more: Iterable[str] = ()) -> Quantity:
-        """The sum under a name and those that count for it as well."""
+        """The sum of a name and of the other names `more` that count for it."""
         nanos = self._nanos.get(name, 0) + sum(self._nanos.get(other, 0) for other in more)
         return quantity.from_nanos(nanos, self._formats.get(name, Format.DECIMAL_SI))
 
@@ -168,7 +171,10 @@ def _of_pod(spec: JsonView) -> dict[str, Quantity]:
 
 
 def _of_service(spec: JsonView) -> dict[str, Quantity]:
-    """Ports of every node, and balancers; one that wants no node ports counts for those it has."""
+    """The node ports and load balancers of a service.
+
+    A load balancer that does not allocate node ports counts only the ports that have one.
+    """
     kind = json_tree.text(spec, "type")
     ports = json_tree.objects(spec, "ports")
     if kind == "NodePort":
@@ -181,7 +187,7 @@ def _of_service(spec: JsonView) -> dict[str, Quantity]:
 
 
 def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
-    """The storage that is asked for, in all and of the class."""
+    """The requested storage, in total and of the storage class, and the claims of that class."""
     annotations = json_tree.mapping(claim, "metadata", "annotations")
     name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
         claim, "spec", "storageClassName"
@@ -221,7 +227,7 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
 
 
 def devices_of(mode: object, count: object) -> int:
-    """How many devices a request, or one of its alternatives, counts for."""
+    """The number of devices that a request or subrequest counts for."""
     match mode:
         case "All":
             return ALL_DEVICES
@@ -232,10 +238,10 @@ def devices_of(mode: object, count: object) -> int:
 
 
 def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
-    """What containers must say when a quota limits it, as upstream lists it; empty for nothing.
+    """The compute resources that containers must specify under a quota, as upstream lists them.
 
-    A pod with resources of its own is excused. Parity: objects.md 15.3; the constraint on cpu and
-    memory.
+    Empty if none is missing. A pod with pod-level resources needs none. Parity: objects.md 15.3;
+    the constraint on cpu and memory.
     """
     spec = meta.spec(pod)
     if json_tree.mapping(spec, "resources", "requests") or json_tree.mapping(
